@@ -1,0 +1,1 @@
+"""ApplierService: runs plans, undoes what fails. Never decides what to change."""

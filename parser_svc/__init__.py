@@ -1,0 +1,1 @@
+"""ParserService: encodings, kinds and validation. No state, calls nobody."""

@@ -1,0 +1,1 @@
+"""PlannerService: what would have to happen. Reads, never writes."""

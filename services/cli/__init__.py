@@ -1,0 +1,1 @@
+"""The ``pkger`` command; talks gRPC like any other client."""

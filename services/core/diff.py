@@ -1,0 +1,49 @@
+"""The differences of two specs, field by field."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from services.core.model import FieldChange, Spec
+
+_MISSING = object()
+
+
+def changes(old: Spec, new: Spec) -> tuple[FieldChange, ...]:
+    """
+    Compare two specs.
+
+    Lists of equal length are compared item by item; lists of different length are one change, as nobody can say which item
+    went away.
+
+    Returns:
+        The differences sorted by path; empty exactly for equal specs.
+    """
+    if old == new:
+        return ()
+    return tuple(sorted(_compare("", old.value, new.value), key=lambda change: change.path))
+
+
+def touches(path: str, changed: tuple[FieldChange, ...]) -> bool:
+    """Whether one of the *changed* fields is the field at *path*, lies below it or holds it."""
+    below = path + "/"
+    return any(
+        change.path == path or change.path.startswith(below) or path.startswith(change.path + "/") for change in changed
+    )
+
+
+def _compare(path: str, old: Any, new: Any) -> Iterator[FieldChange]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old.keys() | new.keys():
+            step = key.replace("~", "~0").replace("/", "~1")
+            yield from _compare(f"{path}/{step}", old.get(key, _MISSING), new.get(key, _MISSING))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from _compare(f"{path}/{index}", before, after)
+    # Texts, not values: in Python True == 1 and 1 == 1.0.
+    elif (before := _text(old)) != (after := _text(new)):
+        yield FieldChange(path, before, after)
+
+
+def _text(value: Any) -> str:
+    return "" if value is _MISSING else json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,287 @@
+"""Every error that a service answers with: data first, text built from it."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a call failed; the same words as protos/pkger/errors/v1/reason.proto (a test holds them equal)."""
+
+    REQUEST_INVALID = "REQUEST_INVALID"
+    SOURCE_UNDECODABLE = "SOURCE_UNDECODABLE"
+    SOURCE_TOO_LARGE = "SOURCE_TOO_LARGE"
+    STACK_NOT_FOUND = "STACK_NOT_FOUND"
+    STACK_EXISTS = "STACK_EXISTS"
+    STACK_NOT_EMPTY = "STACK_NOT_EMPTY"
+    STACK_LEASED = "STACK_LEASED"
+    LEASE_LOST = "LEASE_LOST"
+    STACK_MOVED = "STACK_MOVED"
+    PLAN_STALE = "PLAN_STALE"
+    PLATFORM_UNKNOWN = "PLATFORM_UNKNOWN"
+    KIND_UNSUPPORTED = "KIND_UNSUPPORTED"
+    RESOURCE_OWNED = "RESOURCE_OWNED"
+    NAME_TAKEN = "NAME_TAKEN"
+    DEPENDENCY_CYCLE = "DEPENDENCY_CYCLE"
+    SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+    OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND"
+    TOKEN_STALE = "TOKEN_STALE"  # noqa: S105
+    REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
+    NOT_SERVED = "NOT_SERVED"
+    INTERNAL = "INTERNAL"
+
+
+class PkgerError(Exception):
+    """
+    The base of all errors that leave a service.
+
+    Attributes:
+        reason: Why, for programs.
+        metadata: Every value that the text names (AIP-193).
+    """
+
+    reason = Reason.INTERNAL
+
+    def __init__(self, text: str, /, **metadata: str) -> None:
+        super().__init__(text)
+        self.metadata = metadata
+
+
+class RequestInvalid(PkgerError):
+    """The request itself is wrong: a faulty package is not (that is an answer)."""
+
+    reason = Reason.REQUEST_INVALID
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}", field=field, problem=problem)
+
+
+class SourceUndecodable(PkgerError):
+    """A source is not the text it should be. ``line`` and ``column`` count from 1; 0 means unknown."""
+
+    reason = Reason.SOURCE_UNDECODABLE
+
+    def __init__(self, source: str, problem: str, line: int = 0, column: int = 0) -> None:
+        place = f"{source}:{line}:{column}" if line else source
+        super().__init__(f"{place}: {problem}", source=source, line=str(line), column=str(column), problem=problem)
+
+
+class SourceTooLarge(PkgerError):
+    """A package exceeds a bound, such as ``bound="nesting depth"``."""
+
+    reason = Reason.SOURCE_TOO_LARGE
+
+    def __init__(self, source: str, bound: str, limit: int) -> None:
+        super().__init__(
+            f"{source}: more than the allowed {bound} of {limit:,}", source=source, bound=bound, limit=str(limit)
+        )
+
+
+class StackNotFound(PkgerError):
+    """No stack of that id or name."""
+
+    reason = Reason.STACK_NOT_FOUND
+
+    def __init__(self, stack: str) -> None:
+        super().__init__(f"there is no stack {stack!r}; `pkger stacks list` shows those there are", stack=stack)
+
+
+class StackExists(PkgerError):
+    """A stack of that name exists in the organisation."""
+
+    reason = Reason.STACK_EXISTS
+
+    def __init__(self, stack: str, org: str) -> None:
+        super().__init__(f"a stack {stack!r} exists already in organisation {org!r}", stack=stack, org=org)
+
+
+class StackNotEmpty(PkgerError):
+    """A stack that owns resources cannot be deleted."""
+
+    reason = Reason.STACK_NOT_EMPTY
+
+    def __init__(self, stack: str, count: int) -> None:
+        super().__init__(
+            f"stack {stack!r} still owns {count} resources; uninstall it instead", stack=stack, count=str(count)
+        )
+
+
+class StackLeased(PkgerError):
+    """Another operation runs on the stack; ``expires`` is RFC 3339."""
+
+    reason = Reason.STACK_LEASED
+
+    def __init__(self, stack: str, holder: str, operation: str, expires: str) -> None:
+        super().__init__(
+            f"operation {operation} of {holder} is at work on stack {stack!r}; try again when it is done"
+            f" (its lease ends {expires} unless renewed)",
+            stack=stack,
+            holder=holder,
+            operation=operation,
+            expires=expires,
+        )
+
+
+class LeaseLost(PkgerError):
+    """The lease is over or another holder has it; the write was refused."""
+
+    reason = Reason.LEASE_LOST
+
+    def __init__(self, stack: str, token: int) -> None:
+        super().__init__(
+            f"the lease with token {token} on stack {stack!r} is over; nothing was recorded",
+            stack=stack,
+            token=str(token),
+        )
+
+
+class StackMoved(PkgerError):
+    """The stack moved on since the plan was made."""
+
+    reason = Reason.STACK_MOVED
+
+    def __init__(self, stack: str, expected: int, actual: int) -> None:
+        super().__init__(
+            f"stack {stack!r} is at generation {actual}, the plan was made from {expected}; plan again",
+            stack=stack,
+            expected=str(expected),
+            actual=str(actual),
+        )
+
+
+class PlanStale(PkgerError):
+    """The plan made now is not the one that the caller agreed to."""
+
+    reason = Reason.PLAN_STALE
+
+    def __init__(self, expected: str, actual: str) -> None:
+        super().__init__(
+            "the package, the stack or the platform changed since the plan was shown; nothing was written, plan again",
+            expected=expected,
+            actual=actual,
+        )
+
+
+class PlatformUnknown(PkgerError):
+    """No platform of that name is configured."""
+
+    reason = Reason.PLATFORM_UNKNOWN
+
+    def __init__(self, platform: str) -> None:
+        super().__init__(f"no platform {platform!r} is configured", platform=platform)
+
+
+class KindUnsupported(PkgerError):
+    """The platform has no such kind."""
+
+    reason = Reason.KIND_UNSUPPORTED
+
+    def __init__(self, platform: str, kind: str) -> None:
+        super().__init__(f"platform {platform!r} has no kind {kind!r}", platform=platform, kind=kind)
+
+
+class ResourceOwned(PkgerError):
+    """A live resource belongs to another stack."""
+
+    reason = Reason.RESOURCE_OWNED
+
+    def __init__(self, kind: str, name: str, resource_id: str, owner: str, owner_name: str) -> None:
+        shown = f"{owner_name!r} ({owner})" if owner_name else owner
+        super().__init__(
+            f"{kind} {name!r} is resource {resource_id} on the platform, which stack {shown} owns",
+            kind=kind,
+            name=name,
+            resource_id=resource_id,
+            owner=owner,
+            owner_name=owner_name,
+        )
+
+
+class NameTaken(PkgerError):
+    """Two objects, or an object and a live resource, claim one unique name; ``other`` says who has it."""
+
+    reason = Reason.NAME_TAKEN
+
+    def __init__(self, kind: str, name: str, display_name: str, other: str) -> None:
+        super().__init__(
+            f"{kind} {name!r} wants the name {display_name!r}, which {other} has",
+            kind=kind,
+            name=name,
+            display_name=display_name,
+            other=other,
+        )
+
+
+class DependencyCycle(PkgerError):
+    """Some steps need each other; ``cycle`` names them in order."""
+
+    reason = Reason.DEPENDENCY_CYCLE
+
+    def __init__(self, cycle: str) -> None:
+        super().__init__(f"these need each other, so none can come first: {cycle}", cycle=cycle)
+
+
+class ServiceUnavailable(PkgerError):
+    """A service or driver that the call needs does not answer."""
+
+    reason = Reason.SERVICE_UNAVAILABLE
+
+    def __init__(self, service: str, address: str, problem: str) -> None:
+        super().__init__(
+            f"the {service} service at {address} does not answer: {problem}",
+            service=service,
+            address=address,
+            problem=problem,
+        )
+
+
+class OperationNotFound(PkgerError):
+    """No running operation of that name."""
+
+    reason = Reason.OPERATION_NOT_FOUND
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(f"no operation {operation!r} is running", operation=operation)
+
+
+class TokenStale(PkgerError):
+    """The fencing token is older than one that the platform has seen."""
+
+    reason = Reason.TOKEN_STALE
+
+    def __init__(self, scope: str, token: int, newest: int) -> None:
+        super().__init__(
+            f"token {token} for {scope!r} is older than {newest}; nothing was written",
+            scope=scope,
+            token=str(token),
+            newest=str(newest),
+        )
+
+
+class RequestIdReused(PkgerError):
+    """The request id was used before with other content."""
+
+    reason = Reason.REQUEST_ID_REUSED
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(f"request id {request_id!r} was used with other content", request_id=request_id)
+
+
+class NotServed(PkgerError):
+    """What was asked for is not served by this version."""
+
+    reason = Reason.NOT_SERVED
+
+    def __init__(self, feature: str) -> None:
+        super().__init__(f"not served by this version: {feature}", feature=feature)
+
+
+class Internal(PkgerError):
+    """A defect of a service; its log has the details under the request id."""
+
+    reason = Reason.INTERNAL
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(f"internal error; the log has it under request id {request_id}", request_id=request_id)
+
+
+ERRORS: dict[Reason, type[PkgerError]] = {cls.reason: cls for cls in PkgerError.__subclasses__()}
+"""The class of each reason."""

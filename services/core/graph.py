@@ -1,0 +1,59 @@
+"""Order from needs."""
+
+from collections.abc import Collection, Mapping
+from typing import TypeVar
+
+from services.core.errors import DependencyCycle
+from services.core.model import Key
+
+K = TypeVar("K", bound=Key)
+
+
+def waves(needs: Mapping[K, Collection[K]]) -> list[list[K]]:
+    """
+    Group keys so that each group needs only earlier ones.
+
+    Args:
+        needs: For each key, the keys that must come first. A key that appears only as a need has no needs of its own.
+
+    Returns:
+        The groups in order, each sorted, so that nothing but *needs* decides.
+
+    Raises:
+        DependencyCycle: Some keys need each other; the error names them in order.
+    """
+    remaining = {key: set(first) for key, first in needs.items()}
+    for first in needs.values():
+        for key in first:
+            remaining.setdefault(key, set())
+    dependants: dict[K, list[K]] = {}
+    for key, first in remaining.items():
+        for other in first:
+            dependants.setdefault(other, []).append(key)
+    groups: list[list[K]] = []
+    ready = sorted(key for key, first in remaining.items() if not first)
+    while ready:
+        groups.append(ready)
+        following: list[K] = []
+        for key in ready:
+            del remaining[key]
+            for dependant in dependants.get(key, ()):
+                remaining[dependant].discard(key)
+                if not remaining[dependant]:
+                    following.append(dependant)
+        ready = sorted(following)
+    if remaining:
+        raise DependencyCycle(" -> ".join(str(key) for key in _cycle(remaining)))
+    return groups
+
+
+def _cycle(remaining: Mapping[K, Collection[K]]) -> list[K]:
+    """One cycle among keys that all need another of them, starting and ending with its smallest key."""
+    key = min(remaining)
+    seen: list[K] = []
+    while key not in seen:
+        seen.append(key)
+        key = min(remaining[key])
+    cycle = seen[seen.index(key) :]
+    start = cycle.index(min(cycle))
+    return [*cycle[start:], *cycle[:start], cycle[start]]

@@ -1,0 +1,311 @@
+"""The nouns of pkger (design.md 1) as frozen values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+DEFAULT_PLATFORM = "embedded"
+DEFAULT_ORG = "default"
+
+LABEL = "Label"
+"""The kind that associations name (packages.md 3.4)."""
+
+
+class Key(NamedTuple):
+    """Identity of an object in a package and in a stack; sorts by kind, then name."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where resources live."""
+
+    platform: str = DEFAULT_PLATFORM
+    org: str = DEFAULT_ORG
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spec:
+    """
+    Normalised content, with its canonical JSON text.
+
+    Equality is equality of the text: unlike Python's, it tells ``true`` from ``1`` and ``1`` from ``1.0``. Made by
+    ``services.kinds.canonical``, the only place that writes canonical text.
+    """
+
+    value: Mapping[str, Any]
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def display_name(self) -> str:
+        """The name that people and the platform know the resource by."""
+        return str(self.value["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class EnvReference:
+    """A place whose value comes from the caller's environment values; ``None`` stands for JSON null."""
+
+    resource_field: str
+    env_key: str
+    value: Any
+    default: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """One declared resource, normalised. ``associations`` are labels, sorted by name."""
+
+    key: Key
+    api_version: str
+    spec: Spec
+    associations: tuple[Key, ...] = ()
+    env_references: tuple[EnvReference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """Objects with unique keys, in the order of their sources."""
+
+    objects: tuple[Object, ...]
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a source; line and column count from 1, 0 means unknown."""
+
+    source: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One rule of the package format that an object breaks; ``path`` as in packages.md 8."""
+
+    kind: str
+    path: str
+    reason: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What a platform holds; ``label_ids`` sorted."""
+
+    kind: str
+    id: str
+    spec: Spec
+    label_ids: tuple[str, ...] = ()
+
+
+class Origin(Enum):
+    """How a resource came to a stack."""
+
+    CREATED = "created"
+    ADOPTED = "adopted"
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryEntry:
+    """The resource that a stack owns for an object; ``remote_id`` is empty while a plan still creates it."""
+
+    key: Key
+    remote_id: str
+    origin: Origin
+    associations: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StackRecord:
+    """What the planner and the applier need to know of a stack."""
+
+    id: str
+    target: Target
+    name: str
+    generation: int
+    resources: tuple[InventoryEntry, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class Verb(Enum):
+    """What a step does."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    ATTACH = "attach"
+    DETACH = "detach"
+
+
+class Undo(Enum):
+    """How a step is taken back (engine.md 3)."""
+
+    EXACT = "exact"
+    RECREATE = "recreate"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One effect, with all that is needed to carry it out and to take it back; empty ids are found by key at run time."""
+
+    number: int
+    stage: int
+    verb: Verb
+    key: Key
+    remote_id: str = ""
+    label: Key | None = None
+    label_id: str = ""
+    old_spec: Spec | None = None
+    new_spec: Spec | None = None
+    undo: Undo = Undo.EXACT
+    reason: str = ""
+
+
+class DiffStatus(Enum):
+    """State of a diff entry (packages.md 11)."""
+
+    NEW = "new"
+    EXISTS = "exists"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One difference of two specs: an RFC 6901 pointer and JSON texts, empty where the field is absent."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDiff:
+    """What the package wants of one object beside what the platform holds."""
+
+    key: Key
+    remote_id: str
+    status: DiffStatus
+    old_spec: Spec | None
+    new_spec: Spec | None
+    changes: tuple[FieldChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMappingDiff:
+    """What happens to one association."""
+
+    status: DiffStatus
+    resource: Key
+    resource_id: str
+    label: Key
+    label_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage."""
+
+    target: Target
+    stack_id: str
+    base_generation: int
+    stages: tuple[str, ...]
+    steps: tuple[Step, ...]
+    resource_diffs: tuple[ResourceDiff, ...]
+    label_mapping_diffs: tuple[LabelMappingDiff, ...]
+    inventory: tuple[InventoryEntry, ...]
+    no_change: bool
+    summary: str
+    missing_env_refs: tuple[str, ...] = ()
+    missing_secrets: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    digest: str = ""
+
+
+class NameUniqueness(Enum):
+    """What a platform demands of the display names of one kind."""
+
+    NONE = "none"
+    EXACT = "exact"
+    CASE_INSENSITIVE = "case_insensitive"
+
+
+class Identity(Enum):
+    """How an uncertain create is resolved (engine.md 5)."""
+
+    NATIVE = "native"
+    NATURAL_KEY = "natural_key"
+    SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True)
+class KindTraits:
+    """What the engine must know of one kind on one platform."""
+
+    kind: str
+    identity: Identity
+    name_uniqueness: NameUniqueness
+    stage: int
+    delete_undo: Undo
+    immutable_paths: tuple[str, ...] = ()
+    sensitive_paths: tuple[str, ...] = ()
+    set_paths: tuple[str, ...] = ()
+    labelled: bool = True
+
+    def unique_name(self, display_name: str) -> str | None:
+        """The form in which the platform compares *display_name*; None when names of the kind may repeat."""
+        match self.name_uniqueness:
+            case NameUniqueness.NONE:
+                return None
+            case NameUniqueness.EXACT:
+                return display_name
+            case NameUniqueness.CASE_INSENSITIVE:
+                return display_name.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformTraits:
+    """What a driver says of its platform."""
+
+    platform: str
+    version: str
+    kinds: Mapping[str, KindTraits]
+    max_batch_size: int
+    max_concurrency: int
+    fences: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What a plan is to reach: a package (empty to remove everything) and what to leave untouched."""
+
+    package: Package
+    skip: frozenset[Key] = field(default_factory=frozenset)
+    """Keys to leave out; an empty name stands for all of the kind."""
+
+    def skips(self, key: Key) -> bool:
+        """Whether *key* is neither applied nor removed."""
+        return key in self.skip or Key(key.kind, "") in self.skip
+
+
+def by_key(entries: Sequence[InventoryEntry]) -> dict[Key, InventoryEntry]:
+    """The entries of an inventory by their key."""
+    return {entry.key: entry for entry in entries}

@@ -1,0 +1,1 @@
+"""The embedded platform: real resources in one SQLite file."""

@@ -1,0 +1,1 @@
+"""The kinds of objects, pure: one file per kind, one table that lists them."""

@@ -1,0 +1,62 @@
+"""Canonical JSON: sorted keys, no insignificant space, so that equal content has equal text."""
+
+import math
+from typing import Any
+
+import orjson
+
+from services.core.model import Spec
+
+_LARGEST_EXACT_FLOAT = 2.0**53
+
+
+def canonical_text(value: Any) -> str:
+    """
+    Write *value* as canonical JSON.
+
+    Raises:
+        TypeError: *value* holds something that JSON cannot, such as an integer beyond 64 bits.
+    """
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def spec_of(value: dict[str, Any]) -> Spec:
+    """The spec with the content *value*, which the caller no longer changes."""
+    return Spec(value, canonical_text(value))
+
+
+def spec_from_text(text: str) -> Spec:
+    """
+    Read a spec from JSON text, canonical or not.
+
+    Raises:
+        ValueError: *text* is not a JSON object with a text under "name".
+    """
+    value = orjson.loads(text)
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise ValueError("a spec is a JSON object with a name")
+    return spec_of(value)
+
+
+def plain(value: Any) -> Any:
+    """
+    Reduce an untyped tree to what JSON holds, so that YAML and JSON sources of one object are equal (packages.md 1.4).
+
+    Floats with an integral value become integers, as JSON sources do not tell them apart; infinities, NaN and anything that
+    is no JSON value (timestamps) become null.
+    """
+    match value:
+        case bool() | None | str():
+            return value
+        case int():
+            return value if -(2**63) <= value < 2**64 else float(value)
+        case float():
+            if not math.isfinite(value):
+                return None
+            return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT_FLOAT else value
+        case dict():
+            return {key: plain(item) for key, item in value.items() if isinstance(key, str)}
+        case list():
+            return [plain(item) for item in value]
+        case _:
+            return None

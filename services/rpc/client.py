@@ -1,0 +1,126 @@
+"""One way to connect: message limit, retries of reads, deadlines and request ids handed on, errors of the core."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import grpc
+import orjson
+
+from services.rpc.call import REQUEST_ID_KEY, request_id, time_left
+from services.rpc.errors import from_rpc
+from services.rpc.server import MESSAGE_LIMIT
+
+Response = TypeVar("Response")
+
+CALL_SECONDS = 60.0
+"""What a call to another service may take when its caller sets no shorter deadline."""
+
+SAFE_METHODS = {
+    "pkger.parser.v1.ParserService": ("ParsePackage", "ListKinds"),
+    "pkger.planner.v1.PlannerService": ("CreatePlan",),
+    "pkger.stack.v1.StackService": ("GetStack", "ListStacks", "FindOwners"),
+    "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources"),
+}
+"""Methods free of side effects (a test holds this equal to their idempotency_level): retried when a server is away."""
+
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [{"service": service, "method": method} for method in methods],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+        for service, methods in SAFE_METHODS.items()
+    ]
+}
+
+
+class Peer:
+    """
+    One service that this process calls.
+
+    Attributes:
+        name: What people call it.
+        address: Where it is.
+        channel: For the generated stubs.
+    """
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name = name
+        self.address = address
+        # The place for TLS: a secure channel with the peer's credentials.
+        self.channel = grpc.aio.insecure_channel(
+            address,
+            options=[
+                ("grpc.max_receive_message_length", MESSAGE_LIMIT),
+                ("grpc.max_send_message_length", MESSAGE_LIMIT),
+                ("grpc.service_config", orjson.dumps(_SERVICE_CONFIG).decode()),
+                ("grpc.min_reconnect_backoff_ms", 100),
+                ("grpc.max_reconnect_backoff_ms", 2000),
+                # Channels of one process to one address would share a connection, and its back-off, otherwise.
+                ("grpc.use_local_subchannel_pool", 1),
+            ],
+        )
+
+    async def call(
+        self,
+        method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response] | grpc.UnaryUnaryMultiCallable[Any, Response]",
+        request: Any,
+        seconds: float | None = CALL_SECONDS,
+    ) -> Response:
+        """
+        Call a unary method.
+
+        Args:
+            method: From the generated stub.
+            request: Its request.
+            seconds: What it may take at most; the deadline of the call being served counts too. None: only that.
+
+        Raises:
+            PkgerError: What the service answered with, or ``ServiceUnavailable``.
+        """
+        with self._translated():
+            call: Any = method(request, timeout=time_left(seconds), metadata=_metadata())
+            response: Response = await call
+            return response
+
+    async def stream(
+        self,
+        method: "grpc.aio.UnaryStreamMultiCallable[Any, Response] | grpc.UnaryStreamMultiCallable[Any, Response]",
+        request: Any,
+        seconds: float | None = CALL_SECONDS,
+    ) -> AsyncIterator[Response]:
+        """
+        Call a method with a stream of answers; arguments and errors as for ``call``.
+
+        A caller that leaves the loop early cancels the call.
+        """
+        with self._translated():
+            call: Any = method(request, timeout=time_left(seconds), metadata=_metadata())
+            try:
+                async for response in call:
+                    yield response
+            finally:
+                call.cancel()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self.channel.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, self.name, self.address) from error
+
+
+def _metadata() -> tuple[tuple[str, str]]:
+    return ((REQUEST_ID_KEY, request_id.get() or uuid.uuid4().hex),)

@@ -1,0 +1,36 @@
+"""One JSON object a line on standard error."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+
+import orjson
+
+from services.rpc.call import request_id
+
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes the message, the request id of the call being served and all that was given as ``extra``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON for *record*."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        if current := request_id.get():
+            line["request_id"] = current
+        line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()
+
+
+def log_to_stderr() -> None:
+    """Send every log record of this process to standard error, from INFO on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)

@@ -1,0 +1,188 @@
+"""One way to serve: health, reflection, graceful stop, errors, one log line per call."""
+
+import asyncio
+import logging
+import math
+import os
+import signal
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_reflection.v1alpha import reflection
+from grpc_status import rpc_status
+
+from services.core.errors import Internal, PkgerError
+from services.rpc.call import REQUEST_ID_KEY, deadline, request_id
+from services.rpc.errors import to_status
+
+log = logging.getLogger("pkger.rpc")
+
+MESSAGE_LIMIT = 64 * 1024 * 1024
+"""Largest message in either direction, in bytes (issue 2)."""
+
+Register = Callable[[grpc.aio.Server], None]
+"""Adds one servicer to a server: ``functools.partial(add_XServicer_to_server, servicer)``."""
+
+
+@asynccontextmanager
+async def serving(
+    register: Collection[Register], services: Collection[str], listen: str, grace: float | None = 30.0
+) -> AsyncIterator[str]:
+    """
+    Serve until the block is left, then let calls in flight end.
+
+    Args:
+        register: What to serve.
+        services: Full names of the services, for health and reflection.
+        listen: ``host:port`` (port 0: the kernel picks one) or ``unix:/path``.
+        grace: Seconds that calls in flight get when the block is left.
+
+    Yields:
+        The address to connect to.
+
+    Raises:
+        OSError: *listen* is in use or not an address of this machine.
+    """
+    health = HealthServicer()
+    # The place for TLS and authorization: credentials for add_secure_port, and an interceptor before this one.
+    server = grpc.aio.server(
+        interceptors=[_Calls()],
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_LIMIT),
+            ("grpc.max_send_message_length", MESSAGE_LIMIT),
+            ("grpc.so_reuseport", 0),
+        ],
+    )
+    for add in register:
+        add(server)
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    reflection.enable_server_reflection(
+        [*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME], server
+    )
+    try:
+        port = server.add_insecure_port(listen)
+    except RuntimeError as error:
+        raise OSError(f"cannot listen on {listen}: it is in use or not an address of this machine") from error
+    await server.start()
+    for name in ("", *services):
+        await health.set(name, health_pb2.HealthCheckResponse.SERVING)
+    try:
+        yield listen if listen.startswith("unix:") else f"{listen.rpartition(':')[0]}:{port}"
+    finally:
+        await health.enter_graceful_shutdown()
+        await server.stop(grace)
+
+
+async def serve_until_stopped(
+    name: str,
+    register: Collection[Register],
+    services: Collection[str],
+    listen: str,
+    grace: float,
+    drain: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """
+    Serve as a process: until SIGTERM or SIGINT, or until the process that started this one is gone.
+
+    Args:
+        name: Name of the service, for the log.
+        register: As for ``serving``.
+        services: As for ``serving``.
+        listen: As for ``serving``.
+        grace: As for ``serving``.
+        drain: Awaited before the server stops: work that belongs to the service and not to a call.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if parent := os.environ.get("PKGER_PARENT_PIPE"):
+        # A supervisor holds the other end; it closes when the supervisor dies, however it dies.
+        loop.add_reader(int(parent), stop.set)
+    async with serving(register, services, listen, grace) as address:
+        log.info("serving", extra={"service": name, "address": address})
+        await stop.wait()
+        log.info("stopping", extra={"service": name})
+        if drain:
+            await drain()
+    log.info("stopped", extra={"service": name})
+
+
+class _Calls(grpc.aio.ServerInterceptor):
+    """Around every call: request id, deadline, errors to statuses, one log line."""
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        handler = await continuation(details)
+        if handler is None or not details.method.startswith("/pkger."):
+            return handler
+        if handler.response_streaming:
+            wrapped, make = _around_stream(handler.unary_stream, details.method), grpc.unary_stream_rpc_method_handler
+        else:
+            wrapped, make = _around_unary(handler.unary_unary, details.method), grpc.unary_unary_rpc_method_handler
+        return make(
+            wrapped,
+            request_deserializer=handler.request_deserializer,
+            response_serializer=handler.response_serializer,
+        )
+
+
+def _around_unary(behaviour: Any, method: str) -> Any:
+    async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        async with _served(method, context):
+            return await behaviour(request, context)
+
+    return call
+
+
+def _around_stream(behaviour: Any, method: str) -> Any:
+    async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
+        async with _served(method, context):
+            async for response in behaviour(request, context):
+                yield response
+
+    return call
+
+
+@asynccontextmanager
+async def _served(method: str, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[None]:
+    metadata = dict(context.invocation_metadata() or ())
+    current = str(metadata.get(REQUEST_ID_KEY) or uuid.uuid4().hex)
+    request_id.set(current)
+    left = context.time_remaining()
+    deadline.set(math.inf if left is None else time.monotonic() + left)
+    started, code = time.perf_counter(), "OK"
+    context.set_trailing_metadata(((REQUEST_ID_KEY, current),))
+    try:
+        yield
+    except PkgerError as error:
+        code = error.reason
+        await _abort(context, error, current)
+    except asyncio.CancelledError:
+        code = "CANCELLED"
+        raise
+    except Exception:
+        code = "INTERNAL"
+        log.exception("call failed", extra={"method": method})
+        await _abort(context, Internal(current), current)
+    finally:
+        log.info(
+            "call",
+            extra={
+                "method": method,
+                "code": code,
+                "duration_ms": round((time.perf_counter() - started) * 1000, 3),
+                "peer": context.peer(),
+            },
+        )
+
+
+async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: PkgerError, current: str) -> None:
+    status = rpc_status.to_status(to_status(error))
+    context.set_trailing_metadata((*status.trailing_metadata, (REQUEST_ID_KEY, current)))
+    await context.abort(status.code, status.details, context.trailing_metadata())

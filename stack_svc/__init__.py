@@ -1,0 +1,1 @@
+"""StackService and JournalService: every durable fact. Calls nobody."""
