@@ -1,0 +1,119 @@
+"""What stacks own: the map from object keys to resources; a resource has one owner (engine.md 1, I8)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import orjson
+import sqlite_utils
+
+from services.core.errors import RequestInvalid, ResourceOwned
+from services.core.model import InventoryEntry, Key, Origin, Target
+
+ResourceId = tuple[str, str]
+"""Kind and remote id of a resource of a target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """A stack owns a resource for the object *key*."""
+
+    stack: str
+    stack_name: str
+    key: Key
+    remote_id: str
+
+
+def read(db: sqlite_utils.Database, stack: str) -> tuple[InventoryEntry, ...]:
+    """All that the stack owns, sorted by kind and name."""
+    rows = db.execute(
+        "SELECT kind, name, remote_id, origin, associations FROM inventory WHERE stack = ? ORDER BY kind, name", [stack]
+    )
+    return tuple(
+        InventoryEntry(Key(kind, name), remote_id, Origin(origin), tuple(Key(*label) for label in orjson.loads(labels)))
+        for kind, name, remote_id, origin, labels in rows
+    )
+
+
+def owners(db: sqlite_utils.Database, target: Target, resources: Collection[ResourceId]) -> list[Ownership]:
+    """Who owns which of the *resources* of *target*, sorted by kind and id; nothing for those without an owner."""
+    # The asked resources travel as one JSON parameter: one query, however many. CROSS JOIN: look each up in the index.
+    rows = db.execute(
+        """
+        SELECT owned.stack, stacks.name, owned.kind, owned.name, owned.remote_id
+        FROM json_each(:resources) AS asked
+        CROSS JOIN inventory AS owned
+            ON owned.platform = :platform AND owned.org = :org
+            AND owned.kind = json_extract(asked.value, '$[0]') AND owned.remote_id = json_extract(asked.value, '$[1]')
+        JOIN stacks ON stacks.id = owned.stack
+        ORDER BY owned.kind, owned.remote_id
+        """,
+        {
+            "resources": orjson.dumps(sorted(set(resources))).decode(),
+            "platform": target.platform,
+            "org": target.org,
+        },
+    )
+    return [
+        Ownership(stack, stack_name, Key(kind, name), remote_id) for stack, stack_name, kind, name, remote_id in rows
+    ]
+
+
+def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collection[InventoryEntry]) -> bool:
+    """
+    Make *wanted* all that the stack owns.
+
+    Returns:
+        Whether that changed anything; the order of entries and of their associations means nothing.
+
+    Raises:
+        RequestInvalid: Two entries share a key or a resource, or a key or an id is empty.
+        ResourceOwned: Another stack owns one of the resources.
+    """
+    _check(wanted)
+    recorded = set(read(db, stack))
+    sorted_wanted = {replace(entry, associations=tuple(sorted(entry.associations))) for entry in wanted}
+    gone, new = recorded - sorted_wanted, sorted_wanted - recorded
+    _refuse_owned(db, stack, target, new)
+    db.conn.executemany(
+        "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?", [(stack, *entry.key) for entry in gone]
+    )
+    db.conn.executemany(
+        "INSERT INTO inventory (stack, kind, name, platform, org, remote_id, origin, associations)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                stack,
+                *entry.key,
+                target.platform,
+                target.org,
+                entry.remote_id,
+                entry.origin.value,
+                orjson.dumps([list(label) for label in entry.associations]).decode(),
+            )
+            for entry in sorted(new, key=lambda entry: entry.key)
+        ],
+    )
+    return bool(gone or new)
+
+
+def _check(wanted: Collection[InventoryEntry]) -> None:
+    keys: set[Key] = set()
+    resources: set[ResourceId] = set()
+    for entry in wanted:
+        resource = (entry.key.kind, entry.remote_id)
+        if not (entry.key.kind and entry.key.name and entry.remote_id):
+            raise RequestInvalid("record.resources", f"{entry.key} lacks its kind, its name or its id")
+        if entry.key in keys:
+            raise RequestInvalid("record.resources", f"{entry.key} occurs twice")
+        if resource in resources:
+            raise RequestInvalid("record.resources", f"{entry.key.kind} {entry.remote_id} belongs to two objects")
+        keys.add(entry.key)
+        resources.add(resource)
+
+
+def _refuse_owned(db: sqlite_utils.Database, stack: str, target: Target, new: Collection[InventoryEntry]) -> None:
+    names = {(entry.key.kind, entry.remote_id): entry.key.name for entry in new}
+    for owner in owners(db, target, names):
+        if owner.stack != stack:
+            kind = owner.key.kind
+            raise ResourceOwned(kind, names[kind, owner.remote_id], owner.remote_id, owner.stack, owner.stack_name)

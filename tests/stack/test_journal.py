@@ -1,0 +1,423 @@
+"""JournalService: leases, fencing, and what an operation leaves behind."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pkger.model.v1.operation_pb2 import OPERATION_KIND_APPLY
+from pkger.stack.v1 import journal_pb2, stack_pb2
+
+from services.core import model
+from services.core.errors import (
+    LeaseLost,
+    RequestInvalid,
+    ResourceOwned,
+    StackExists,
+    StackLeased,
+    StackMoved,
+    StackNotFound,
+)
+from services.rpc.convert import entries_from_pb
+from tests.stack.service import Client, Clock, duration, entry, microseconds, stack_service
+from tests.strategies import inventories
+
+MADE = 1_700_000_000_000_000
+
+
+async def test_a_first_apply_makes_a_stack_that_only_its_operation_sees(service: Client) -> None:
+    begun = await service.begin("prod")
+
+    assert (begun.stack.generation, begun.stack.resource_count) == (0, 0)
+    assert (await service.get(begun.stack.id)).name == "prod"
+    assert await service.names() == []
+    with pytest.raises(StackNotFound):
+        await service.get_named("prod")
+    with pytest.raises(StackNotFound):
+        await service.begin("prod", create_missing=False)
+    with pytest.raises(StackExists):
+        await service.create("prod")
+
+
+async def test_a_first_apply_that_succeeds_makes_its_stack_then(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod")
+    clock.forward(5)
+
+    stack = await service.record(
+        begun, [entry("two", labels=["l"]), entry("one", origin=model.Origin.ADOPTED)], ["a.yml"]
+    )
+
+    assert microseconds(stack) == (clock.now, clock.now)
+    assert (stack.generation, list(stack.sources), stack.resource_count) == (1, ["a.yml"], 2)
+    assert entries_from_pb(stack.resources) == (
+        entry("one", origin=model.Origin.ADOPTED),
+        entry("two", labels=["l"]),
+    )
+    assert await service.get_named("prod") == stack
+    assert await service.names() == ["prod"]
+
+
+async def test_a_first_apply_of_nothing_makes_a_stack_too(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod")
+    clock.forward(5)
+
+    stack = await service.record(begun, [], ["empty.yml"])
+
+    assert microseconds(stack) == (clock.now, clock.now)
+    assert (stack.generation, list(stack.sources)) == (0, [])
+    assert await service.names() == ["prod"]
+
+
+async def test_an_apply_that_changes_something_moves_generation_sources_and_update_time(
+    service: Client, clock: Clock
+) -> None:
+    await service.apply("prod", [entry("one"), entry("two")], ["a.yml"])
+    clock.forward(5)
+
+    stack = await service.apply("prod", [entry("two"), entry("three")], ["b.yml"])
+
+    assert microseconds(stack) == (MADE, clock.now)
+    assert (stack.generation, list(stack.sources)) == (2, ["b.yml"])
+    assert entries_from_pb(stack.resources) == (entry("three"), entry("two"))
+
+
+async def test_an_apply_that_changes_nothing_leaves_the_record_as_it_is(service: Client, clock: Clock) -> None:
+    before = await service.apply("prod", [entry("one", labels=["l", "m"]), entry("two")], ["a.yml"])
+    clock.forward(5)
+
+    after = await service.apply("prod", [entry("two"), entry("one", labels=["m", "l"])], ["b.yml"])
+
+    assert after.SerializeToString(deterministic=True) == before.SerializeToString(deterministic=True)
+    assert await service.get(before.id) == before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        entry("one", "id-new"),
+        entry("one", origin=model.Origin.ADOPTED),
+        entry("one", labels=["l"]),
+        entry("other", "id-one"),
+    ],
+)
+async def test_every_part_of_an_entry_is_content(service: Client, clock: Clock, changed: model.InventoryEntry) -> None:
+    await service.apply("prod", [entry("one")])
+    clock.forward(5)
+
+    stack = await service.apply("prod", [changed])
+
+    assert entries_from_pb(stack.resources) == (changed,)
+    assert (stack.generation, microseconds(stack)[1]) == (2, clock.now)
+
+
+async def test_two_objects_may_swap_their_resources(service: Client) -> None:
+    await service.apply("prod", [entry("one", "1"), entry("two", "2")])
+
+    stack = await service.apply("prod", [entry("one", "2"), entry("two", "1")])
+
+    assert entries_from_pb(stack.resources) == (entry("one", "2"), entry("two", "1"))
+
+
+async def test_a_clock_set_back_does_not_update_a_record_before_it_was_made(service: Client, clock: Clock) -> None:
+    await service.apply("prod", [])
+    clock.forward(-3600)
+
+    stack = await service.apply("prod", [entry("one")])
+
+    assert microseconds(stack) == (MADE, MADE)
+    assert stack.generation == 1
+
+
+async def test_a_first_apply_that_fails_leaves_no_stack(service: Client) -> None:
+    begun = await service.begin("prod")
+
+    answer = await service.abandon(begun)
+
+    assert not answer.HasField("stack")
+    with pytest.raises(StackNotFound):
+        await service.get(begun.stack.id)
+    assert (await service.create("prod")).id != begun.stack.id
+
+
+async def test_a_later_apply_that_fails_leaves_the_record_and_gives_the_lease_back(service: Client) -> None:
+    before = await service.apply("prod", [entry("one")], ["a.yml"])
+
+    answer = await service.abandon(await service.begin("prod"), base_generation=99)
+
+    assert answer.stack == before
+    assert (await service.begin("prod")).token == 3
+
+
+async def test_a_removed_stack_is_gone_with_all_it_owned(service: Client) -> None:
+    stack = await service.apply("prod", [entry("one")])
+
+    answer = await service.remove(await service.begin("prod", create_missing=False))
+
+    assert not answer.HasField("stack")
+    with pytest.raises(StackNotFound):
+        await service.get(stack.id)
+    assert await service.owners([("Bucket", "id-one")]) == []
+    assert (await service.apply("heir", [entry("one")])).resource_count == 1
+
+
+async def test_a_plan_of_another_generation_is_refused_and_the_lease_kept(service: Client) -> None:
+    before = await service.apply("prod", [entry("one")])
+    begun = await service.begin("prod")
+
+    for refused in (service.record(begun, [], base_generation=0), service.remove(begun, base_generation=2)):
+        with pytest.raises(StackMoved) as raised:
+            await refused
+        assert (raised.value.metadata["stack"], raised.value.metadata["actual"]) == ("prod", "1")
+
+    assert await service.get(before.id) == before
+    await service.renew(begun)
+
+
+async def test_a_resource_of_another_stack_is_refused_and_nothing_written(service: Client) -> None:
+    owner = await service.apply("owner", [entry("theirs", "1")])
+    before = await service.apply("prod", [entry("kept")])
+    begun = await service.begin("prod")
+
+    with pytest.raises(ResourceOwned) as raised:
+        await service.record(begun, [entry("new"), entry("mine", "1")])
+
+    assert raised.value.metadata == {
+        "kind": "Bucket",
+        "name": "mine",
+        "resource_id": "1",
+        "owner": owner.id,
+        "owner_name": "owner",
+    }
+    assert await service.get(before.id) == before
+    await service.abandon(begun)
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        [entry("one", "1"), entry("one", "2")],
+        [entry("one", "1"), entry("two", "1")],
+        [entry("", "1")],
+        [entry("one", kind="")],
+        [model.InventoryEntry(model.Key("Bucket", "one"), "", model.Origin.CREATED)],
+    ],
+)
+async def test_a_record_that_contradicts_itself_is_refused(
+    service: Client, resources: list[model.InventoryEntry]
+) -> None:
+    begun = await service.begin("prod")
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.record(begun, resources)
+
+    assert raised.value.metadata["field"] == "record.resources"
+
+
+async def test_an_operation_without_an_outcome_is_refused(service: Client) -> None:
+    begun = await service.begin("prod")
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(
+            service.journal.FinishOperation,
+            journal_pb2.FinishOperationRequest(stack_id=begun.stack.id, token=begun.token),
+        )
+
+    assert raised.value.metadata["field"] == "outcome"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"named": None}, "stack"),
+        ({"operation": ""}, "operation"),
+        ({"holder": ""}, "holder"),
+        ({"kind": 0}, "kind"),
+        ({"ttl": None}, "ttl"),
+        ({"ttl": Duration(nanos=999_999_000)}, "ttl"),
+        ({"ttl": Duration(seconds=-5)}, "ttl"),
+        ({"ttl": Duration(seconds=600, nanos=1000)}, "ttl"),
+    ],
+)
+async def test_an_operation_that_does_not_say_what_it_is_gets_no_lease(
+    service: Client, change: dict[str, object], field: str
+) -> None:
+    fields = {
+        "named": stack_pb2.NamedStack(name="prod"),
+        "create_missing": True,
+        "operation": "op-1",
+        "kind": OPERATION_KIND_APPLY,
+        "holder": "me",
+        "ttl": Duration(seconds=600),
+    } | change
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(service.journal.BeginOperation, journal_pb2.BeginOperationRequest(**fields))  # type: ignore[arg-type]
+
+    assert raised.value.metadata["field"] == field
+    assert (await service.begin("prod")).token == 1
+
+
+async def test_a_missing_stack_is_not_made_unasked(service: Client) -> None:
+    with pytest.raises(StackNotFound) as raised:
+        await service.begin("prod", create_missing=False)
+
+    assert raised.value.metadata == {"stack": "prod"}
+
+
+async def test_a_leased_stack_tells_others_who_works_on_it(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", operation="op-1", holder="applier-1", seconds=1.5)
+
+    for again in (service.begin("prod", operation="op-2"), service.begin(stack_id=begun.stack.id, operation="op-2")):
+        with pytest.raises(StackLeased) as raised:
+            await again
+        assert raised.value.metadata == {
+            "stack": "prod",
+            "holder": "applier-1",
+            "operation": "op-1",
+            "expires": "2023-11-14T22:13:21.500000Z",
+        }
+    assert begun.expire_time.ToMicroseconds() == clock.now + 1_500_000
+
+
+async def test_a_lease_lasts_as_long_as_it_is_renewed(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", seconds=10)
+    for _ in range(3):
+        clock.forward(10)
+        renewed = await service.renew(begun, seconds=10)
+        assert renewed.expire_time.ToMicroseconds() == clock.now + 10_000_000
+        with pytest.raises(StackLeased):
+            await service.begin("prod")
+
+    with pytest.raises(RequestInvalid):
+        await service.renew(begun, seconds=0.5)
+
+    assert (await service.record(begun, [entry("one")])).generation == 1
+
+
+async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", seconds=10)
+    clock.forward(10.000001)
+
+    for late in (
+        service.renew(begun),
+        service.record(begun, [entry("one")]),
+        service.abandon(begun),
+        service.remove(begun),
+    ):
+        with pytest.raises(LeaseLost) as raised:
+            await late
+        assert raised.value.metadata == {"stack": begun.stack.id, "token": str(begun.token)}
+
+
+async def test_a_lease_that_ran_out_is_taken_over_with_a_higher_token(service: Client, clock: Clock) -> None:
+    before = await service.apply("prod", [entry("one")])
+    late = await service.begin("prod", seconds=10)
+    clock.forward(11)
+
+    heir = await service.begin("prod", operation="op-2", holder="applier-2")
+
+    assert heir.token > late.token
+    for write in (service.renew(late), service.record(late, []), service.abandon(late), service.remove(late)):
+        with pytest.raises(LeaseLost):
+            await write
+    assert await service.get(before.id) == before
+    assert (await service.record(heir, [entry("two")])).generation == 2
+
+
+async def test_a_first_apply_that_died_is_taken_over_by_name(service: Client, clock: Clock) -> None:
+    dead = await service.begin("prod", seconds=10)
+    clock.forward(11)
+
+    heir = await service.begin("prod", operation="op-2")
+
+    assert (heir.stack.id, heir.token) == (dead.stack.id, dead.token + 1)
+    assert (await service.record(heir, [entry("one")])).resource_count == 1
+
+
+async def test_what_a_first_apply_left_when_it_died_gives_way_to_a_new_stack(service: Client, clock: Clock) -> None:
+    dead = await service.begin("prod", seconds=10)
+    clock.forward(11)
+
+    made = await service.create("prod")
+
+    assert made.id != dead.stack.id
+    with pytest.raises(LeaseLost):
+        await service.record(dead, [entry("one")])
+
+
+async def test_a_token_is_of_no_use_after_its_operation_ended(service: Client) -> None:
+    begun = await service.begin("prod")
+    stack = await service.record(begun, [entry("one")])
+
+    for write in (service.renew(begun), service.record(begun, []), service.remove(begun, base_generation=1)):
+        with pytest.raises(LeaseLost):
+            await write
+
+    assert await service.get(stack.id) == stack
+
+
+async def test_one_of_many_operations_that_begin_at_once_gets_the_stack(
+    service: Client, tmp_path: Path, clock: Clock
+) -> None:
+    """Twenty appliers at two services over one file."""
+    async with stack_service(tmp_path / "stack.db", clock) as second:
+        answers = await asyncio.gather(
+            *(
+                (service, second)[number % 2].begin("prod", operation=f"op-{number}", holder=f"applier-{number}")
+                for number in range(20)
+            ),
+            return_exceptions=True,
+        )
+        winners = [number for number, answer in enumerate(answers) if not isinstance(answer, BaseException)]
+        assert len(winners) == 1
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                assert isinstance(answer, StackLeased)
+                assert answer.metadata["operation"] == f"op-{winners[0]}"
+                assert answer.metadata["holder"] == f"applier-{winners[0]}"
+
+
+async def test_a_first_apply_and_a_create_at_once_make_one_stack(service: Client) -> None:
+    async def applied() -> str:
+        return (await service.begin("prod")).stack.id
+
+    async def created() -> str:
+        return (await service.create("prod")).id
+
+    answers = await asyncio.gather(*(call() for call in (applied, created) * 5), return_exceptions=True)
+
+    assert len({answer for answer in answers if isinstance(answer, str)}) == 1
+    assert {type(answer) for answer in answers if not isinstance(answer, str)} <= {StackLeased, StackExists}
+
+
+async def test_one_of_two_stacks_that_take_a_resource_at_once_gets_it(service: Client) -> None:
+    begun = [await service.begin(name) for name in ("a", "b")]
+
+    answers = await asyncio.gather(*(service.record(each, [entry("one")]) for each in begun), return_exceptions=True)
+
+    assert sorted(type(answer).__name__ for answer in answers) == ["ResourceOwned", "Stack"]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=st.lists(inventories, min_size=1, max_size=3))
+async def test_a_record_reads_back_as_it_was_written(
+    service: Client, history: list[tuple[model.InventoryEntry, ...]]
+) -> None:
+    """And the generation counts the changes."""
+    generation, recorded = 0, frozenset[model.InventoryEntry]()
+    for resources in history:
+        written = await service.apply("prod", resources)
+        stack = await service.get_named("prod")
+
+        generation += frozenset(resources) != recorded
+        recorded = frozenset(resources)
+        assert stack == written
+        assert entries_from_pb(stack.resources) == tuple(sorted(resources, key=lambda entry: entry.key))
+        assert (stack.generation, stack.resource_count) == (generation, len(resources))
+    await service.remove(await service.begin("prod"))
+
+
+def test_a_duration_says_what_it_means() -> None:
+    assert duration(1.5) == Duration(seconds=1, nanos=500_000_000)

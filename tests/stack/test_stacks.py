@@ -1,0 +1,262 @@
+"""StackService: create, get, list, delete, and who owns what."""
+
+import re
+from base64 import urlsafe_b64encode
+
+import pytest
+from pkger.model.v1.object_pb2 import Target
+from pkger.stack.v1 import stack_pb2
+
+from services.core.errors import (
+    RequestIdReused,
+    RequestInvalid,
+    StackExists,
+    StackLeased,
+    StackNotEmpty,
+    StackNotFound,
+)
+from tests.stack.service import ELSEWHERE, HERE, Client, Clock, entry, microseconds
+
+DAY = 24 * 3600
+
+
+async def test_a_new_stack_is_empty_and_reads_back_by_id_and_by_name(service: Client, clock: Clock) -> None:
+    made = await service.create("prod", description="the real one")
+
+    assert re.fullmatch("[0-9a-f]{16}", made.id)
+    assert made == stack_pb2.Stack(
+        id=made.id,
+        target=Target(platform="embedded", org="default"),
+        name="prod",
+        description="the real one",
+        config_json="{}",
+        create_time=made.create_time,
+        update_time=made.update_time,
+    )
+    assert microseconds(made) == (clock.now, clock.now)
+    assert await service.get(made.id) == made
+    assert await service.get_named("prod") == made
+
+
+@pytest.mark.parametrize("name", ["a", "x" * 200, "two words", "Größe 測試 🚀"])
+async def test_a_name_is_1_to_200_printable_characters(service: Client, name: str) -> None:
+    assert (await service.create(name)).name == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 201, " a", "a ", "a\n", "a\tb", "a\0b", "\x7f", "a\u2028b", "\u200b"])
+async def test_anything_else_is_no_name(service: Client, name: str) -> None:
+    with pytest.raises(RequestInvalid) as created:
+        await service.create(name)
+    with pytest.raises(RequestInvalid) as begun:
+        await service.begin(name)
+
+    assert created.value.metadata["field"] == "name"
+    assert begun.value.metadata["field"] == "named.name"
+    assert await service.names() == []
+
+
+async def test_a_name_is_unique_in_its_target_only(service: Client) -> None:
+    await service.create("prod")
+    other = await service.create("prod", target=ELSEWHERE)
+
+    with pytest.raises(StackExists) as raised:
+        await service.create("prod")
+
+    assert raised.value.metadata == {"stack": "prod", "org": "default"}
+    assert (await service.get_named("prod", ELSEWHERE)).id == other.id
+
+
+async def test_the_same_request_gets_the_same_stack(service: Client) -> None:
+    made = await service.create("prod", request_id="r-1")
+
+    assert await service.create("prod", request_id="r-1") == made
+    assert await service.names() == ["prod"]
+
+
+async def test_a_request_id_with_other_content_is_refused(service: Client) -> None:
+    await service.create("prod", request_id="r-1")
+
+    with pytest.raises(RequestIdReused) as raised:
+        await service.create("prod", description="changed", request_id="r-1")
+
+    assert raised.value.metadata == {"request_id": "r-1"}
+
+
+async def test_a_repeated_request_does_not_bring_a_deleted_stack_back(service: Client) -> None:
+    made = await service.create("prod", request_id="r-1")
+    await service.delete(made.id)
+
+    with pytest.raises(StackNotFound):
+        await service.create("prod", request_id="r-1")
+    assert await service.names() == []
+
+
+async def test_a_request_id_is_free_again_after_a_day(service: Client, clock: Clock) -> None:
+    await service.create("one", request_id="r-1")
+
+    clock.forward(DAY + 1)
+
+    assert (await service.create("two", request_id="r-1")).name == "two"
+
+
+async def test_a_failed_request_does_not_use_its_id_up(service: Client) -> None:
+    taken = await service.create("prod")
+    with pytest.raises(StackExists):
+        await service.create("prod", request_id="r-1")
+
+    await service.delete(taken.id)
+
+    assert (await service.create("prod", request_id="r-1")).name == "prod"
+
+
+@pytest.mark.parametrize("stack_id", ["0123456789abcdef", "ABC", "x" * 1000, "a\0b"])
+async def test_an_unknown_id_is_not_found(service: Client, stack_id: str) -> None:
+    for call in (service.get(stack_id), service.delete(stack_id), service.begin(stack_id=stack_id)):
+        with pytest.raises(StackNotFound) as raised:
+            await call
+        assert raised.value.metadata == {"stack": stack_id}
+
+
+async def test_an_unknown_name_is_not_found(service: Client) -> None:
+    await service.create("prod", target=ELSEWHERE)
+
+    with pytest.raises(StackNotFound) as raised:
+        await service.get_named("prod")
+
+    assert raised.value.metadata == {"stack": "prod"}
+
+
+async def test_a_request_that_names_no_stack_is_refused(service: Client) -> None:
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(service.stacks.GetStack, stack_pb2.GetStackRequest())
+
+    assert raised.value.metadata["field"] == "stack"
+
+
+async def test_the_list_is_sorted_by_name_then_id_and_counts_what_stacks_own(service: Client) -> None:
+    await service.apply("b", [entry("one"), entry("two")])
+    await service.create("a")
+    await service.apply("b", [entry("one")], target=ELSEWHERE)
+
+    stacks = (await service.page()).stacks
+
+    assert [(stack.name, stack.resource_count, len(stack.resources)) for stack in stacks] in (
+        [("a", 0, 0), ("b", 2, 0), ("b", 1, 0)],
+        [("a", 0, 0), ("b", 1, 0), ("b", 2, 0)],
+    )
+    assert [(stack.name, stack.id) for stack in stacks] == sorted((stack.name, stack.id) for stack in stacks)
+
+
+async def test_the_list_of_one_target_has_its_stacks_only(service: Client) -> None:
+    await service.create("here", target=HERE)
+    await service.create("there", target=ELSEWHERE)
+
+    assert [stack.name for stack in (await service.page(Target(org="another"))).stacks] == ["there"]
+    assert [stack.name for stack in (await service.page(Target())).stacks] == ["here"]
+    assert await service.names() == ["here", "there"]
+
+
+@pytest.mark.parametrize(("page_size", "sizes"), [(1, [1] * 7), (3, [3, 3, 1]), (7, [7]), (0, [7]), (5000, [7])])
+async def test_pages_hold_every_stack_once(service: Client, page_size: int, sizes: list[int]) -> None:
+    names = [f"stack {number}" for number in range(6)]
+    for name in names:
+        await service.create(name)
+    await service.create("stack 3", target=ELSEWHERE)
+
+    pages = [await service.page(page_size=page_size)]
+    while token := pages[-1].next_page_token:
+        pages.append(await service.page(page_size=page_size, page_token=token))
+
+    assert [len(page.stacks) for page in pages] == sizes
+    assert [stack.name for page in pages for stack in page.stacks] == sorted([*names, "stack 3"])
+
+
+async def test_a_page_has_100_stacks_unless_asked_otherwise(service: Client) -> None:
+    for number in range(101):
+        await service.create(f"{number:03}")
+
+    assert len((await service.page()).stacks) == 100
+
+
+async def test_a_stack_made_between_pages_moves_none_of_the_others(service: Client) -> None:
+    for name in ("b", "c", "d"):
+        await service.create(name)
+    first = await service.page(page_size=2)
+
+    await service.create("a")
+
+    second = await service.page(page_token=first.next_page_token)
+    assert [stack.name for stack in second.stacks] == ["d"]
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "x",
+        "****",
+        "ü",
+        urlsafe_b64encode(b"not json").decode(),
+        urlsafe_b64encode(b'{"name": "a"}').decode(),
+        urlsafe_b64encode(b'["a"]').decode(),
+        urlsafe_b64encode(b'["a", 1]').decode(),
+        urlsafe_b64encode(b'["a", "b"]').decode(),
+    ],
+)
+async def test_a_page_token_of_somebody_else_is_refused(service: Client, token: str) -> None:
+    with pytest.raises(RequestInvalid) as raised:
+        await service.page(page_token=token)
+
+    assert raised.value.metadata["field"] == "page_token"
+
+
+async def test_a_negative_page_size_is_refused(service: Client) -> None:
+    with pytest.raises(RequestInvalid) as raised:
+        await service.page(page_size=-1)
+
+    assert raised.value.metadata["field"] == "page_size"
+
+
+async def test_a_deleted_stack_is_gone_and_its_name_is_free(service: Client) -> None:
+    made = await service.create("prod")
+
+    await service.delete(made.id)
+
+    with pytest.raises(StackNotFound):
+        await service.get(made.id)
+    assert (await service.create("prod")).id != made.id
+
+
+async def test_a_stack_that_owns_something_is_not_deleted(service: Client) -> None:
+    stack = await service.apply("prod", [entry("one"), entry("two")])
+
+    with pytest.raises(StackNotEmpty) as raised:
+        await service.delete(stack.id)
+
+    assert raised.value.metadata == {"stack": "prod", "count": "2"}
+    assert await service.get(stack.id) == stack
+
+
+async def test_a_stack_that_is_worked_on_is_not_deleted(service: Client) -> None:
+    begun = await service.begin(stack_id=(await service.create("prod")).id, operation="op-7", holder="me")
+
+    with pytest.raises(StackLeased) as raised:
+        await service.delete(begun.stack.id)
+
+    assert raised.value.metadata["operation"] == "op-7"
+    await service.abandon(begun)
+    await service.delete(begun.stack.id)
+
+
+async def test_owners_are_found_by_kind_and_id_within_the_target(service: Client) -> None:
+    prod = await service.apply("prod", [entry("one", "1"), entry("two", "2"), entry("three", "1", kind="Task")])
+    other = await service.apply("other", [entry("far", "9")], target=ELSEWHERE)
+
+    asked = [("Task", "1"), ("Bucket", "2"), ("Bucket", "2"), ("Bucket", "9"), ("Label", "1"), ("Bucket", "1")]
+
+    assert await service.owners(asked) == [
+        ("Bucket", "1", prod.id, "prod", "one"),
+        ("Bucket", "2", prod.id, "prod", "two"),
+        ("Task", "1", prod.id, "prod", "three"),
+    ]
+    assert await service.owners(asked, ELSEWHERE) == [("Bucket", "9", other.id, "other", "far")]
+    assert await service.owners([]) == []

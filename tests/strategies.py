@@ -1,0 +1,140 @@
+"""Hypothesis strategies for the nouns of pkger, in one place."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from services.core import model
+from services.kinds.canonical import canonical_text, spec_of
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
+"""Names as people may write them, never empty."""
+
+remote_ids = st.text("0123456789abcdef", min_size=16, max_size=16)
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+
+targets = st.builds(model.Target, words, words)
+
+keys = st.builds(model.Key, st.sampled_from(["Bucket", "Dashboard", "Label", "Task"]), words)
+
+label_keys = st.builds(model.Key, st.just(model.LABEL), words)
+
+label_lists = st.lists(label_keys, unique=True, max_size=3).map(lambda labels: tuple(sorted(labels)))
+
+
+def _spec(name: str, rest: dict[str, Any]) -> model.Spec:
+    return spec_of({**rest, "name": name})
+
+
+specs = st.builds(_spec, words, st.dictionaries(words, json_values, max_size=3))
+
+env_references = st.builds(model.EnvReference, words, words, json_values, json_values)
+
+objects = st.builds(model.Object, keys, words, specs, label_lists, st.lists(env_references, max_size=2).map(tuple))
+
+packages = st.builds(
+    model.Package,
+    st.lists(objects, unique_by=lambda item: item.key, max_size=4).map(tuple),
+    st.lists(words, max_size=3).map(tuple),
+)
+
+locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers(0, 500))
+
+violations = st.builds(model.Violation, words, words, words, locations)
+
+resources = st.builds(model.Resource, words, remote_ids, specs, st.lists(remote_ids, max_size=3).map(tuple))
+
+origins = st.sampled_from(model.Origin)
+
+entries = st.builds(model.InventoryEntry, keys, remote_ids, origins, label_lists)
+
+inventories = st.lists(
+    entries, unique_by=(lambda entry: entry.key, lambda entry: (entry.key.kind, entry.remote_id)), max_size=12
+).map(tuple)
+"""What one stack may own: every key and every resource once."""
+
+steps = st.builds(
+    model.Step,
+    number=st.integers(0, 10_000),
+    stage=st.integers(0, 20),
+    verb=st.sampled_from(model.Verb),
+    key=keys,
+    remote_id=st.just("") | remote_ids,
+    label=st.none() | label_keys,
+    label_id=st.just("") | remote_ids,
+    old_spec=st.none() | specs,
+    new_spec=st.none() | specs,
+    undo=st.sampled_from(model.Undo),
+    reason=words,
+)
+
+field_changes = st.builds(model.FieldChange, words, json_values.map(canonical_text), json_values.map(canonical_text))
+
+diff_statuses = st.sampled_from(model.DiffStatus)
+
+resource_diffs = st.builds(
+    model.ResourceDiff,
+    keys,
+    remote_ids,
+    diff_statuses,
+    st.none() | specs,
+    st.none() | specs,
+    st.lists(field_changes, max_size=2).map(tuple),
+)
+
+label_mapping_diffs = st.builds(model.LabelMappingDiff, diff_statuses, keys, remote_ids, label_keys, remote_ids)
+
+_word_lists = st.lists(words, max_size=2).map(tuple)
+
+plans = st.builds(
+    model.Plan,
+    target=targets,
+    stack_id=st.just("") | remote_ids,
+    base_generation=st.integers(0, 2**40),
+    stages=_word_lists,
+    steps=st.lists(steps, max_size=3).map(tuple),
+    resource_diffs=st.lists(resource_diffs, max_size=2).map(tuple),
+    label_mapping_diffs=st.lists(label_mapping_diffs, max_size=2).map(tuple),
+    inventory=inventories,
+    no_change=st.booleans(),
+    summary=json_values.map(canonical_text),
+    missing_env_refs=_word_lists,
+    missing_secrets=_word_lists,
+    warnings=_word_lists,
+    sources=_word_lists,
+    digest=words,
+)
+
+kind_traits = st.builds(
+    model.KindTraits,
+    words,
+    st.sampled_from(model.Identity),
+    st.sampled_from(model.NameUniqueness),
+    st.integers(0, 20),
+    st.sampled_from(model.Undo),
+    _word_lists,
+    _word_lists,
+    _word_lists,
+    st.booleans(),
+)
+
+platform_traits = st.builds(
+    model.PlatformTraits,
+    words,
+    words,
+    st.lists(kind_traits, unique_by=lambda traits: traits.kind, max_size=3).map(
+        lambda kinds: {traits.kind: traits for traits in kinds}
+    ),
+    st.integers(1, 1000),
+    st.integers(1, 64),
+    st.booleans(),
+)
