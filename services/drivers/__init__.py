@@ -1,1 +1,24 @@
-"""One folder per platform behind the driver contract (protos/pkger/driver/v1)."""
+"""
+One folder per platform behind the driver contract (protos/pkger/driver/v1).
+
+To write a driver for another platform:
+
+1. Read ``driver.proto``: its comments are the contract. In short, a driver promises that
+
+   - ``Describe`` tells the truth. The engine relies on the traits of each kind: it sends a create with an unknown
+     outcome again only where identity is ``NATIVE``, matches live resources by name only where names are unique,
+     replaces a resource where an immutable path changes, and takes a deletion back as ``delete_undo`` says;
+   - each item of a batch gets a result of its own. ``Done`` is said only of what took effect, ``Rejected`` only of what
+     certainly did not; a timeout, a reset connection or an answer that the driver does not know is ``Ambiguous``;
+   - a resource that the platform did not let it read is an error, never ``Gone`` and never missing from a list;
+   - whole kinds are listed with a number of calls that does not grow with the number of labels or details;
+   - a spec is read back as it was written. What the platform adds, rounds or reorders, the driver normalises away, or
+     every plan finds a difference.
+
+2. Write ``kinds.py`` (the traits), ``servicer.py`` and ``__main__.py`` in a folder of its own. ``mutation.py`` has the
+   contract as Python values and ``wire.py`` translates them, so that a servicer translates, delegates and translates
+   back. Raise errors of ``services.core.errors``; the server turns them into statuses.
+
+3. Add an entry to ``PLATFORMS`` in ``tests/drivers/platforms.py`` that starts the driver, and run
+   ``pytest tests/drivers``. The driver is done when the conformance suite is green.
+"""

@@ -1,0 +1,166 @@
+"""What a batch does to the resources that it touches: the rules of the embedded platform, without its storage."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from services.core.model import LABEL, NameUniqueness
+from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, unique_name
+from services.drivers.mutation import (
+    Attach,
+    Create,
+    Delete,
+    Detach,
+    Done,
+    Mutation,
+    Rejected,
+    RejectionReason,
+    ResourceId,
+    StoredResource,
+    Update,
+)
+from services.kinds.canonical import spec_from_text
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """
+    The part of one organisation that a batch can see. Carrying the batch out changes its mappings.
+
+    Attributes:
+        resources: All resources and labels that the batch names, as far as they exist.
+        holders: Id of the resource that has a unique name, by kind and name as compared; for all names in the batch.
+        created: Id of the resource that a create made, by kind and idempotency key; for all keys that the batch sends.
+            The resource itself may be gone.
+    """
+
+    resources: dict[ResourceId, StoredResource]
+    holders: dict[tuple[str, str], str]
+    created: dict[tuple[str, str], str]
+
+
+def carry_out(batch: Sequence[Mutation | Rejected], extract: Extract, free_ids: Iterator[str]) -> list[Done | Rejected]:
+    """
+    Apply the items in order; one that is refused changes nothing and stops none.
+
+    Args:
+        batch: The mutations, and what was rejected beforehand.
+        extract: What the batch touches; afterwards, what the platform is to hold.
+        free_ids: Ids for new resources, one for each create at least.
+
+    Returns:
+        One result for each item, in order.
+    """
+    return [_carry_out(item, extract, free_ids) for item in batch]
+
+
+def _carry_out(item: Mutation | Rejected, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
+    match item:
+        case Create():
+            return _create(item, extract, free_ids)
+        case Update():
+            return _update(item, extract)
+        case Delete():
+            return _delete(item, extract)
+        case Attach():
+            return _attach(item, extract)
+        case Detach():
+            return _detach(item, extract)
+        case Rejected():
+            return item
+
+
+def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
+    key = (item.kind, item.idempotency_key)
+    if key in extract.created:
+        known = ResourceId(item.kind, extract.created[key])
+        return Done(extract.resources[known]) if known in extract.resources else _created_and_gone(known)
+    if problem := content_refusal(item.kind, item.spec):
+        return Rejected(RejectionReason.CONTENT_REFUSED, problem)
+    if taken := _name_taken(item, extract, own_id=""):
+        return taken
+    resource = StoredResource(ResourceId(item.kind, next(free_ids)), item.spec.text)
+    _put(resource, unique_name(item.kind, item.spec), extract)
+    if item.idempotency_key:
+        extract.created[key] = resource.id.id
+    return Done(resource)
+
+
+def _update(item: Update, extract: Extract) -> Done | Rejected:
+    held = extract.resources.get(item.id)
+    if held is None:
+        return _not_found(item.id)
+    old = spec_from_text(held.spec_json)
+    if problem := content_refusal(item.id.kind, item.spec) or change_refusal(item.id.kind, old, item.spec):
+        return Rejected(RejectionReason.CONTENT_REFUSED, problem)
+    if taken := _name_taken(item, extract, own_id=item.id.id):
+        return taken
+    _give_up_name(held, extract)
+    written = replace(held, spec_json=item.spec.text)
+    _put(written, unique_name(item.id.kind, item.spec), extract)
+    return Done(written)
+
+
+def _delete(item: Delete, extract: Extract) -> Done:
+    held = extract.resources.pop(item.id, None)
+    if held is not None:
+        _give_up_name(held, extract)
+        if item.id.kind == LABEL:
+            for resource in list(extract.resources.values()):
+                _set_labels(resource, set(resource.label_ids) - {item.id.id}, extract)
+    return Done()
+
+
+def _attach(item: Attach, extract: Extract) -> Done | Rejected:
+    if not EMBEDDED.kinds[item.id.kind].labelled:
+        return Rejected(RejectionReason.CONTENT_REFUSED, f"labels cannot be attached to a {item.id.kind}")
+    for needed in (item.id, ResourceId(LABEL, item.label_id)):
+        if needed not in extract.resources:
+            return _not_found(needed)
+    held = extract.resources[item.id]
+    _set_labels(held, {*held.label_ids, item.label_id}, extract)
+    return Done()
+
+
+def _detach(item: Detach, extract: Extract) -> Done:
+    if held := extract.resources.get(item.id):
+        _set_labels(held, set(held.label_ids) - {item.label_id}, extract)
+    return Done()
+
+
+def _put(resource: StoredResource, name: str | None, extract: Extract) -> None:
+    extract.resources[resource.id] = resource
+    if name is not None:
+        extract.holders[resource.id.kind, name] = resource.id.id
+
+
+def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract) -> None:
+    if len(label_ids) != len(resource.label_ids):
+        extract.resources[resource.id] = replace(resource, label_ids=tuple(sorted(label_ids)))
+
+
+def _give_up_name(held: StoredResource, extract: Extract) -> None:
+    name = unique_name(held.id.kind, spec_from_text(held.spec_json))
+    if name is not None:
+        extract.holders.pop((held.id.kind, name), None)
+
+
+def _name_taken(item: Create | Update, extract: Extract, own_id: str) -> Rejected | None:
+    kind = item.kind if isinstance(item, Create) else item.id.kind
+    name = unique_name(kind, item.spec)
+    holder = None if name is None else extract.holders.get((kind, name))
+    if holder in (None, own_id):
+        return None
+    problem = f"another {kind}, {holder}, has the name {item.spec.display_name!r}"
+    if EMBEDDED.kinds[kind].name_uniqueness is NameUniqueness.CASE_INSENSITIVE:
+        problem += " (case does not count)"
+    return Rejected(RejectionReason.NAME_TAKEN, problem)
+
+
+def _not_found(missing: ResourceId) -> Rejected:
+    return Rejected(RejectionReason.NOT_FOUND, f"there is no {missing}")
+
+
+def _created_and_gone(gone: ResourceId) -> Rejected:
+    return Rejected(
+        RejectionReason.NOT_FOUND, f"{gone} was created with this idempotency key and is gone; use a new key"
+    )

@@ -1,0 +1,43 @@
+"""The tables of the embedded platform, as migrations that run when its file is opened."""
+
+import sqlite_utils
+from sqlite_utils.db import ForeignKey
+from sqlite_utils.migrations import Migrations
+
+MIGRATIONS = Migrations("platform")
+"""Append only: a migration that was released is never changed."""
+
+
+@MIGRATIONS()
+def resources_attachments_creates_fences(db: sqlite_utils.Database) -> None:
+    """
+    Create the first tables.
+
+    ``resources.unique_name`` is the name as the platform compares it; NULL where names may repeat, as NULLs are
+    distinct in an index. ``creates`` outlives the resources: an idempotency key is never good for a second one.
+    """
+    resources = db.table("resources").create(
+        {"id": str, "org": str, "kind": str, "unique_name": str, "spec": str},
+        pk="id",
+        not_null=["id", "org", "kind", "spec"],
+        strict=True,
+    )
+    resources.create_index(["org", "kind", "id"])
+    resources.create_index(["org", "kind", "unique_name"], unique=True)
+    attachments = db.table("attachments").create(
+        {"resource_id": str, "label_id": str},
+        pk=("resource_id", "label_id"),
+        foreign_keys=[
+            ForeignKey("attachments", column, "resources", "id", on_delete="CASCADE")
+            for column in ("resource_id", "label_id")
+        ],
+        strict=True,
+    )
+    attachments.create_index(["label_id"])
+    db.table("creates").create(
+        {"org": str, "kind": str, "idempotency_key": str, "resource_id": str},
+        pk=("org", "kind", "idempotency_key"),
+        not_null=["resource_id"],
+        strict=True,
+    )
+    db.table("fences").create({"scope": str, "token": int}, pk="scope", not_null=["token"], strict=True)

@@ -1,0 +1,228 @@
+"""The SQLite file of the embedded platform: few statements a batch, one transaction each."""
+
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+
+from services.core.errors import TokenStale
+from services.core.model import LABEL
+from services.database import Database
+from services.drivers.embedded.batch import Extract, carry_out
+from services.drivers.embedded.kinds import unique_name
+from services.drivers.embedded.schema import MIGRATIONS
+from services.drivers.mutation import (
+    Attach,
+    Create,
+    Delete,
+    Detach,
+    Done,
+    Fence,
+    Mutation,
+    Rejected,
+    ResourceId,
+    StoredResource,
+    Update,
+)
+from services.kinds.canonical import spec_from_text
+
+ZERO_ID = "0" * 16
+"""Well formed, but the id of nothing (service.md 0.3)."""
+
+_NOBODY = ""
+"""Stands for the unique name of what may share its name; no resource has it, as the platform refuses empty names."""
+
+_PLACEHOLDERS = 1000
+"""Most values looked up by one statement; SQLite allows 32,766."""
+
+
+def random_id() -> str:
+    """16 random lower-case hex digits."""
+    return secrets.token_hex(8)
+
+
+class Store:
+    """The resources of all organisations. Several processes may have one file open."""
+
+    def __init__(self, path: Path, draw_id: Callable[[], str] = random_id) -> None:
+        """Open *path*, creating it when missing; ids of new resources are drawn with *draw_id* until they are free."""
+        self._database = Database(path, MIGRATIONS)
+        self._draw_id = draw_id
+
+    async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
+        """All resources of *kinds*, as of one moment, sorted by kind and id."""
+        return await self._database.read(partial(_list, org=org, kinds=kinds))
+
+    async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
+        """The resource of each id, in order, as of one moment; None where there is none."""
+        held = await self._database.read(partial(_read, org=org, ids=ids))
+        return [held.get(resource_id) for resource_id in ids]
+
+    async def mutate(
+        self, org: str, fence: Fence | None, batch: Sequence[Mutation | Rejected]
+    ) -> list[Done | Rejected]:
+        """
+        Carry out a batch in one transaction; results as of ``carry_out``.
+
+        Raises:
+            TokenStale: A newer token was seen in the scope; nothing was written.
+        """
+
+        def work(db: sqlite_utils.Database) -> list[Done | Rejected]:
+            if fence:
+                _pass_fence(db, fence)
+            extract = _extract(db, org, batch)
+            before = Extract(dict(extract.resources), dict(extract.holders), dict(extract.created))
+            creates = sum(isinstance(item, Create) for item in batch)
+            results = carry_out(batch, extract, iter(_free_ids(db, creates, self._draw_id)))
+            _save(db, org, before, extract)
+            return results
+
+        return await self._database.write(work)
+
+    def close(self) -> None:
+        """Wait for the work in hand and close the file."""
+        self._database.close()
+
+
+def _list(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[StoredResource]:
+    marks = _marks(kinds)
+    labels = _grouped(
+        db.conn.execute(
+            "SELECT resource_id, label_id FROM attachments JOIN resources ON resources.id = resource_id"  # noqa: S608
+            f" WHERE org = ? AND kind IN ({marks}) ORDER BY label_id",
+            [org, *kinds],
+        )
+    )
+    rows = db.conn.execute(
+        f"SELECT kind, id, spec FROM resources WHERE org = ? AND kind IN ({marks}) ORDER BY kind, id",  # noqa: S608
+        [org, *kinds],
+    )
+    return [StoredResource(ResourceId(kind, id_), spec, tuple(labels.get(id_, ()))) for kind, id_, spec in rows]
+
+
+def _read(db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]) -> dict[ResourceId, StoredResource]:
+    wanted = {resource_id.id for resource_id in ids}
+    labels = _grouped(
+        _rows_for(
+            db, "SELECT resource_id, label_id FROM attachments WHERE resource_id IN ({}) ORDER BY label_id", [], wanted
+        )
+    )
+    rows = _rows_for(db, "SELECT kind, id, spec FROM resources WHERE org = ? AND id IN ({})", [org], wanted)
+    return {
+        ResourceId(kind, id_): StoredResource(ResourceId(kind, id_), spec, tuple(labels.get(id_, ())))
+        for kind, id_, spec in rows
+    }
+
+
+def _pass_fence(db: sqlite_utils.Database, fence: Fence) -> None:
+    row = db.conn.execute("SELECT token FROM fences WHERE scope = ?", [fence.scope]).fetchone()
+    if row and row[0] > fence.token:
+        raise TokenStale(fence.scope, fence.token, row[0])
+    if not row or row[0] < fence.token:
+        db.table("fences").upsert({"scope": fence.scope, "token": fence.token}, pk="scope")
+
+
+def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Mutation | Rejected]) -> Extract:
+    names: dict[str, set[str]] = defaultdict(set)
+    keys: dict[str, set[str]] = defaultdict(set)
+    ids: set[ResourceId] = set()
+    for item in batch:
+        match item:
+            case Create(kind, spec, key):
+                names[kind].add(unique_name(kind, spec) or _NOBODY)
+                keys[kind].add(key)
+            case Update(id_, spec):
+                names[id_.kind].add(unique_name(id_.kind, spec) or _NOBODY)
+                ids.add(id_)
+            case Delete(id_):
+                ids.add(id_)
+            case Attach(id_, label_id) | Detach(id_, label_id):
+                ids |= {id_, ResourceId(LABEL, label_id)}
+    holders = _ids_for(
+        db, "SELECT unique_name, id FROM resources WHERE org = ? AND kind = ? AND unique_name IN ({})", org, names
+    )
+    created = _ids_for(
+        db,
+        "SELECT idempotency_key, resource_id FROM creates WHERE org = ? AND kind = ? AND idempotency_key IN ({})",
+        org,
+        keys,
+    )
+    ids |= {ResourceId(kind, id_) for (kind, _), id_ in created.items()}
+    return Extract(_read(db, org, ids), holders, created)
+
+
+def _ids_for(
+    db: sqlite_utils.Database, sql: str, org: str, wanted: Mapping[str, Collection[str]]
+) -> dict[tuple[str, str], str]:
+    """Ids by kind and value, for the values *wanted* of each kind."""
+    return {
+        (kind, value): id_ for kind, values in wanted.items() for value, id_ in _rows_for(db, sql, [org, kind], values)
+    }
+
+
+def _free_ids(db: sqlite_utils.Database, count: int, draw_id: Callable[[], str]) -> list[str]:
+    free: list[str] = []
+    while len(free) < count:
+        drawn = dict.fromkeys(draw_id() for _ in range(count - len(free)))
+        taken = {id_ for (id_,) in _rows_for(db, "SELECT id FROM resources WHERE id IN ({})", [], drawn)}
+        free += [id_ for id_ in drawn if id_ not in taken and id_ not in free and id_ != ZERO_ID]
+    return free
+
+
+def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) -> None:
+    gone = [(id_.id,) for id_ in before.resources.keys() - after.resources.keys()]
+    written = [
+        resource
+        for id_, resource in after.resources.items()
+        if id_ not in before.resources or before.resources[id_].spec_json != resource.spec_json
+    ]
+    attached, detached = _attachments(after.resources), _attachments(before.resources)
+    connection = db.conn
+    # Attachments of what is gone go with it (ON DELETE CASCADE).
+    connection.executemany("DELETE FROM resources WHERE id = ?", gone)
+    # Two resources may have swapped their names: all are given up before any is taken.
+    connection.executemany("UPDATE resources SET unique_name = NULL WHERE id = ?", [(row.id.id,) for row in written])
+    connection.executemany(
+        "INSERT INTO resources (id, org, kind, unique_name, spec) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET unique_name = excluded.unique_name, spec = excluded.spec",
+        [
+            (row.id.id, org, row.id.kind, unique_name(row.id.kind, spec_from_text(row.spec_json)), row.spec_json)
+            for row in written
+        ],
+    )
+    connection.executemany(
+        "DELETE FROM attachments WHERE resource_id = ? AND label_id = ?", sorted(detached - attached)
+    )
+    connection.executemany("INSERT INTO attachments (resource_id, label_id) VALUES (?, ?)", sorted(attached - detached))
+    connection.executemany(
+        "INSERT INTO creates (org, kind, idempotency_key, resource_id) VALUES (?, ?, ?, ?)",
+        [(org, kind, key, id_) for (kind, key), id_ in after.created.items() if (kind, key) not in before.created],
+    )
+
+
+def _attachments(resources: Mapping[ResourceId, StoredResource]) -> set[tuple[str, str]]:
+    return {(resource.id.id, label_id) for resource in resources.values() for label_id in resource.label_ids}
+
+
+def _rows_for(db: sqlite_utils.Database, sql: str, fixed: Sequence[str], values: Iterable[str]) -> Iterator[Any]:
+    """Rows of *sql* for all *values*; ``{}`` in it stands for as many placeholders as fit into one statement."""
+    remaining = list(values)
+    for start in range(0, len(remaining), _PLACEHOLDERS):
+        part = remaining[start : start + _PLACEHOLDERS]
+        yield from db.conn.execute(sql.format(_marks(part)), [*fixed, *part])
+
+
+def _marks(values: Collection[str]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups

@@ -1,0 +1,119 @@
+"""The words of the driver contract as frozen values, for every driver."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from services.core.model import Spec
+
+
+class ResourceId(NamedTuple):
+    """Names one resource of an organisation; sorts by kind, then id."""
+
+    kind: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResource:
+    """
+    What a platform holds, ready for the wire.
+
+    Unlike ``core.model.Resource`` it keeps the spec as text: a listing passes on thousands without reading one.
+
+    Attributes:
+        spec_json: Canonical JSON text.
+        label_ids: Sorted.
+    """
+
+    id: ResourceId
+    spec_json: str
+    label_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make a resource; an empty ``idempotency_key`` makes another one each time it is sent."""
+
+    kind: str
+    spec: Spec
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Write the whole spec of a resource."""
+
+    id: ResourceId
+    spec: Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a resource with its label attachments; a label, from everything it is attached to."""
+
+    id: ResourceId
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """Attach a label to a resource."""
+
+    id: ResourceId
+    label_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """Detach a label from a resource."""
+
+    id: ResourceId
+    label_id: str
+
+
+Mutation: TypeAlias = Create | Update | Delete | Attach | Detach
+
+
+class RejectionReason(Enum):
+    """Why a platform refused a mutation; the names of ``pkger.model.v1.RejectionReason``."""
+
+    NAME_TAKEN = "name_taken"
+    NOT_FOUND = "not_found"
+    CONTENT_REFUSED = "content_refused"
+    KIND_UNSUPPORTED = "kind_unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The mutation took effect; ``resource`` is what a create or an update left on the platform."""
+
+    resource: StoredResource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The mutation certainly had no effect; ``message`` is one sentence for people."""
+
+    reason: RejectionReason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """Nobody knows whether the mutation had an effect."""
+
+    message: str
+
+
+Result: TypeAlias = Done | Rejected | Ambiguous
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The right to write within ``scope``, the id of a stack; a higher ``token`` is a newer one."""
+
+    scope: str
+    token: int

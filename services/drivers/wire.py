@@ -1,0 +1,141 @@
+"""Values of the driver contract as protobuf messages and back, for every driver."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
+
+from services.core.errors import KindUnsupported, RequestInvalid
+from services.core.model import PlatformTraits
+from services.drivers.mutation import (
+    Ambiguous,
+    Attach,
+    Create,
+    Delete,
+    Detach,
+    Done,
+    Fence,
+    Mutation,
+    Rejected,
+    RejectionReason,
+    ResourceId,
+    Result,
+    StoredResource,
+    Update,
+)
+from services.kinds.canonical import spec_from_text
+
+CHUNK_RESOURCES = 500
+"""Most resources in one chunk of a listing."""
+
+CHUNK_CHARACTERS = 4_000_000
+"""Length of specs at which a chunk ends early: far below the message limit, however large single specs are."""
+
+
+def kinds_from_pb(kinds: Collection[str], traits: PlatformTraits) -> list[str]:
+    """
+    The kinds of a request, sorted, each once.
+
+    Raises:
+        KindUnsupported: The platform lacks one of them.
+    """
+    for kind in kinds:
+        if kind not in traits.kinds:
+            raise KindUnsupported(traits.platform, kind)
+    return sorted(set(kinds))
+
+
+def ids_from_pb(messages: Collection[driver_pb2.ResourceId], traits: PlatformTraits) -> list[ResourceId]:
+    """The ids of a request, in its order; errors as for ``kinds_from_pb``."""
+    kinds_from_pb([message.kind for message in messages], traits)
+    return [ResourceId(message.kind, message.id) for message in messages]
+
+
+def fence_from_pb(request: driver_pb2.MutateRequest) -> Fence | None:
+    """The fence of a batch; None for writes on behalf of no stack."""
+    return Fence(request.fence.scope, request.fence.token) if request.HasField("fence") else None
+
+
+def batch_from_pb(messages: Collection[driver_pb2.Mutation], traits: PlatformTraits) -> list[Mutation | Rejected]:
+    """
+    Translate a batch.
+
+    What no state of the platform could make right is rejected here: a kind that it lacks, a spec that is none.
+
+    Raises:
+        RequestInvalid: The batch is larger than the platform allows, or an item names no change.
+    """
+    if len(messages) > traits.max_batch_size:
+        raise RequestInvalid("mutations", f"{len(messages)} are more than the {traits.max_batch_size} of one batch")
+    for position, message in enumerate(messages):
+        if message.WhichOneof("change") is None:
+            raise RequestInvalid(f"mutations[{position}]", "names no change")
+    return [_mutation_from_pb(message, traits) for message in messages]
+
+
+def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> Mutation | Rejected:
+    change = getattr(message, message.WhichOneof("change") or "")
+    if change.kind not in traits.kinds:
+        problem = f"platform {traits.platform!r} has no kind {change.kind!r}; it has {', '.join(sorted(traits.kinds))}"
+        return Rejected(RejectionReason.KIND_UNSUPPORTED, problem)
+    match change:
+        case driver_pb2.CreateResource() | driver_pb2.UpdateResource():
+            return _write_from_pb(change)
+        case driver_pb2.DeleteResource():
+            return Delete(ResourceId(change.kind, change.id))
+        case driver_pb2.AttachLabel():
+            return Attach(ResourceId(change.kind, change.id), change.label_id)
+        case _:
+            return Detach(ResourceId(change.kind, change.id), change.label_id)
+
+
+def _write_from_pb(change: driver_pb2.CreateResource | driver_pb2.UpdateResource) -> Create | Update | Rejected:
+    try:
+        spec = spec_from_text(change.spec_json)
+    # TypeError: nested deeper than canonical text can be written.
+    except (ValueError, TypeError) as error:
+        return Rejected(RejectionReason.CONTENT_REFUSED, f"the spec of a {change.kind} cannot be read: {error}")
+    if isinstance(change, driver_pb2.CreateResource):
+        return Create(change.kind, spec, change.idempotency_key)
+    return Update(ResourceId(change.kind, change.id), spec)
+
+
+def resource_to_pb(resource: StoredResource) -> object_pb2.Resource:
+    """Translate a resource."""
+    return object_pb2.Resource(
+        kind=resource.id.kind, id=resource.id.id, spec_json=resource.spec_json, label_ids=resource.label_ids
+    )
+
+
+def chunks_to_pb(resources: Iterable[StoredResource]) -> Iterator[driver_pb2.ListResourcesResponse]:
+    """Cut a listing into chunks, keeping its order; no resources make no chunk."""
+    chunk: list[object_pb2.Resource] = []
+    characters = 0
+    for resource in resources:
+        chunk.append(resource_to_pb(resource))
+        characters += len(resource.spec_json)
+        if len(chunk) == CHUNK_RESOURCES or characters >= CHUNK_CHARACTERS:
+            yield driver_pb2.ListResourcesResponse(resources=chunk)
+            chunk, characters = [], 0
+    if chunk:
+        yield driver_pb2.ListResourcesResponse(resources=chunk)
+
+
+def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
+    """Translate the answer for one id; None says that there certainly is no such resource."""
+    if resource is None:
+        return driver_pb2.ReadResult(gone=driver_pb2.Gone())
+    return driver_pb2.ReadResult(resource=resource_to_pb(resource))
+
+
+def result_to_pb(result: Result) -> driver_pb2.MutationResult:
+    """Translate how a mutation ended."""
+    match result:
+        case Done(resource):
+            done = driver_pb2.Done(resource=resource_to_pb(resource) if resource else None)
+            return driver_pb2.MutationResult(done=done)
+        case Rejected(reason, message):
+            value = operation_pb2.RejectionReason.Value(f"REJECTION_REASON_{reason.name}")
+            return driver_pb2.MutationResult(rejected=driver_pb2.Rejected(reason=value, message=message))
+        case Ambiguous(message):
+            return driver_pb2.MutationResult(ambiguous=driver_pb2.Ambiguous(message=message))
