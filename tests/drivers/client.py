@@ -1,0 +1,116 @@
+"""A driver as tests call it: real gRPC, values of the contract in, messages out."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
+from pkger.model.v1 import object_pb2, operation_pb2
+
+from services.core.model import PlatformTraits
+from services.kinds.canonical import canonical_text
+from services.rpc.client import Peer
+from services.rpc.convert import platform_from_pb
+
+ORG = "acme"
+
+NAME_TAKEN = operation_pb2.REJECTION_REASON_NAME_TAKEN
+NOT_FOUND = operation_pb2.REJECTION_REASON_NOT_FOUND
+CONTENT_REFUSED = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
+KIND_UNSUPPORTED = operation_pb2.REJECTION_REASON_KIND_UNSUPPORTED
+
+
+class DriverClient:
+    """
+    Calls one driver.
+
+    Attributes:
+        address: Where it is.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._peer = Peer("platform", address)
+        self._stub = driver_pb2_grpc.DriverServiceStub(self._peer.channel)
+
+    async def close(self) -> None:
+        await self._peer.close()
+
+    async def describe(self) -> PlatformTraits:
+        return platform_from_pb(await self.describe_raw())
+
+    async def describe_raw(self) -> driver_pb2.DescribeResponse:
+        return await self._peer.call(self._stub.Describe, driver_pb2.DescribeRequest())
+
+    async def listing(self, *kinds: str, org: str = ORG) -> list[object_pb2.Resource]:
+        return [resource for chunk in await self.chunks(*kinds, org=org) for resource in chunk.resources]
+
+    async def chunks(self, *kinds: str, org: str = ORG) -> Sequence[driver_pb2.ListResourcesResponse]:
+        request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
+        return [chunk async for chunk in self._peer.stream(self._stub.ListResources, request)]
+
+    async def read(self, *ids: tuple[str, str], org: str = ORG) -> list[object_pb2.Resource | None]:
+        """The resource of each (kind, id), in order; None for what is gone."""
+        request = driver_pb2.ReadResourcesRequest(
+            org=org, ids=[driver_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids]
+        )
+        response = await self._peer.call(self._stub.ReadResources, request)
+        assert all(result.WhichOneof("result") for result in response.results)
+        return [result.resource if result.HasField("resource") else None for result in response.results]
+
+    async def mutate(
+        self, *mutations: driver_pb2.Mutation, org: str = ORG, fence: tuple[str, int] | None = None
+    ) -> list[driver_pb2.MutationResult]:
+        request = driver_pb2.MutateRequest(org=org, mutations=mutations)
+        if fence:
+            request.fence.CopyFrom(driver_pb2.Fence(scope=fence[0], token=fence[1]))
+        response = await self._peer.call(self._stub.Mutate, request)
+        assert len(response.results) == len(mutations)
+        assert all(result.WhichOneof("result") for result in response.results)
+        return list(response.results)
+
+    async def made(self, *mutations: driver_pb2.Mutation, org: str = ORG) -> list[object_pb2.Resource]:
+        """What creates or updates left on the platform; they are to be accepted."""
+        results = await self.mutate(*mutations, org=org)
+        assert {result.WhichOneof("result") for result in results} == {"done"}, results
+        return [result.done.resource for result in results]
+
+    async def refusal(self, mutation: driver_pb2.Mutation, org: str = ORG) -> int:
+        """Why *mutation* is rejected."""
+        [result] = await self.mutate(mutation, org=org)
+        assert result.WhichOneof("result") == "rejected", result
+        assert result.rejected.message
+        return int(result.rejected.reason)
+
+
+def create(kind: str, spec: Any, key: str = "") -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(
+        create=driver_pb2.CreateResource(kind=kind, spec_json=canonical_text(spec), idempotency_key=key)
+    )
+
+
+def update(kind: str, id_: str, spec: Any) -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(update=driver_pb2.UpdateResource(kind=kind, id=id_, spec_json=canonical_text(spec)))
+
+
+def delete(kind: str, id_: str) -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=id_))
+
+
+def attach(kind: str, id_: str, label_id: str) -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind=kind, id=id_, label_id=label_id))
+
+
+def detach(kind: str, id_: str, label_id: str) -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind=kind, id=id_, label_id=label_id))
+
+
+def ends(results: Iterable[driver_pb2.MutationResult]) -> list[str | None]:
+    """How each mutation ended: ``done``, ``rejected`` or ``ambiguous``."""
+    return [result.WhichOneof("result") for result in results]
+
+
+def spec(resource: object_pb2.Resource | None) -> Any:
+    """The content of a resource that exists."""
+    assert resource is not None
+    return json.loads(resource.spec_json)

@@ -1,0 +1,75 @@
+"""The platforms that the conformance suite runs against: one entry each."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from services.drivers.embedded.servicer import embedded_platform
+from services.rpc.server import serving
+from tests.drivers.client import DriverClient
+
+Sample = Callable[[str, str, str], dict[str, Any]]
+"""Makes a normalised spec that the platform accepts: kind, name, and a description that tells two specs apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformUnderTest:
+    """
+    What the suite needs to know of a platform.
+
+    Attributes:
+        running: Starts the driver of an empty platform that may keep its data in the folder it is given.
+        sample: Specs for it.
+        missing_id: A well-formed id that no resource has.
+        immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
+    """
+
+    running: Callable[[Path], AbstractAsyncContextManager[DriverClient]]
+    sample: Sample
+    missing_id: str
+    immutable_change: Mapping[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]
+
+
+@asynccontextmanager
+async def embedded_driver(folder: Path) -> AsyncIterator[DriverClient]:
+    """A client of the embedded platform with its file in *folder*, served on a port that the kernel picks."""
+    with embedded_platform(folder / "platform.db") as (register, services):
+        async with serving(register, services, "127.0.0.1:0") as address:
+            client = DriverClient(address)
+            try:
+                yield client
+            finally:
+                await client.close()
+
+
+_CONTENT: dict[str, dict[str, Any]] = {
+    "Label": {"color": "#326BBA"},
+    "Bucket": {"retentionRules": [{"type": "expire", "everySeconds": 3600}]},
+    "Variable": {"type": "constant", "values": ["eu", "us"]},
+    "Task": {"every": "1h", "offset": "5m", "query": 'from(bucket: "b")\n  |> range(start: -1h)', "status": "active"},
+    "Dashboard": {
+        "charts": [{"kind": "Single_Stat", "name": "CPU ☂", "width": 4, "decimalPlaces": 0.5, "shade": True}]
+    },
+}
+
+
+def sample(kind: str, name: str, description: str) -> dict[str, Any]:
+    """A spec of each kind of the package format."""
+    return {"name": name, "description": description, **_CONTENT[kind]}
+
+
+PLATFORMS = {
+    "embedded": PlatformUnderTest(
+        embedded_driver,
+        sample,
+        missing_id="00000000deadbeef",
+        immutable_change={
+            ("Bucket", "/schemaType"): (
+                {**sample("Bucket", "measured", ""), "schemaType": "implicit"},
+                {**sample("Bucket", "measured", ""), "schemaType": "explicit"},
+            )
+        },
+    )
+}

@@ -1,0 +1,350 @@
+"""What every driver promises (driver.proto), beginning with what it says of itself, reading and writing."""
+
+import asyncio
+
+import pytest
+
+from services.core.errors import KindUnsupported, RequestInvalid, TokenStale
+from services.core.model import Identity, NameUniqueness, PlatformTraits
+from tests.drivers.client import (
+    CONTENT_REFUSED,
+    KIND_UNSUPPORTED,
+    NAME_TAKEN,
+    NOT_FOUND,
+    DriverClient,
+    attach,
+    create,
+    delete,
+    detach,
+    ends,
+    spec,
+    update,
+)
+from tests.drivers.platforms import PlatformUnderTest, Sample
+
+
+async def test_a_platform_names_its_kinds_sorted_and_its_limits(driver: DriverClient) -> None:
+    described = await driver.describe_raw()
+    kinds = [kind.kind for kind in described.kinds]
+    assert kinds
+    assert kinds == sorted(set(kinds))
+    assert described.platform
+    assert described.version
+    assert described.max_batch_size > 0
+    assert described.max_concurrency > 0
+
+
+async def test_labels_come_before_what_they_are_attached_to(traits: PlatformTraits) -> None:
+    stages = [kind.stage for kind in traits.kinds.values() if kind.labelled]
+    assert all(traits.kinds["Label"].stage < stage for stage in stages)
+
+
+async def test_special_paths_are_json_pointers(traits: PlatformTraits) -> None:
+    for kind in traits.kinds.values():
+        for path in (*kind.immutable_paths, *kind.sensitive_paths, *kind.set_paths):
+            assert path.startswith("/")
+
+
+async def test_a_created_resource_is_read_and_listed_as_it_was_written(
+    driver: DriverClient, sample: Sample, kind: str
+) -> None:
+    wanted = sample(kind, "first", "what it is")
+    [made] = await driver.made(create(kind, wanted, "key"))
+    assert made.kind == kind
+    assert made.id
+    assert spec(made) == wanted
+    assert list(made.label_ids) == []
+    assert await driver.read((kind, made.id)) == [made]
+    assert await driver.listing(kind) == [made]
+
+
+async def test_an_update_writes_the_whole_spec(driver: DriverClient, sample: Sample, kind: str) -> None:
+    [made] = await driver.made(create(kind, sample(kind, "first", "old"), "key"))
+    wanted = sample(kind, "renamed", "new")
+    [written] = await driver.made(update(kind, made.id, wanted))
+    assert written.id == made.id
+    assert spec(written) == wanted
+    assert await driver.listing(kind) == [written]
+
+
+async def test_an_update_of_what_is_not_there_is_rejected(
+    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, kind: str
+) -> None:
+    assert await driver.refusal(update(kind, platform.missing_id, sample(kind, "x", ""))) == NOT_FOUND
+    assert await driver.listing(kind) == []
+
+
+async def test_a_deleted_resource_is_gone_and_deleting_it_again_succeeds(
+    driver: DriverClient, sample: Sample, kind: str
+) -> None:
+    [made] = await driver.made(create(kind, sample(kind, "first", ""), "key"))
+    for _ in range(2):
+        [result] = await driver.mutate(delete(kind, made.id))
+        assert result.WhichOneof("result") == "done"
+        assert not result.done.HasField("resource")
+        assert await driver.read((kind, made.id)) == [None]
+        assert await driver.listing(kind) == []
+
+
+async def test_reading_answers_each_id_in_the_order_of_the_request(
+    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, kind: str
+) -> None:
+    first, second = await driver.made(
+        create(kind, sample(kind, "a", ""), "a"), create(kind, sample(kind, "b", ""), "b")
+    )
+    asked = [second.id, platform.missing_id, first.id, second.id]
+    assert await driver.read(*((kind, id_) for id_ in asked)) == [second, None, first, second]
+    assert await driver.read() == []
+
+
+async def test_an_id_counts_in_its_own_kind_only(driver: DriverClient, sample: Sample) -> None:
+    [label] = await driver.made(create("Label", sample("Label", "a", ""), "key"))
+    assert await driver.read(("Bucket", label.id)) == [None]
+    assert await driver.refusal(update("Bucket", label.id, sample("Bucket", "b", ""))) == NOT_FOUND
+    assert ends(await driver.mutate(delete("Bucket", label.id))) == ["done"]
+    assert await driver.listing("Label") == [label]
+
+
+async def test_organisations_do_not_see_each_other(driver: DriverClient, sample: Sample, kind: str) -> None:
+    wanted = sample(kind, "same name", "")
+    [ours] = await driver.made(create(kind, wanted, "ours"), org="ours")
+    assert await driver.listing(kind, org="theirs") == []
+    assert await driver.read((kind, ours.id), org="theirs") == [None]
+    assert await driver.refusal(update(kind, ours.id, wanted), org="theirs") == NOT_FOUND
+    assert ends(await driver.mutate(delete(kind, ours.id), org="theirs")) == ["done"]
+    [theirs] = await driver.made(create(kind, wanted, "theirs"), org="theirs")
+    assert theirs.id != ours.id
+    assert await driver.listing(kind, org="ours") == [ours]
+
+
+async def test_a_listing_has_whole_kinds_sorted_by_kind_and_id(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample
+) -> None:
+    kinds = sorted({"Label", "Bucket", "Task"} & traits.kinds.keys(), reverse=True)
+    made = await driver.made(
+        *(create(kind, sample(kind, str(n), ""), f"{kind}{n}") for n in range(9) for kind in kinds)
+    )
+    listed = await driver.listing(*kinds, *kinds)
+    assert listed == sorted(made, key=lambda resource: (resource.kind, resource.id))
+    assert await driver.listing("Label") == [resource for resource in listed if resource.kind == "Label"]
+
+
+async def test_a_listing_of_no_kinds_is_empty(driver: DriverClient, sample: Sample) -> None:
+    await driver.made(create("Label", sample("Label", "a", ""), "key"))
+    assert await driver.listing() == []
+
+
+async def test_a_listing_of_many_comes_in_chunks(driver: DriverClient, traits: PlatformTraits, sample: Sample) -> None:
+    size = traits.max_batch_size
+    made = []
+    for start in range(0, 1100, size):
+        numbers = range(start, min(start + size, 1100))
+        made += await driver.made(*(create("Task", sample("Task", f"task {n}", ""), str(n)) for n in numbers))
+    chunks = await driver.chunks("Task")
+    assert len(chunks) > 1
+    assert all(chunk.resources for chunk in chunks)
+    assert [resource for chunk in chunks for resource in chunk.resources] == sorted(made, key=lambda task: task.id)
+
+
+async def test_reading_a_kind_that_the_platform_lacks_is_an_error(driver: DriverClient) -> None:
+    with pytest.raises(KindUnsupported) as listing:
+        await driver.listing("Label", "Spaceship")
+    with pytest.raises(KindUnsupported) as reading:
+        await driver.read(("Spaceship", "1"))
+    assert listing.value.metadata["kind"] == reading.value.metadata["kind"] == "Spaceship"
+
+
+async def test_changing_a_kind_that_the_platform_lacks_is_rejected(
+    driver: DriverClient, platform: PlatformUnderTest
+) -> None:
+    missing = platform.missing_id
+    for mutation in (
+        create("Spaceship", {"name": "x"}, "key"),
+        update("Spaceship", missing, {"name": "x"}),
+        delete("Spaceship", missing),
+        attach("Spaceship", missing, missing),
+        detach("Spaceship", missing, missing),
+    ):
+        assert await driver.refusal(mutation) == KIND_UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "1", "null", '"name"', "{}", '{"name":1}', '{"name":null}', '{"name":""}', "[" * 2000]
+)
+async def test_content_that_is_no_spec_is_rejected(driver: DriverClient, sample: Sample, kind: str, text: str) -> None:
+    [made] = await driver.made(create(kind, sample(kind, "first", ""), "first"))
+    faulty = create(kind, {}, "faulty")
+    faulty.create.spec_json = text
+    assert await driver.refusal(faulty) == CONTENT_REFUSED
+    faulty = update(kind, made.id, {})
+    faulty.update.spec_json = text
+    assert await driver.refusal(faulty) == CONTENT_REFUSED
+    assert await driver.listing(kind) == [made]
+
+
+async def test_an_immutable_path_cannot_be_changed(
+    driver: DriverClient, traits: PlatformTraits, platform: PlatformUnderTest
+) -> None:
+    """Were it ignored or accepted, a plan that should have replaced the resource would be carried out wrongly."""
+    immutable = {(kind.kind, path) for kind in traits.kinds.values() for path in kind.immutable_paths}
+    assert platform.immutable_change.keys() == immutable
+    for (kind, _), (before, after) in platform.immutable_change.items():
+        [made] = await driver.made(create(kind, before, "key"))
+        assert await driver.refusal(update(kind, made.id, after)) == CONTENT_REFUSED
+        assert await driver.read((kind, made.id)) == [made]
+
+
+async def test_one_refused_item_stops_no_other_and_results_keep_their_order(
+    driver: DriverClient, platform: PlatformUnderTest, sample: Sample
+) -> None:
+    [old] = await driver.made(create("Label", sample("Label", "old", ""), "old"))
+    results = await driver.mutate(
+        update("Label", platform.missing_id, sample("Label", "x", "")),
+        create("Label", sample("Label", "new", ""), "new"),
+        create("Spaceship", {"name": "x"}, "x"),
+        delete("Label", old.id),
+        create("Label", {"name": ""}, "empty"),
+    )
+    assert ends(results) == ["rejected", "done", "rejected", "done", "rejected"]
+    assert await driver.listing("Label") == [results[1].done.resource]
+
+
+async def test_an_empty_batch_is_answered(driver: DriverClient) -> None:
+    assert await driver.mutate() == []
+
+
+async def test_a_batch_may_be_as_large_as_described_and_no_larger(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample
+) -> None:
+    size = traits.max_batch_size
+    creates = [create("Task", sample("Task", str(n), ""), str(n)) for n in range(size + 1)]
+    with pytest.raises(RequestInvalid):
+        await driver.mutate(*creates)
+    assert await driver.listing("Task") == []
+    assert len(await driver.made(*creates[:size])) == size
+
+
+async def test_a_create_sent_again_is_the_same_resource_as_it_is_now(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+) -> None:
+    """The engine sends a create again when it does not know whether the first one arrived (engine.md 5)."""
+    if traits.kinds[kind].identity is not Identity.NATIVE:
+        pytest.skip("the platform does not remember idempotency keys of this kind")
+    sent = create(kind, sample(kind, "first", ""), "key")
+    [made] = await driver.made(sent)
+    assert await driver.made(sent) == [made]
+    [written] = await driver.made(update(kind, made.id, sample(kind, "renamed", "new")))
+    assert await driver.made(sent, sent) == [written, written]
+    assert await driver.listing(kind) == [written]
+    await driver.mutate(delete(kind, made.id))
+    assert await driver.refusal(sent) == NOT_FOUND
+    assert await driver.listing(kind) == []
+
+
+async def test_a_key_sent_twice_in_one_batch_makes_one_resource(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+) -> None:
+    if traits.kinds[kind].identity is not Identity.NATIVE:
+        pytest.skip("the platform does not remember idempotency keys of this kind")
+    sent = create(kind, sample(kind, "first", ""), "key")
+    first, again = await driver.made(sent, sent)
+    assert first == again
+    assert await driver.listing(kind) == [first]
+
+
+async def test_a_unique_name_is_given_once(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+) -> None:
+    made = await driver.made(
+        create(kind, sample(kind, "taken", "one"), "1"), create(kind, sample(kind, "other", "two"), "2")
+    )
+    again, rename = (
+        create(kind, sample(kind, "taken", "three"), "3"),
+        update(kind, made[1].id, sample(kind, "taken", "")),
+    )
+    if traits.kinds[kind].name_uniqueness is NameUniqueness.NONE:
+        assert ends(await driver.mutate(again, rename)) == ["done", "done"]
+    else:
+        assert await driver.refusal(again) == NAME_TAKEN
+        assert await driver.refusal(rename) == NAME_TAKEN
+        assert await driver.read(*((kind, resource.id) for resource in made)) == made
+
+
+@pytest.mark.parametrize(("first", "second"), [("Mixed", "mIXED"), ("STRASSE", "straße"), ("ΣΑΣ", "σας")])
+async def test_names_that_differ_in_case_are_compared_as_described(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str, first: str, second: str
+) -> None:
+    await driver.made(create(kind, sample(kind, first, ""), "1"))
+    [result] = await driver.mutate(create(kind, sample(kind, second, ""), "2"))
+    clash = traits.kinds[kind].name_uniqueness is NameUniqueness.CASE_INSENSITIVE
+    assert ends([result]) == ["rejected" if clash else "done"]
+    assert not clash or result.rejected.reason == NAME_TAKEN
+
+
+async def test_a_resource_may_keep_its_name_or_change_its_case(driver: DriverClient, sample: Sample, kind: str) -> None:
+    [made] = await driver.made(create(kind, sample(kind, "name", "old"), "key"))
+    await driver.made(update(kind, made.id, sample(kind, "name", "new")))
+    [written] = await driver.made(update(kind, made.id, sample(kind, "NAME", "new")))
+    assert await driver.listing(kind) == [written]
+
+
+async def test_a_name_given_up_can_be_taken(driver: DriverClient, sample: Sample, kind: str) -> None:
+    first, second = await driver.made(
+        create(kind, sample(kind, "a", ""), "1"), create(kind, sample(kind, "b", ""), "2")
+    )
+    await driver.mutate(delete(kind, first.id))
+    await driver.made(update(kind, second.id, sample(kind, "c", "")))
+    await driver.made(create(kind, sample(kind, "a", ""), "3"), create(kind, sample(kind, "b", ""), "4"))
+    assert sorted(spec(resource)["name"] for resource in await driver.listing(kind)) == ["a", "b", "c"]
+
+
+async def test_one_of_two_creates_in_a_batch_gets_a_unique_name(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+) -> None:
+    wanted = sample(kind, "wanted", "")
+    results = await driver.mutate(create(kind, wanted, "1"), create(kind, wanted, "2"))
+    unique = traits.kinds[kind].name_uniqueness is not NameUniqueness.NONE
+    assert sorted(map(str, ends(results))) == (["done", "rejected"] if unique else ["done", "done"])
+    assert len(await driver.listing(kind)) == (1 if unique else 2)
+
+
+async def test_batches_at_the_same_time_keep_names_unique(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+) -> None:
+    if traits.kinds[kind].name_uniqueness is NameUniqueness.NONE:
+        pytest.skip("names of this kind may repeat")
+    names = [f"name {n}" for n in range(20)]
+    batches = [[create(kind, sample(kind, name, ""), f"{name} {n}") for name in names] for n in range(8)]
+    answers = await asyncio.gather(*(driver.mutate(*batch) for batch in batches))
+    assert sum(ends(results).count("done") for results in answers) == len(names)
+    assert sorted(spec(resource)["name"] for resource in await driver.listing(kind)) == sorted(names)
+
+
+async def test_an_old_fencing_token_is_refused_without_effect(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample
+) -> None:
+    """A process that slept through the end of its lease must not write after the one that took over (engine.md 6)."""
+    if not traits.fences:
+        pytest.skip("the platform does not fence")
+    [made] = await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("stack", 7))
+    late = [create("Label", sample("Label", "b", ""), "2"), delete("Label", made.done.resource.id)]
+    with pytest.raises(TokenStale) as error:
+        await driver.mutate(*late, fence=("stack", 6))
+    assert error.value.metadata == {"scope": "stack", "token": "6", "newest": "7"}
+    with pytest.raises(TokenStale):
+        await driver.mutate(fence=("stack", 6))
+    assert await driver.listing("Label") == [made.done.resource]
+
+
+async def test_tokens_count_within_their_scope_and_the_newest_stays_good(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample
+) -> None:
+    if not traits.fences:
+        pytest.skip("the platform does not fence")
+    fences = [("one", 5), ("one", 5), ("two", 1), ("one", 9), ("one", 9), ("two", 2), None]
+    for n, fence in enumerate(fences):
+        assert ends(await driver.mutate(create("Task", sample("Task", str(n), ""), str(n)), fence=fence)) == ["done"]
+    with pytest.raises(TokenStale):
+        await driver.mutate(fence=("one", 8))
+    with pytest.raises(TokenStale):
+        await driver.mutate(fence=("two", 1))
