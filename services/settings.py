@@ -53,9 +53,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """
     Read the settings.
 
-    ``PKGER_<SERVICE>_ADDRESS`` is the address of one service; ``PKGER_SERVER`` the host of all whose address is not given
-    (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder of the
-    command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``).
+    ``PKGER_<SERVICE>_ADDRESS`` is the address of one service; ``PKGER_SERVER`` the host of all whose address is not
+    given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
+    of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``).
     """
     host = environ.get("PKGER_SERVER") or "127.0.0.1"
     home = Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")

@@ -13,8 +13,8 @@ def changes(old: Spec, new: Spec) -> tuple[FieldChange, ...]:
     """
     Compare two specs.
 
-    Lists of equal length are compared item by item; lists of different length are one change, as nobody can say which item
-    went away.
+    Lists of equal length are compared item by item; lists of different length are one change, as nobody can say which
+    item went away.
 
     Returns:
         The differences sorted by path; empty exactly for equal specs.

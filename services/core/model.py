@@ -164,7 +164,7 @@ class Undo(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One effect, with all that is needed to carry it out and to take it back; empty ids are found by key at run time."""
+    """One effect, with all that is needed to do it and to take it back; empty ids are found by key at run time."""
 
     number: int
     stage: int

@@ -1,0 +1,76 @@
+"""The messages of one operation, kept by the service so that no caller holds it up."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.model.v1 import object_pb2, operation_pb2
+
+Happening = (
+    operation_pb2.Accepted
+    | operation_pb2.StageStarted
+    | operation_pb2.StepsEnded
+    | operation_pb2.UndoStarted
+    | operation_pb2.StepsUndone
+    | operation_pb2.Finished
+)
+_FIELDS = {
+    operation_pb2.Accepted: "accepted",
+    operation_pb2.StageStarted: "stage_started",
+    operation_pb2.StepsEnded: "steps_ended",
+    operation_pb2.UndoStarted: "undo_started",
+    operation_pb2.StepsUndone: "steps_undone",
+    operation_pb2.Finished: "finished",
+}
+
+Message = operation_pb2.OperationEvent | object_pb2.InvalidPackage
+
+
+class Feed:
+    """An append-only list of messages that any number of callers follow, each at its own pace."""
+
+    def __init__(self, operation: str, now: Callable[[], Timestamp]) -> None:
+        self._operation = operation
+        self._now = now
+        self._messages: list[Message] = []
+        self._error: BaseException | None = None
+        self._closed = False
+        self._grown = asyncio.Condition()
+
+    async def tell(self, happening: Happening) -> None:
+        """Append an event."""
+        event = operation_pb2.OperationEvent(operation=self._operation, seq=len(self._messages) + 1, time=self._now())
+        getattr(event, _FIELDS[type(happening)]).CopyFrom(happening)
+        await self._append(event)
+
+    async def refuse(self, invalid: object_pb2.InvalidPackage) -> None:
+        """Append the answer for a package that breaks rules."""
+        await self._append(invalid)
+
+    async def close(self, error: BaseException | None = None) -> None:
+        """End the feed; those who follow get *error* after the last message."""
+        async with self._grown:
+            self._closed, self._error = True, error
+            self._grown.notify_all()
+
+    async def follow(self) -> AsyncIterator[Message]:
+        """All messages from the first to the last, waiting for those to come."""
+        position = 0
+        while position < len(self._messages) or not self._closed:
+            if position == len(self._messages):
+                async with self._grown:
+                    await self._grown.wait_for(partial(self._is_past, position))
+                continue
+            yield self._messages[position]
+            position += 1
+        if self._error:
+            raise self._error
+
+    def _is_past(self, position: int) -> bool:
+        return len(self._messages) > position or self._closed
+
+    async def _append(self, message: Message) -> None:
+        async with self._grown:
+            self._messages.append(message)
+            self._grown.notify_all()

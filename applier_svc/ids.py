@@ -1,0 +1,39 @@
+"""Ids that steps find at run time, as earlier steps create and delete resources."""
+
+from services.core.model import Key, Plan, Step, Verb
+
+
+class Ids:
+    """Which resource each object key means right now."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Start from what the plan knows."""
+        self._ids = {entry.key: entry.remote_id for entry in plan.inventory if entry.remote_id}
+        for step in plan.steps:
+            if step.key.name and step.remote_id:
+                self._ids.setdefault(step.key, step.remote_id)
+            if step.label and step.label.name and step.label_id:
+                self._ids.setdefault(step.label, step.label_id)
+
+    def of_resource(self, step: Step) -> str:
+        """Id of the resource that *step* is about; empty for a create and while it does not exist."""
+        if step.verb is Verb.CREATE:
+            return ""
+        return self.get(step.key) if step.key.name else step.remote_id
+
+    def of_label(self, step: Step) -> str:
+        """Id of the label that *step* attaches or detaches; empty when it does not exist, or there is none."""
+        if step.label is None:
+            return ""
+        return self.get(step.label) if step.label.name else step.label_id
+
+    def get(self, key: Key) -> str:
+        """Id of the resource of *key*; empty when there is none."""
+        return self._ids.get(key, "")
+
+    def note(self, step: Step, remote_id: str) -> None:
+        """Learn from *step*, which took effect on the resource *remote_id*."""
+        if step.verb is Verb.CREATE:
+            self._ids[step.key] = remote_id
+        elif step.verb is Verb.DELETE:
+            self._ids.pop(step.key, None)

@@ -1,0 +1,61 @@
+"""How a step, or its undo, ended."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pkger.model.v1 import operation_pb2
+
+
+class Direction(Enum):
+    """Whether a step is carried out or taken back: two effects, each with an outcome of its own."""
+
+    DO = "do"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It took effect; ``remote_id`` is the resource it is about."""
+
+    remote_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It certainly had no effect."""
+
+    message: str
+    reason: operation_pb2.RejectionReason.ValueType = operation_pb2.REJECTION_REASON_UNSPECIFIED
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nobody knows whether it had an effect."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """It was not sent."""
+
+    message: str
+
+
+Outcome = Done | Failed | Unknown | Skipped
+
+
+def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
+    """The outcome of step number *step* as it stands in an event."""
+    message = operation_pb2.StepOutcome(step=step)
+    match outcome:
+        case Done(remote_id):
+            message.done.remote_id = remote_id
+        case Failed(text, reason):
+            message.failed.message = text
+            message.failed.reason = reason
+        case Unknown(text):
+            message.unknown.message = text
+        case Skipped(text):
+            message.skipped.message = text
+    return message

@@ -1,0 +1,77 @@
+"""ApplierService on the wire: translates requests to wishes and feeds to streams."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import grpc
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceServicer, add_ApplierServiceServicer_to_server
+from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.planner.v1 import planner_pb2
+
+from applier_svc.operation import Wish
+from applier_svc.operations import Operations
+from services.core.errors import RequestInvalid
+from services.rpc.convert import target_from_pb
+from services.rpc.server import Register
+
+SERVICE = "pkger.applier.v1.ApplierService"
+
+
+class ApplierServicer(ApplierServiceServicer):
+    """Holds the operations; decides nothing itself."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+
+    async def Apply(
+        self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> AsyncIterator[applier_pb2.ApplyResponse]:
+        feed = self._operations.start(
+            Wish(
+                kind=operation_pb2.OPERATION_KIND_APPLY,
+                target=target_from_pb(request.target),
+                stack=_checked(request.stack) if request.HasField("stack") else None,
+                desired=planner_pb2.CreatePlanRequest(package=request.package, skip=request.skip),
+                plan_digest=request.plan_digest,
+            )
+        )
+        async for message in feed.follow():
+            if isinstance(message, object_pb2.InvalidPackage):
+                yield applier_pb2.ApplyResponse(invalid_package=message)
+            else:
+                yield applier_pb2.ApplyResponse(event=message)
+
+    async def UninstallStack(
+        self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
+        feed = self._operations.start(
+            Wish(
+                kind=operation_pb2.OPERATION_KIND_UNINSTALL,
+                target=target_from_pb(request.target),
+                stack=_checked(request.stack),
+                desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()),
+                plan_digest=request.plan_digest,
+            )
+        )
+        async for message in feed.follow():
+            if isinstance(message, operation_pb2.OperationEvent):
+                yield applier_pb2.UninstallStackResponse(event=message)
+
+    async def CancelOperation(
+        self, request: applier_pb2.CancelOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> applier_pb2.CancelOperationResponse:
+        self._operations.cancel(request.operation)
+        return applier_pb2.CancelOperationResponse()
+
+
+def register(operations: Operations) -> Register:
+    """What a server needs to serve the applier."""
+    return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations))
+
+
+def _checked(ref: planner_pb2.StackRef) -> planner_pb2.StackRef:
+    if not (ref.id or ref.name):
+        raise RequestInvalid("stack", "name the stack, by id or by name")
+    return ref

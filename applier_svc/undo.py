@@ -1,0 +1,41 @@
+"""The opposite of a step."""
+
+from dataclasses import replace
+
+from applier_svc.outcomes import Done, Outcome, Unknown
+from services.core.model import Step, Undo, Verb
+
+_OPPOSITE = {
+    Verb.CREATE: Verb.DELETE,
+    Verb.UPDATE: Verb.UPDATE,
+    Verb.DELETE: Verb.CREATE,
+    Verb.ATTACH: Verb.DETACH,
+    Verb.DETACH: Verb.ATTACH,
+}
+
+
+def inverse(step: Step) -> Step:
+    """
+    The step that takes *step* back, from its full pre-image.
+
+    It keeps the number, and leaves the ids to be found by key: what was created, or deleted and created again, has
+    another id than the plan knew.
+    """
+    return replace(step, verb=_OPPOSITE[step.verb], old_spec=step.new_spec, new_spec=step.old_spec)
+
+
+def is_to_be_undone(step: Step, outcome: Outcome) -> bool:
+    """
+    Whether the undo of an operation has to take *step* back.
+
+    An update or an attachment with an unknown outcome is taken back too: writing what was there before is right either
+    way.
+    """
+    if step.undo is Undo.NONE:
+        return False
+    return isinstance(outcome, Done) or (isinstance(outcome, Unknown) and not is_undecidable(step, outcome))
+
+
+def is_undecidable(step: Step, outcome: Outcome) -> bool:
+    """Whether only a look at the platform could tell what the undo would have to do."""
+    return isinstance(outcome, Unknown) and step.verb in (Verb.CREATE, Verb.DELETE)

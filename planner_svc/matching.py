@@ -1,0 +1,227 @@
+"""Which live resource belongs to which object (engine.md 2)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
+from services.core.model import (
+    Desired,
+    InventoryEntry,
+    Key,
+    Object,
+    Origin,
+    PlatformTraits,
+    Resource,
+    StackRecord,
+    by_key,
+)
+
+ResourceKey = tuple[str, str]
+"""Kind and remote id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """
+    One object key with all that is known of it; object and entry are never both None.
+
+    Attributes:
+        key: The key.
+        wanted: The object; None when it left the package.
+        recorded: What the stack has for the key; None when it is new to the stack.
+        live: The resource on the platform; None when there certainly is none.
+    """
+
+    key: Key
+    wanted: Object | None
+    recorded: InventoryEntry | None
+    live: Resource | None
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether the object left the package."""
+        return self.wanted is None
+
+    @property
+    def origin(self) -> Origin:
+        """How the resource comes, or came, to the stack."""
+        if self.live is None:
+            return Origin.CREATED
+        if self.recorded and self.recorded.remote_id == self.live.id:
+            return self.recorded.origin
+        return Origin.ADOPTED
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The stack that owns a resource."""
+
+    stack_id: str
+    stack_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """
+    The outcome of matching.
+
+    Attributes:
+        matches: One for each wanted or removed key, sorted by key.
+        untouched: Recorded entries that the caller skips, by key.
+        live: All resources that were listed, by kind and id.
+    """
+
+    matches: Mapping[Key, Match]
+    untouched: Mapping[Key, InventoryEntry]
+    live: Mapping[ResourceKey, Resource]
+
+    @property
+    def adopted(self) -> list[Match]:
+        """The matches found by name: the stack does not own their resource yet."""
+        return [
+            match
+            for match in self.matches.values()
+            if match.live and (match.recorded is None or match.recorded.remote_id != match.live.id)
+        ]
+
+
+def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> list[str]:
+    """
+    The kinds that a plan has to know whole, sorted.
+
+    The deletion of a label detaches it from resources of any kind, so that one asks for all.
+
+    Raises:
+        KindUnsupported: The package or the stack has a kind that the platform has not.
+    """
+    wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
+    recorded = {entry.key for entry in stack.resources if not desired.skips(entry.key)}
+    kinds = {key.kind for key in wanted | recorded}
+    for kind in sorted(kinds):
+        if kind not in platform.kinds:
+            raise KindUnsupported(platform.platform, kind)
+    if any(not platform.kinds[key.kind].labelled for key in recorded - wanted):
+        kinds |= platform.kinds.keys()
+    return sorted(kinds)
+
+
+def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platform: PlatformTraits) -> Matching:
+    """
+    Match by recorded id, then by unique name, else not at all.
+
+    Args:
+        desired: What is wanted.
+        stack: What is recorded; empty without a stack.
+        live: All resources of the kinds of ``kinds_to_list``.
+        platform: What the platform demands of names.
+
+    Raises:
+        NameTaken: Two objects claim one resource.
+    """
+    recorded = by_key([entry for entry in stack.resources if not desired.skips(entry.key)])
+    untouched = by_key([entry for entry in stack.resources if desired.skips(entry.key)])
+    wanted = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
+    by_id = {(resource.kind, resource.id): resource for resource in live}
+    by_name = _by_unique_name(by_id.values(), platform)
+    # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
+    kept: dict[ResourceKey, Key] = {
+        (entry.key.kind, entry.remote_id): entry.key
+        for entry in (*untouched.values(), *(recorded[key] for key in recorded.keys() & wanted.keys()))
+    }
+    matches: dict[Key, Match] = {}
+    taken: dict[ResourceKey, Key] = {}
+    for key, item in wanted.items():
+        entry = recorded.get(key)
+        found = by_id.get((key.kind, entry.remote_id)) if entry else None
+        if found is None and (unique := platform.kinds[key.kind].unique_name(item.spec.display_name)) is not None:
+            found = by_name.get((key.kind, unique))
+            if found and kept.get((found.kind, found.id), key) != key:
+                found = None
+        if found:
+            other = taken.setdefault((found.kind, found.id), key)
+            if other != key:
+                raise NameTaken(key.kind, key.name, item.spec.display_name, f"{other} of the same package")
+        matches[key] = Match(key, item, entry, found)
+    for key, entry in recorded.items():
+        resource_key = (key.kind, entry.remote_id)
+        # A resource whose object got another metadata.name moves to the new key instead of being deleted.
+        if key not in wanted and resource_key not in taken:
+            matches[key] = Match(key, None, entry, by_id.get(resource_key))
+    return Matching({key: matches[key] for key in sorted(matches)}, untouched, by_id)
+
+
+def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack: StackRecord) -> None:
+    """
+    Refuse to adopt what another stack owns (engine.md I8).
+
+    Args:
+        matching: The matches.
+        owners: Owners of the adopted resources, as far as they have any.
+        stack: The stack that the plan is for.
+
+    Raises:
+        ResourceOwned: Names the first such resource and its owner.
+    """
+    for found in matching.adopted:
+        assert found.live is not None  # noqa: S101 - what `adopted` means
+        owner = owners.get((found.live.kind, found.live.id))
+        if owner and owner.stack_id != stack.id:
+            raise ResourceOwned(*found.key, found.live.id, owner.stack_id, owner.stack_name)
+
+
+def name_needs(matching: Matching, platform: PlatformTraits) -> dict[Key, set[Key]]:
+    """
+    For each wanted object whose name another resource still has: the objects that must be renamed first.
+
+    Raises:
+        NameTaken: The other resource keeps its name, or is removed only at the end of the plan.
+    """
+    holders = _by_unique_name(matching.live.values(), platform)
+    renamed = {
+        (found.live.kind, found.live.id): found for found in matching.matches.values() if found.live and found.wanted
+    }
+    removed = {
+        (found.live.kind, found.live.id): found.key
+        for found in matching.matches.values()
+        if found.live and found.is_removal
+    }
+    claims: dict[ResourceKey, Key] = {}
+    needs: dict[Key, set[Key]] = {}
+    for key, found in matching.matches.items():
+        if found.wanted is None:
+            continue
+        needs[key] = set()
+        display_name = found.wanted.spec.display_name
+        unique = platform.kinds[key.kind].unique_name(display_name)
+        if unique is None:
+            continue
+        first = claims.setdefault((key.kind, unique), key)
+        if first != key:
+            raise NameTaken(key.kind, key.name, display_name, f"{first} of the same package")
+        holder = holders.get((key.kind, unique))
+        if holder is None or (found.live and holder.id == found.live.id):
+            continue
+        holder_key = (holder.kind, holder.id)
+        if holder_key in removed:
+            other = f"{removed[holder_key]}, which is removed only afterwards: remove it first, then rename,"
+            raise NameTaken(key.kind, key.name, display_name, other)
+        if holder_key not in renamed:
+            raise NameTaken(key.kind, key.name, display_name, f"resource {holder.id} on the platform")
+        # That holder's own name is another one by now, or `claims` would have found it.
+        needs[key].add(renamed[holder_key].key)
+    return needs
+
+
+def _by_unique_name(resources: Iterable[Resource], platform: PlatformTraits) -> dict[ResourceKey, Resource]:
+    """The resources with unique names by kind and the form in which the platform compares the name."""
+    found: dict[ResourceKey, Resource] = {}
+    for resource in resources:
+        unique = platform.kinds[resource.kind].unique_name(resource.spec.display_name)
+        if unique is not None:
+            found[resource.kind, unique] = resource
+    return found
+
+
+def owner_questions(matching: Matching) -> Sequence[ResourceKey]:
+    """The resources whose owners ``refuse_owned`` wants to know."""
+    return [(found.live.kind, found.live.id) for found in matching.adopted if found.live]

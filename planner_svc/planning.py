@@ -1,0 +1,146 @@
+"""The plan as a whole: a pure function of what is wanted, recorded and live."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from services.kinds.summary import summary_document
+
+from planner_svc.associations import Association, associations
+from planner_svc.matching import Match, Matching
+from planner_svc.steps import Stage, field_changes, replacements, stages
+from services.core.model import (
+    Desired,
+    DiffStatus,
+    FieldChange,
+    InventoryEntry,
+    Key,
+    Plan,
+    PlatformTraits,
+    ResourceDiff,
+    StackRecord,
+    Step,
+)
+from services.kinds.canonical import canonical_text
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What the parser found beside the objects; all sorted."""
+
+    missing_env_refs: tuple[str, ...] = ()
+    missing_secrets: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def make_plan(
+    desired: Desired, stack: StackRecord, matching: Matching, platform: PlatformTraits, remarks: Remarks
+) -> Plan:
+    """
+    Make the plan that carries *matching* out.
+
+    Args:
+        desired: What is wanted.
+        stack: The record that the plan is based on; without id and name for a plan that leaves no inventory.
+        matching: The matches of the two with the live resources.
+        platform: Rules of the platform.
+        remarks: Passed on.
+
+    Raises:
+        NameTaken: Two resources would have to have one unique name.
+        DependencyCycle: Objects exchange their names.
+    """
+    changed = field_changes(matching)
+    replaced = replacements(changed, platform)
+    links = associations(matching, frozenset(replaced), platform)
+    ordered = stages(matching, changed, replaced, links, platform)
+    steps = tuple(step for stage in ordered for step in stage.steps)
+    inventory = _inventory(matching, frozenset(replaced))
+    return Plan(
+        target=stack.target,
+        stack_id=stack.id,
+        base_generation=stack.generation,
+        stages=tuple(stage.name for stage in ordered),
+        steps=steps,
+        resource_diffs=tuple(_diff(match, changed) for match in matching.matches.values()),
+        label_mapping_diffs=tuple(link.diff() for link in links if link.resource.name and link.label.name),
+        inventory=inventory,
+        no_change=not steps and inventory == tuple(sorted(stack.resources, key=lambda entry: entry.key)),
+        summary=canonical_text(_summary(desired, matching, links, remarks)),
+        missing_env_refs=remarks.missing_env_refs,
+        missing_secrets=remarks.missing_secrets,
+        warnings=remarks.warnings,
+        sources=desired.package.sources,
+        digest=_digest(stack, platform, ordered, inventory),
+    )
+
+
+def _inventory(matching: Matching, replaced: frozenset[Key]) -> tuple[InventoryEntry, ...]:
+    entries = list(matching.untouched.values())
+    for key, match in matching.matches.items():
+        if match.wanted:
+            remote_id = match.live.id if match.live and key not in replaced else ""
+            entries.append(InventoryEntry(key, remote_id, match.origin, match.wanted.associations))
+    return tuple(sorted(entries, key=lambda entry: entry.key))
+
+
+def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> ResourceDiff:
+    status = DiffStatus.REMOVE
+    if match.wanted:
+        # A recorded resource that is gone still "exists" in the diff, under its recorded id (service.md 1.4).
+        status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
+    known = match.live.id if match.live else match.recorded.remote_id if match.recorded else ""
+    return ResourceDiff(
+        key=match.key,
+        remote_id=known,
+        status=status,
+        old_spec=match.live.spec if match.live else None,
+        new_spec=match.wanted.spec if match.wanted else None,
+        changes=changed.get(match.key, ()),
+    )
+
+
+def _summary(desired: Desired, matching: Matching, links: Sequence[Association], remarks: Remarks) -> dict[str, object]:
+    return summary_document(
+        [item for item in desired.package.objects if not desired.skips(item.key)],
+        ids={key: match.live.id for key, match in matching.matches.items() if match.live},
+        existing={(link.resource, link.label) for link in links if link.wanted and link.attached},
+        missing_env_refs=remarks.missing_env_refs,
+        missing_secrets=remarks.missing_secrets,
+    )
+
+
+def _digest(
+    stack: StackRecord, platform: PlatformTraits, ordered: Sequence[Stage], inventory: Sequence[InventoryEntry]
+) -> str:
+    """
+    Hash what an apply would do and what it was concluded from (engine.md 7).
+
+    A stack enters by its name, as one that the apply is going to create has no id when the plan is first shown. What
+    was observed enters through the steps: a resource that changes meanwhile changes them.
+    """
+    content = {
+        "stack": stack.name or stack.id,
+        "target": [stack.target.platform, stack.target.org],
+        "base_generation": stack.generation,
+        "platform": [platform.platform, platform.version],
+        "stages": [[stage.name, [_step_content(step) for step in stage.steps]] for stage in ordered],
+        "inventory": [
+            [*entry.key, entry.remote_id, entry.origin.value, [label.name for label in entry.associations]]
+            for entry in inventory
+        ],
+    }
+    return "sha256:" + hashlib.sha256(canonical_text(content).encode()).hexdigest()
+
+
+def _step_content(step: Step) -> list[str | None]:
+    return [
+        step.verb.value,
+        *step.key,
+        step.remote_id,
+        step.label.name if step.label else None,
+        step.label_id,
+        step.old_spec.text if step.old_spec else None,
+        step.new_spec.text if step.new_spec else None,
+        step.undo.value,
+    ]

@@ -1,0 +1,111 @@
+"""What a plan is made from: the package, the stack record and the live resources, as few calls as possible."""
+
+from collections.abc import Sequence
+
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
+from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from planner_svc.matching import Owner, ResourceKey
+from services.core.errors import RequestInvalid, StackNotFound
+from services.core.model import PlatformTraits, Resource, StackRecord, Target
+from services.rpc.client import Peer
+from services.rpc.convert import platform_from_pb, resource_from_pb, stack_from_pb, target_from_pb, target_to_pb
+
+
+class Reader:
+    """Asks the parser, the stack service and the driver; every failure is an error, never "there is none"."""
+
+    def __init__(self, parser: Peer, stack: Peer) -> None:
+        self._parser = parser
+        self._parser_stub = ParserServiceStub(parser.channel)
+        self._stack = stack
+        self._stack_stub = StackServiceStub(stack.channel)
+
+    async def package(self, sources: planner_pb2.PackageSources) -> parser_pb2.ParsePackageResponse:
+        """
+        Have *sources* parsed; without the parser's summary, as the plan makes one with ids.
+
+        Raises:
+            PkgerError: The sources cannot be decoded.
+        """
+        request = parser_pb2.ParsePackageRequest(sources=sources.sources, omit_summary=True)
+        for key, value in sources.env.items():
+            request.env[key].CopyFrom(value)
+        return await self._parser.call(self._parser_stub.ParsePackage, request)
+
+    async def stack(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
+        """
+        The record that the plan is based on: an empty one without a stack, or for a name that no stack has yet.
+
+        Raises:
+            StackNotFound: No stack of that id, or nothing to destroy.
+            RequestInvalid: The target is not the stack's.
+        """
+        target = target_from_pb(request.target)
+        match request.stack.WhichOneof("stack"):
+            case "id":
+                return await self._stack_by_id(request)
+            case "name":
+                return await self._stack_by_name(request.stack.name, target, request.HasField("destroy"))
+            case _ if request.HasField("destroy"):
+                raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
+            case _:
+                return StackRecord("", target, "", 0)
+
+    async def _stack_by_id(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
+        answer = await self._stack.call(self._stack_stub.GetStack, stack_pb2.GetStackRequest(id=request.stack.id))
+        record = stack_from_pb(answer.stack)
+        asked = request.target
+        if (asked.platform and asked.platform != record.target.platform) or (
+            asked.org and asked.org != record.target.org
+        ):
+            where = f"{record.target.platform}/{record.target.org}"
+            raise RequestInvalid("target", f"stack {record.id} is for {where}; leave the target out")
+        return record
+
+    async def _stack_by_name(self, name: str, target: Target, must_exist: bool) -> StackRecord:
+        named = stack_pb2.NamedStack(target=target_to_pb(target), name=name)
+        try:
+            answer = await self._stack.call(self._stack_stub.GetStack, stack_pb2.GetStackRequest(named=named))
+        except StackNotFound:
+            if must_exist:
+                raise
+            return StackRecord("", target, name, 0)
+        return stack_from_pb(answer.stack)
+
+    async def owners(self, target: Target, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Owner]:
+        """Which stacks own *resources*; one call, and none when there is nothing to ask."""
+        if not resources:
+            return {}
+        refs = [stack_pb2.ResourceRef(kind=kind, id=remote_id) for kind, remote_id in resources]
+        request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
+        answer = await self._stack.call(self._stack_stub.FindOwners, request)
+        return {
+            (owner.resource.kind, owner.resource.id): Owner(owner.stack_id, owner.stack_name) for owner in answer.owners
+        }
+
+
+class Platform:
+    """Reads one platform through its driver."""
+
+    def __init__(self, driver: Peer) -> None:
+        self._driver = driver
+        self._stub = DriverServiceStub(driver.channel)
+
+    async def describe(self) -> PlatformTraits:
+        """What the platform can do."""
+        return platform_from_pb(await self._driver.call(self._stub.Describe, driver_pb2.DescribeRequest()))
+
+    async def list(self, org: str, kinds: Sequence[str]) -> list[Resource]:
+        """All resources of *kinds*, in one call whatever their number."""
+        request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
+        return [
+            resource_from_pb(message)
+            async for chunk in self._driver.stream(self._stub.ListResources, request)
+            for message in chunk.resources
+        ]

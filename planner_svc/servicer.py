@@ -1,0 +1,67 @@
+"""PlannerService on the wire. Holds the clients; decides nothing itself."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import grpc
+from pkger.model.v1 import object_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
+
+from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_owned
+from planner_svc.planning import Remarks, make_plan
+from planner_svc.reading import Platform, Reader
+from services.core.errors import NotServed, RequestInvalid
+from services.core.model import Desired, Key, Package
+from services.rpc.convert import package_from_pb, plan_to_pb
+from services.rpc.server import Register
+
+SERVICE = "pkger.planner.v1.PlannerService"
+
+
+class PlannerServicer(PlannerServiceServicer):
+    """Gathers what a plan is made from and calls ``make_plan``."""
+
+    def __init__(self, reader: Reader, platform_of: Callable[[str], Platform]) -> None:
+        """*platform_of* finds a platform by its configured name, or raises ``PlatformUnknown``."""
+        self._reader = reader
+        self._platform_of = platform_of
+
+    async def CreatePlan(
+        self, request: planner_pb2.CreatePlanRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> planner_pb2.CreatePlanResponse:
+        if not request.validate_only:
+            raise NotServed("stored plans; set validate_only")
+        if not request.HasField("desired"):
+            raise RequestInvalid("desired", "say what is wanted: a package, or destroy")
+        parsing = self._reader.package(request.package) if request.HasField("package") else None
+        stack, parsed = await asyncio.gather(self._reader.stack(request), parsing or _nothing())
+        if parsed and parsed.violations:
+            invalid = object_pb2.InvalidPackage(violations=parsed.violations)
+            return planner_pb2.CreatePlanResponse(invalid_package=invalid)
+        desired = Desired(
+            package=package_from_pb(parsed.package) if parsed else Package(()),
+            skip=frozenset(Key(skip.kind, skip.name) for skip in request.skip),
+        )
+        platform = self._platform_of(stack.target.platform)
+        traits = await platform.describe()
+        live = await platform.list(stack.target.org, kinds_to_list(desired, stack, traits))
+        matching = match(desired, stack, live, traits)
+        refuse_owned(matching, await self._reader.owners(stack.target, owner_questions(matching)), stack)
+        remarks = Remarks()
+        if parsed:
+            missing = tuple(parsed.missing_env_refs), tuple(parsed.missing_secrets)
+            remarks = Remarks(*missing, warnings=tuple(parsed.warnings))
+        plan = make_plan(desired, stack, matching, traits, remarks)
+        return planner_pb2.CreatePlanResponse(plan=plan_to_pb(plan))
+
+
+def register(reader: Reader, platform_of: Callable[[str], Platform]) -> Register:
+    """What a server needs to serve the planner."""
+    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, platform_of))
+
+
+async def _nothing() -> None:
+    return None

@@ -1,0 +1,60 @@
+"""Ctrl-C as an event, so that a command can end what it began."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from services.cli.errors import Failed
+
+T = TypeVar("T")
+
+
+class Interrupts:
+    """While the block is open, Ctrl-C and SIGTERM set ``event`` instead of raising."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self.event.set)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    async def or_stop(self, work: Coroutine[Any, Any, T]) -> T:
+        """
+        Await *work*, which writes nothing, and cancel it on an interrupt.
+
+        Raises:
+            Failed: It was interrupted.
+        """
+        task, interrupted = asyncio.create_task(work), asyncio.create_task(self.event.wait())
+        try:
+            await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise Failed("interrupted; nothing was written")
+        finally:
+            for each in (task, interrupted):
+                each.cancel()
+            await asyncio.gather(task, interrupted, return_exceptions=True)
+
+    async def ask(self, question: str) -> bool:
+        """Ask at the terminal; only ``y`` and ``yes`` are a yes."""
+        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.flush()
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(sys.stdin, readable.set)
+        try:
+            await self.or_stop(readable.wait())
+        finally:
+            loop.remove_reader(sys.stdin)
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -1,0 +1,170 @@
+"""The ``pkger`` command. Bodies import what they need, so that help is quick."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import click
+
+SERVER_HELP = (
+    "Host whose services to use, on their default ports. Without it, and without PKGER_SERVER or"
+    " PKGER_<SERVICE>_ADDRESS in the environment, the services run for the time of this call, on databases in PKGER_HOME"
+    " (~/.pkger)."
+)
+server_option = click.option("--server", metavar="HOST", help=SERVER_HELP)
+output_option = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print."
+)
+org_option = click.option("--org", default="", metavar="ORG", help="Organisation on the platform.  [default: default]")
+file_option = click.option("-f", "--file", "files", multiple=True, metavar="FILE", help="Package file; - is stdin.")
+more_files = click.argument("more_files", nargs=-1, metavar="[FILE]...")
+env_option = click.option(
+    "--env-ref", "env", multiple=True, metavar="KEY=VALUE", help="Value for an environment reference of the package."
+)
+yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pkger")
+def main() -> None:
+    """Declarative packages of labels, buckets, dashboards, tasks and variables: plan them, apply them, keep them."""
+
+
+@main.command()
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
+def up(data: Path | None) -> None:
+    """Run all services and the embedded platform until Ctrl-C."""
+    from services.cli.up import up as run  # noqa: PLC0415
+
+    asyncio.run(run(data, os.environ))
+
+
+@main.command()
+@click.argument("service", type=click.Choice(["parser", "planner", "applier", "stack", "platform"]))
+@click.option("--listen", metavar="ADDRESS", help="HOST:PORT (port 0: any free one) or unix:PATH to listen on.")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
+def serve(service: str, listen: str | None, data: Path | None) -> None:
+    """Run one service in the foreground."""
+    from services.cli.supervisor import MODULES  # noqa: PLC0415
+
+    environ = dict(os.environ)
+    environ |= {"PKGER_LISTEN": listen} if listen else {}
+    environ |= {"PKGER_DATA": str(data)} if data else {}
+    os.execve(sys.executable, [sys.executable, "-m", MODULES[service]], environ)  # noqa: S606
+
+
+@main.command()
+@file_option
+@more_files
+@click.option("--stack", default="", metavar="NAME", help="Stack to plan for.")
+@org_option
+@env_option
+@output_option
+@server_option
+def plan(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    stack: str,
+    org: str,
+    env: tuple[str, ...],
+    output: str,
+    server: str | None,
+) -> None:
+    """Show what an apply of FILE... would do; writes nothing."""
+    from services.cli.packages import Wanted  # noqa: PLC0415
+    from services.cli.packages import plan as run  # noqa: PLC0415
+    from services.cli.session import environment  # noqa: PLC0415
+
+    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env))
+    asyncio.run(run(wanted, environment(server), output))
+
+
+@main.command()
+@file_option
+@more_files
+@click.option("--stack", default="", metavar="NAME", help="Stack that keeps what is applied; made when there is none.")
+@org_option
+@env_option
+@yes_option
+@server_option
+def apply(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    stack: str,
+    org: str,
+    env: tuple[str, ...],
+    yes: bool,
+    server: str | None,
+) -> None:
+    """Make the platform what FILE..., together one package, say."""
+    from services.cli.packages import Wanted  # noqa: PLC0415
+    from services.cli.packages import apply as run  # noqa: PLC0415
+    from services.cli.session import environment  # noqa: PLC0415
+
+    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env))
+    asyncio.run(run(wanted, environment(server), yes))
+
+
+@main.group()
+def stacks() -> None:
+    """List stacks, show one, uninstall one."""
+
+
+@stacks.command("list")
+@output_option
+@server_option
+def list_stacks(output: str, server: str | None) -> None:
+    """List all stacks."""
+    from services.cli.session import environment  # noqa: PLC0415
+    from services.cli.stacks import list_all  # noqa: PLC0415
+
+    asyncio.run(list_all(environment(server), output))
+
+
+@stacks.command("show")
+@click.argument("name")
+@org_option
+@output_option
+@server_option
+def show_stack(name: str, org: str, output: str, server: str | None) -> None:
+    """Show the record of stack NAME."""
+    from services.cli.session import environment  # noqa: PLC0415
+    from services.cli.stacks import show  # noqa: PLC0415
+
+    asyncio.run(show(name, org, environment(server), output))
+
+
+@stacks.command("uninstall")
+@click.argument("name")
+@org_option
+@yes_option
+@server_option
+def uninstall_stack(name: str, org: str, yes: bool, server: str | None) -> None:
+    """Remove all that stack NAME owns, and the stack."""
+    from services.cli.packages import Wanted  # noqa: PLC0415
+    from services.cli.packages import apply as run  # noqa: PLC0415
+    from services.cli.session import environment  # noqa: PLC0415
+
+    asyncio.run(run(Wanted((), name, org, {}), environment(server), yes))
+
+
+def _some(files: tuple[str, ...]) -> tuple[str, ...]:
+    if not files:
+        raise click.UsageError("name at least one package file with -f")
+    return files
+
+
+def _pairs(values: tuple[str, ...]) -> dict[str, str]:
+    """KEY=VALUE texts, split at the first "="."""
+    pairs = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not (key and equals):
+            raise click.UsageError(f"--env-ref {value!r}: write KEY=VALUE")
+        pairs[key] = text
+    return pairs
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""``pkger plan``, ``pkger apply`` and ``pkger stacks uninstall``: plan, show, ask, run, tell."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.cli.errors import Failed, InvalidPackageError, told_plainly
+from services.cli.interrupts import Interrupts
+from services.cli.session import Session, session
+from services.cli.show import (
+    console,
+    plan_document,
+    plan_sum,
+    print_event,
+    print_json,
+    print_plan,
+    print_stack,
+)
+from services.cli.sources import read_sources
+from services.core.errors import PkgerError
+from services.rpc.convert import violation_from_pb
+
+PLANNING = ("parser", "planner", "stack", "platform")
+APPLYING = (*PLANNING, "applier")
+
+Answer = applier_pb2.ApplyResponse | applier_pb2.UninstallStackResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """
+    What the user asks for.
+
+    Attributes:
+        files: Package files; empty to uninstall the stack.
+        stack: Name of the stack; empty for none.
+        org: Organisation; empty for the default one.
+        env: Environment values by key.
+    """
+
+    files: Sequence[str]
+    stack: str
+    org: str
+    env: Mapping[str, str]
+
+    def request(self) -> planner_pb2.CreatePlanRequest:
+        """
+        The request for the plan.
+
+        Raises:
+            Failed: A file cannot be read.
+        """
+        request = planner_pb2.CreatePlanRequest(validate_only=True, target=object_pb2.Target(org=self.org))
+        if self.stack:
+            request.stack.name = self.stack
+        if self.files:
+            request.package.sources.extend(read_sources(self.files))
+            for key, value in self.env.items():
+                request.package.env[key].string_value = value
+        else:
+            request.destroy.SetInParent()
+        return request
+
+
+async def plan(wanted: Wanted, environ: Mapping[str, str], output: str) -> None:
+    """
+    Show what an apply would do.
+
+    Raises:
+        Failed: There is no plan; everything that is wrong is told.
+    """
+    request = wanted.request()
+    with Interrupts() as interrupts, told_plainly():
+        async with session(PLANNING, environ) as services:
+            made = await interrupts.or_stop(_make_plan(services, request))
+    if output == "json":
+        print_json(console(), plan_document(made))
+    else:
+        print_plan(console(), made)
+
+
+async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) -> None:
+    """
+    Apply a package, or uninstall a stack, after showing the plan and, at a terminal, asking.
+
+    Raises:
+        Failed: Nothing was done, or what was done was undone.
+    """
+    request = wanted.request()
+    out = console()
+    with Interrupts() as interrupts, told_plainly():
+        async with session(APPLYING, environ) as services:
+            made = await interrupts.or_stop(_make_plan(services, request))
+            print_plan(out, made)
+            if made.steps and not assume_yes and sys.stdin.isatty() and not await interrupts.ask("Apply this plan?"):
+                raise Failed("not applied; nothing was written")
+            finished = await _follow(_start(services, request, made.digest), services, interrupts)
+            if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+                raise Failed(_told(finished))
+            out.print(f"Done: {_sum_done(finished, made)}.")
+            if finished.leftovers:
+                raise Failed(f"{_told(finished)}; apply again to retry what is left")
+            if finished.stack_id:
+                stub = StackServiceStub(services.stack.channel)
+                answer = await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(id=finished.stack_id))
+                print_stack(out, answer.stack)
+
+
+async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> plan_pb2.Plan:
+    stub = PlannerServiceStub(services.planner.channel)
+    answer = await services.planner.call(stub.CreatePlan, request)
+    if answer.HasField("invalid_package"):
+        raise InvalidPackageError([violation_from_pb(violation) for violation in answer.invalid_package.violations])
+    return answer.plan
+
+
+def _start(services: Session, request: planner_pb2.CreatePlanRequest, digest: str) -> AsyncIterator[Answer]:
+    stub = ApplierServiceStub(services.applier.channel)
+    if request.HasField("destroy"):
+        uninstall = applier_pb2.UninstallStackRequest(target=request.target, stack=request.stack, plan_digest=digest)
+        return services.applier.stream(stub.UninstallStack, uninstall, seconds=None)
+    wish = applier_pb2.ApplyRequest(target=request.target, package=request.package, plan_digest=digest)
+    if request.HasField("stack"):
+        wish.stack.CopyFrom(request.stack)
+    return services.applier.stream(stub.Apply, wish, seconds=None)
+
+
+async def _follow(answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts) -> operation_pb2.Finished:
+    """Show progress to the end; an interrupt makes the operation turn back, and the end is still awaited."""
+    out, accepted = console(), plan_pb2.Plan()
+    cancelling: asyncio.Task[None] | None = None
+    try:
+        async for answer in answers:
+            if isinstance(answer, applier_pb2.ApplyResponse) and answer.HasField("invalid_package"):
+                violations = answer.invalid_package.violations
+                raise InvalidPackageError([violation_from_pb(violation) for violation in violations])
+            event = answer.event
+            if event.HasField("accepted"):
+                accepted = event.accepted.plan
+                cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, event.operation))
+            elif event.HasField("finished"):
+                return event.finished
+            else:
+                print_event(out, event, accepted)
+    finally:
+        if cancelling:
+            cancelling.cancel()
+            await asyncio.gather(cancelling, return_exceptions=True)
+    raise Failed("the applier ended the stream before the operation was over; `pkger plan` shows where things are")
+
+
+async def _cancel_on_interrupt(services: Session, interrupts: Interrupts, operation: str) -> None:
+    await interrupts.event.wait()
+    console().print("interrupted: turning back", style="bold red")
+    stub = ApplierServiceStub(services.applier.channel)
+    request = applier_pb2.CancelOperationRequest(operation=operation)
+    # An operation that is over just now needs no cancelling.
+    with contextlib.suppress(PkgerError):
+        await services.applier.call(stub.CancelOperation, request)
+
+
+def _told(finished: operation_pb2.Finished) -> str:
+    match finished.state:
+        case operation_pb2.OPERATION_STATE_ROLLED_BACK:
+            return f"{finished.cause}; everything that was done is undone"
+        case operation_pb2.OPERATION_STATE_BLOCKED:
+            return f"{finished.cause}; not everything could be undone, see the steps above"
+        case _:
+            return finished.cause
+
+
+def _sum_done(finished: operation_pb2.Finished, made: plan_pb2.Plan) -> str:
+    if finished.no_change:
+        return "nothing to do, nothing written"
+    return (
+        plan_sum(made).replace("to create", "created").replace("to update", "updated").replace("to delete", "deleted")
+    )

@@ -1,0 +1,88 @@
+"""Connects to the configured services, or runs them for the time of one command."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO
+
+from services.cli.supervisor import Supervisor
+from services.rpc.client import Peer
+from services.settings import PORTS, Settings, address_variable, load
+
+LOG_BYTES = 5 * 1024 * 1024
+"""A log of an earlier command that is larger than this is begun anew."""
+
+
+def is_configured(environ: Mapping[str, str]) -> bool:
+    """Whether the environment names a server, or any one service."""
+    return bool(environ.get("PKGER_SERVER")) or any(environ.get(address_variable(name)) for name in PORTS)
+
+
+@asynccontextmanager
+async def session(needs: Sequence[str], environ: Mapping[str, str]) -> AsyncIterator["Session"]:
+    """
+    Connections to services.
+
+    Args:
+        needs: Services that have to run for the command; without a configured server they are started for the time of
+            the block, on the databases under ``PKGER_HOME``.
+        environ: The environment.
+
+    Raises:
+        Failed: The services cannot be started.
+    """
+    if is_configured(environ):
+        async with _open(load(environ)) as opened:
+            yield opened
+        return
+    # Sockets in a folder of this user need no free port, and nobody else can connect to them.
+    folder = Path(tempfile.mkdtemp(prefix="pkger-"))
+    local = dict(environ) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
+    settings = load(local)
+    supervisor = Supervisor(needs, local, settings.addresses, lambda name: _log(settings.home, name))
+    try:
+        await supervisor.start()
+        async with _open(settings) as opened:
+            yield opened
+    finally:
+        await supervisor.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Session:
+    """The services that commands talk to."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.planner = Peer("planner", settings.addresses["planner"])
+        self.applier = Peer("applier", settings.addresses["applier"])
+        self.stack = Peer("stack", settings.addresses["stack"])
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for peer in (self.planner, self.applier, self.stack):
+            await peer.close()
+
+
+@asynccontextmanager
+async def _open(settings: Settings) -> AsyncIterator[Session]:
+    opened = Session(settings)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+def _log(home: Path, name: str) -> IO[bytes]:
+    path = home / "logs" / f"{name}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > LOG_BYTES:
+        path.unlink()
+    return path.open("ab")
+
+
+def environment(server: str | None) -> dict[str, str]:
+    """The environment of this process, with what the command line says of the server."""
+    return dict(os.environ) | ({"PKGER_SERVER": server} if server else {})

@@ -1,0 +1,205 @@
+"""What people read: plans, progress, stacks."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+VALUE_WIDTH = 60
+"""Longer values are cut in a diff; ``-o json`` has them whole."""
+
+_SIGNS = {
+    plan_pb2.VERB_CREATE: ("+", "green"),
+    plan_pb2.VERB_UPDATE: ("~", "yellow"),
+    plan_pb2.VERB_DELETE: ("-", "red"),
+    plan_pb2.VERB_ATTACH: ("+", "green"),
+    plan_pb2.VERB_DETACH: ("-", "red"),
+}
+_WORDS = {
+    plan_pb2.VERB_CREATE: "to create",
+    plan_pb2.VERB_UPDATE: "to update",
+    plan_pb2.VERB_DELETE: "to delete",
+    plan_pb2.VERB_ATTACH: "labels to attach",
+    plan_pb2.VERB_DETACH: "labels to detach",
+}
+_DONE = {
+    plan_pb2.VERB_CREATE: "created",
+    plan_pb2.VERB_UPDATE: "updated",
+    plan_pb2.VERB_DELETE: "deleted",
+    plan_pb2.VERB_ATTACH: "attached",
+    plan_pb2.VERB_DETACH: "detached",
+}
+
+
+def console() -> Console:
+    """Standard output; colours only at a terminal, and no line is broken that was not."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
+    """The steps of a plan in their order, with old and new values, and the sum."""
+    changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.resource_diffs}
+    for step in plan.steps:
+        out.print(_step_line(step))
+        if step.verb == plan_pb2.VERB_UPDATE:
+            for change in changes[step.key.kind, step.key.name]:
+                line = Text(f"      {change.path.lstrip('/')}: ")
+                line.append(_cut(change.old_json or "(none)"), "red").append(" -> ")
+                out.print(line.append(_cut(change.new_json or "(none)"), "green"))
+    if plan.missing_env_refs:
+        out.print(Text(f"environment values not given: {', '.join(plan.missing_env_refs)}", "yellow"))
+    if plan.missing_secrets:
+        out.print(Text(f"secrets not given: {', '.join(plan.missing_secrets)}", "yellow"))
+    for warning in plan.warnings:
+        out.print(Text(f"warning: {warning}", "yellow"))
+    out.print(Text(f"Plan: {plan_sum(plan)}.", "bold"))
+
+
+def plan_sum(plan: plan_pb2.Plan) -> str:
+    """How many steps of which kind, in words."""
+    counts = {verb: sum(step.verb == verb for step in plan.steps) for verb in _WORDS}
+    told = [f"{count} {_WORDS[verb]}" for verb, count in counts.items() if count]
+    if any(step.undo == plan_pb2.UNDO_NONE for step in plan.steps):
+        told.append("deletions that cannot be undone run last")
+    if told:
+        return ", ".join(told)
+    return "nothing to do" if plan.no_change else "nothing to do on the platform, the record changes"
+
+
+def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb2.Plan) -> None:
+    """One event of an operation as progress."""
+    match event.WhichOneof("event"):
+        case "stage_started":
+            stage = event.stage_started
+            out.print(Text(f"{stage.name}: {stage.step_count} steps", "bold"))
+        case "steps_ended":
+            _print_outcomes(out, event.steps_ended.outcomes, plan, "")
+        case "undo_started":
+            out.print(Text(f"undoing {event.undo_started.step_count} steps: {event.undo_started.cause}", "bold red"))
+        case "steps_undone":
+            _print_outcomes(out, event.steps_undone.outcomes, plan, "undone: ")
+
+
+def _print_outcomes(
+    out: Console, outcomes: Iterable[operation_pb2.StepOutcome], plan: plan_pb2.Plan, prefix: str
+) -> None:
+    for outcome in outcomes:
+        step = plan.steps[outcome.step]
+        line = _step_line(step)
+        match outcome.WhichOneof("outcome"):
+            case "done":
+                line.append(
+                    f"  {prefix}{_DONE[step.verb]}" + (f" {outcome.done.remote_id}" if not prefix else ""), "dim"
+                )
+            case "failed":
+                line.append(f"  {prefix}failed: {outcome.failed.message}", "red")
+            case "unknown":
+                line.append(f"  {prefix}outcome unknown: {outcome.unknown.message}", "red")
+            case _:
+                line.append(f"  {prefix}not sent: {outcome.skipped.message}", "yellow")
+        out.print(line)
+
+
+def _step_line(step: plan_pb2.Step) -> Text:
+    sign, style = _SIGNS[step.verb]
+    what = f"{step.key.kind} {step.key.name or step.remote_id}"
+    if step.verb in (plan_pb2.VERB_ATTACH, plan_pb2.VERB_DETACH):
+        what += (
+            f" {'with' if step.verb == plan_pb2.VERB_ATTACH else 'without'} label {step.label.name or step.label_id}"
+        )
+    elif spec := step.new_spec_json or step.old_spec_json:
+        what += f" {json.dumps(orjson.loads(spec)['name'], ensure_ascii=False)}"
+    return Text("  ").append(f"{sign} {what}", style)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= VALUE_WIDTH else text[: VALUE_WIDTH - 1] + "…"
+
+
+def plan_document(plan: plan_pb2.Plan) -> dict[str, Any]:
+    """A plan as JSON data: the message by its field names, with the JSON texts in it as data."""
+    return _opened(plan)
+
+
+def _opened(message: Message) -> dict[str, Any]:
+    document = MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+    opened = _open_texts(document)
+    assert isinstance(opened, dict)  # noqa: S101 - what a message becomes
+    return opened
+
+
+def _open_texts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_open_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            key.removesuffix("_json"): (orjson.loads(item) if item else None)
+            if key.endswith("_json")
+            else _open_texts(item)
+            for key, item in value.items()
+        }
+    return value
+
+
+def stack_document(stack: stack_pb2.Stack) -> dict[str, Any]:
+    """The record of a stack as JSON data (issue 2)."""
+    return {
+        "stack_id": stack.id,
+        "createdAt": stack.create_time.ToJsonString(),
+        "updatedAt": stack.update_time.ToJsonString(),
+        "config": orjson.loads(stack.config_json),
+        "resources": [_resource_document(entry) for entry in stack.resources],
+    }
+
+
+def _resource_document(entry: object_pb2.InventoryEntry) -> dict[str, Any]:
+    return {
+        "kind": entry.key.kind,
+        "id": entry.remote_id,
+        "pkgName": entry.key.name,
+        "associations": [{"kind": label.kind, "pkgName": label.name} for label in entry.associations],
+    }
+
+
+def print_json(out: Console, document: Any) -> None:
+    """Indented JSON, without colours, so that it can be piped."""
+    out.print(Text(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()))
+
+
+def print_stack(out: Console, stack: stack_pb2.Stack) -> None:
+    """The record of a stack as text."""
+    out.print(Text(f"stack {stack.name or '(no name)'}", "bold"))
+    facts = {
+        "id": stack.id,
+        "target": f"{stack.target.platform}/{stack.target.org}",
+        "created": stack.create_time.ToJsonString(),
+        "updated": stack.update_time.ToJsonString(),
+        "generation": str(stack.generation),
+        "sources": ", ".join(stack.sources),
+    }
+    for word, fact in facts.items():
+        out.print(Text(f"  {word:<11}{fact}"))
+    table = Table("KIND", "NAME", "ID", "LABELS", box=None, pad_edge=False)
+    for entry in stack.resources:
+        labels = ", ".join(label.name for label in entry.associations)
+        table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.remote_id, labels)))
+    if stack.resources:
+        out.print(table)
+
+
+def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:
+    """Stacks as a table, one a row."""
+    table = Table("NAME", "ID", "TARGET", "RESOURCES", "UPDATED", box=None, pad_edge=False)
+    for stack in stacks:
+        target = f"{stack.target.platform}/{stack.target.org}"
+        row = (stack.name, stack.id, target, str(stack.resource_count), stack.update_time.ToJsonString())
+        table.add_row(*map(Text, row))
+    out.print(table)

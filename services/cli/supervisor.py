@@ -1,0 +1,150 @@
+"""Runs services as child processes: starts them, restarts one that dies, leaves no orphan."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO
+
+from services.cli.errors import Failed
+from services.rpc.health import wait_until_serving
+
+log = logging.getLogger("pkger.supervisor")
+
+MODULES = {
+    "stack": "stack_svc",
+    "platform": "services.drivers.embedded",
+    "parser": "parser_svc",
+    "planner": "planner_svc",
+    "applier": "applier_svc",
+}
+"""The module of each service. They start in this order and stop in the reverse one: who calls before who is called."""
+
+READY_SECONDS = 30.0
+"""How long the services may take to answer their health checks at first."""
+
+STOP_SECONDS = 75.0
+"""How long a service may take to stop: an applier lets its operations end, or undoes them, before it goes."""
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+"""Pauses before restarts double from the first to the longest; after a service ran for a while, they begin anew."""
+
+
+class Supervisor:
+    """The services of one machine."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        environ: Mapping[str, str],
+        addresses: Mapping[str, str],
+        stderr_of: Callable[[str], IO[bytes] | None],
+    ) -> None:
+        """
+        Args:
+            names: Services to run.
+            environ: Their environment.
+            addresses: Where they will be, by name.
+            stderr_of: Where the log of a service goes; None: to the standard error of this process.
+        """
+        self._names = [name for name in MODULES if name in names]
+        self._environ = environ
+        self._addresses = addresses
+        self._stderr_of = stderr_of
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._watchers: list[asyncio.Task[None]] = []
+        self._pipe = -1, -1
+
+    async def start(self) -> None:
+        """
+        Start the services and wait until all answer.
+
+        Raises:
+            Failed: One of them ended, or did not answer in time; all are stopped again.
+        """
+        # The children hold the reading end: it closes when this process is gone, however it goes.
+        self._pipe = os.pipe()
+        try:
+            for name in self._names:
+                self._processes[name] = await self._spawn(name)
+            await asyncio.gather(*map(self._wait_until_ready, self._names))
+        except BaseException:
+            await self.stop()
+            raise
+        self._watchers = [asyncio.create_task(self._watch(name)) for name in self._names]
+
+    async def stop(self) -> None:
+        """Stop the services one after the other; every call that one has in flight finds those that it needs."""
+        for watcher in self._watchers:
+            watcher.cancel()
+        await asyncio.gather(*self._watchers, return_exceptions=True)
+        for name in reversed(self._names):
+            if process := self._processes.get(name):
+                await _end(name, process)
+        for end in self._pipe:
+            with contextlib.suppress(OSError):
+                os.close(end)
+
+    async def _spawn(self, name: str) -> asyncio.subprocess.Process:
+        reading, _ = self._pipe
+        stderr = self._stderr_of(name)
+        try:
+            return await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                MODULES[name],
+                env={**self._environ, "PKGER_PARENT_PIPE": str(reading)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                pass_fds=[reading],
+                # A Ctrl-C at the terminal is for this process; it stops the others in order.
+                start_new_session=True,
+            )
+        finally:
+            if stderr:
+                stderr.close()
+
+    async def _wait_until_ready(self, name: str) -> None:
+        process = self._processes[name]
+        ended = asyncio.create_task(process.wait())
+        ready = asyncio.create_task(wait_until_serving(self._addresses[name], READY_SECONDS))
+        try:
+            await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                raise Failed(f"the {name} service ended as soon as it started; its log says why")
+            if not ready.result():
+                raise Failed(f"the {name} service did not answer within {READY_SECONDS:.0f} s; its log says why")
+        finally:
+            for task in (ended, ready):
+                task.cancel()
+            await asyncio.gather(ended, ready, return_exceptions=True)
+
+    async def _watch(self, name: str) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        loop = asyncio.get_running_loop()
+        while True:
+            started = loop.time()
+            code = await self._processes[name].wait()
+            if loop.time() - started > LONGEST_PAUSE_SECONDS:
+                pause = FIRST_PAUSE_SECONDS
+            log.warning("service died, restarting", extra={"service": name, "exit": code, "pause_s": pause})
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            self._processes[name] = await self._spawn(name)
+
+
+async def _end(name: str, process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.wait(), STOP_SECONDS)
+    except TimeoutError:
+        log.warning("service did not stop, killing it", extra={"service": name})
+        process.kill()
+        await process.wait()
