@@ -1,0 +1,266 @@
+"""What the embedded platform does beyond the contract: its file, its ids, its order within a batch."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from services.core.errors import TokenStale
+from services.drivers.embedded.store import ZERO_ID, Store
+from services.drivers.mutation import Create, Done, Rejected
+from services.kinds.canonical import spec_of
+from tests.drivers.client import (
+    CONTENT_REFUSED,
+    NAME_TAKEN,
+    NOT_FOUND,
+    ORG,
+    DriverClient,
+    attach,
+    create,
+    delete,
+    ends,
+    spec,
+    update,
+)
+from tests.drivers.platforms import embedded_driver, sample
+
+
+@pytest.fixture
+async def driver(tmp_path: Path) -> AsyncIterator[DriverClient]:
+    async with embedded_driver(tmp_path) as client:
+        yield client
+
+
+async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+    sent = create("Bucket", sample("Bucket", "kept", ""), "bucket")
+    async with embedded_driver(tmp_path) as driver:
+        [bucket, label] = await driver.made(sent, create("Label", sample("Label", "l", ""), "label"))
+        await driver.mutate(attach("Bucket", bucket.id, label.id))
+        before = await driver.listing("Bucket", "Label")
+    async with embedded_driver(tmp_path) as driver:
+        assert await driver.listing("Bucket", "Label") == before
+        assert await driver.made(sent) == before[:1]
+        assert await driver.refusal(create("Bucket", sample("Bucket", "kept", ""), "other")) == NAME_TAKEN
+
+
+async def test_an_old_fence_is_refused_after_a_restart(tmp_path: Path) -> None:
+    async with embedded_driver(tmp_path) as driver:
+        await driver.mutate(fence=("stack", 3))
+    async with embedded_driver(tmp_path) as driver:
+        with pytest.raises(TokenStale):
+            await driver.mutate(create("Task", sample("Task", "late", ""), "late"), fence=("stack", 2))
+        assert await driver.listing("Task") == []
+
+
+async def test_two_servers_share_one_file(tmp_path: Path) -> None:
+    async with embedded_driver(tmp_path) as one, embedded_driver(tmp_path) as two:
+        batches = [
+            (driver, [create("Variable", sample("Variable", f"v{n}", ""), f"{number} v{n}") for n in range(50)])
+            for number, driver in enumerate([one, two] * 8)
+        ]
+        answers = await asyncio.gather(*(driver.mutate(*batch) for driver, batch in batches))
+        assert sum(ends(results).count("done") for results in answers) == 50
+        assert len(await one.listing("Variable")) == 50
+        assert await one.listing("Variable") == await two.listing("Variable")
+        await one.mutate(fence=("stack", 2))
+        with pytest.raises(TokenStale):
+            await two.mutate(fence=("stack", 1))
+
+
+async def test_a_listing_shows_batches_whole(driver: DriverClient) -> None:
+    """A chunked listing while others write must not mix two moments: a plan made from it would be wrong."""
+    size = 100
+    made = await driver.made(*(create("Task", sample("Task", "0", ""), str(n)) for n in range(size)))
+
+    async def write() -> None:
+        for round_ in range(1, 11):
+            await driver.mutate(*(update("Task", task.id, sample("Task", str(round_), "")) for task in made))
+
+    async def read() -> None:
+        for _ in range(20):
+            assert len({spec(task)["name"] for task in await driver.listing("Task")}) == 1
+
+    await asyncio.gather(write(), read())
+
+
+@pytest.mark.parametrize("name", ["_monitoring", "_"])
+async def test_bucket_names_of_the_system_are_refused(driver: DriverClient, name: str) -> None:
+    [bucket] = await driver.made(create("Bucket", sample("Bucket", "mine", ""), "mine"))
+    [created, renamed] = await driver.mutate(
+        create("Bucket", sample("Bucket", name, ""), "system"), update("Bucket", bucket.id, sample("Bucket", name, ""))
+    )
+    for result in (created, renamed):
+        assert result.rejected.reason == CONTENT_REFUSED
+        assert "reserved" in result.rejected.message
+        assert name in result.rejected.message
+    await driver.made(create("Task", sample("Task", name, ""), "task"))
+
+
+async def test_ids_are_16_lower_case_hex_digits(driver: DriverClient) -> None:
+    made = await driver.made(*(create("Task", sample("Task", "t", ""), str(n)) for n in range(200)))
+    ids = {resource.id for resource in made}
+    assert len(ids) == 200
+    assert all(re.fullmatch(r"[0-9a-f]{16}", id_) for id_ in ids)
+
+
+async def test_an_id_that_is_zero_or_in_use_is_drawn_again(tmp_path: Path) -> None:
+    ids = [f"{n:016x}" for n in range(5)]
+    draws = iter([ids[1], ZERO_ID, ids[1], ids[1], ids[2], ids[2], ids[3]])
+    store = Store(tmp_path / "platform.db", lambda: next(draws))
+    task = Create("Task", spec_of({"name": "t"}))
+    try:
+        results = [*await store.mutate(ORG, None, [task]), *await store.mutate(ORG, None, [task, task])]
+    finally:
+        store.close()
+    assert [result.resource.id.id for result in results if isinstance(result, Done) and result.resource] == ids[1:4]
+
+
+async def test_items_of_a_batch_run_in_order(driver: DriverClient) -> None:
+    [old] = await driver.made(create("Bucket", sample("Bucket", "name", "old"), "old"))
+    taken, _, new, refused = await driver.mutate(
+        create("Bucket", sample("Bucket", "name", ""), "too early"),
+        delete("Bucket", old.id),
+        create("Bucket", sample("Bucket", "name", "new"), "new"),
+        update("Bucket", old.id, sample("Bucket", "name", "")),
+    )
+    assert (taken.rejected.reason, refused.rejected.reason) == (NAME_TAKEN, NOT_FOUND)
+    assert await driver.listing("Bucket") == [new.done.resource]
+
+
+async def test_names_can_be_swapped_within_a_batch(driver: DriverClient) -> None:
+    one, two = await driver.made(
+        create("Variable", sample("Variable", "one", ""), "1"), create("Variable", sample("Variable", "two", ""), "2")
+    )
+    await driver.made(
+        update("Variable", one.id, sample("Variable", "aside", "")),
+        update("Variable", two.id, sample("Variable", "one", "")),
+        update("Variable", one.id, sample("Variable", "two", "")),
+    )
+    held = await driver.read(("Variable", one.id), ("Variable", two.id))
+    assert [spec(resource)["name"] for resource in held] == ["two", "one"]
+    assert await driver.refusal(create("Variable", sample("Variable", "one", ""), "3")) == NAME_TAKEN
+
+
+async def test_a_label_deleted_in_a_batch_is_gone_for_the_rest_of_it(driver: DriverClient) -> None:
+    task, label = await driver.made(
+        create("Task", sample("Task", "t", ""), "t"), create("Label", sample("Label", "l", ""), "l")
+    )
+    attached, _, written, refused = await driver.mutate(
+        attach("Task", task.id, label.id),
+        delete("Label", label.id),
+        update("Task", task.id, sample("Task", "t", "new")),
+        attach("Task", task.id, label.id),
+    )
+    assert ends([attached, written, refused]) == ["done", "done", "rejected"]
+    assert list(written.done.resource.label_ids) == []
+    assert await driver.listing("Task") == [written.done.resource]
+
+
+async def test_keys_count_within_their_organisation_and_kind(driver: DriverClient) -> None:
+    """A key that another organisation used must not hand out its resource."""
+    [task] = await driver.made(create("Task", sample("Task", "t", ""), "key"))
+    [dashboard] = await driver.made(create("Dashboard", sample("Dashboard", "d", ""), "key"))
+    [foreign] = await driver.made(create("Task", sample("Task", "t", "theirs"), "key"), org="theirs")
+    assert len({task.id, dashboard.id, foreign.id}) == 3
+    assert await driver.listing("Task") == [task]
+
+
+async def test_a_refused_create_does_not_use_up_its_key(driver: DriverClient) -> None:
+    [bucket] = await driver.made(create("Bucket", sample("Bucket", "name", ""), "1"))
+    again = create("Bucket", sample("Bucket", "name", ""), "2")
+    assert await driver.refusal(again) == NAME_TAKEN
+    await driver.mutate(delete("Bucket", bucket.id))
+    await driver.made(again)
+
+
+async def test_creates_without_a_key_make_one_resource_each(driver: DriverClient) -> None:
+    made = await driver.made(*[create("Task", sample("Task", "t", ""))] * 3)
+    assert len({resource.id for resource in made}) == 3
+
+
+async def test_content_is_kept_as_canonical_text(driver: DriverClient) -> None:
+    sent = create("Task", {}, "key")
+    sent.create.spec_json = '{ "name": "t",\n "b": 1.0, "a": [ true, 1, "\\u00e9\\u0000" ] }'
+    [made] = await driver.made(sent)
+    assert made.spec_json == '{"a":[true,1,"é\\u0000"],"b":1.0,"name":"t"}'
+
+
+async def test_names_are_compared_as_a_whole(driver: DriverClient) -> None:
+    """A zero character ends a text in C; it must not end a name."""
+    names = ["a", "a\0", "a\0b", "a ", "'", "%", "é", "e\u0301"]
+    await driver.made(*(create("Bucket", sample("Bucket", name, ""), str(n)) for n, name in enumerate(names)))
+    for name in names:
+        assert await driver.refusal(create("Bucket", sample("Bucket", name, ""), f"again {name}")) == NAME_TAKEN
+
+
+async def test_large_specs_come_in_small_chunks(driver: DriverClient) -> None:
+    """A chunk beyond the message limit could not be sent: the kind could never be listed again."""
+    for n in range(3):
+        await driver.made(*(create("Dashboard", {"name": "d", "text": "x" * 3_000_000}, f"{n} {m}") for m in range(4)))
+    chunks = await driver.chunks("Dashboard")
+    assert sum(len(chunk.resources) for chunk in chunks) == 12
+    assert max(chunk.ByteSize() for chunk in chunks) < 8_000_000
+
+
+async def test_more_ids_than_one_statement_takes_can_be_read(driver: DriverClient) -> None:
+    made = [
+        resource
+        for start in range(0, 2500, 500)
+        for resource in await driver.made(*(create("Task", {"name": "t"}, str(start + n)) for n in range(500)))
+    ]
+    assert await driver.read(*(("Task", resource.id) for resource in made)) == made
+
+
+async def test_a_rejection_says_what_is_wrong(driver: DriverClient) -> None:
+    [label] = await driver.made(create("Label", sample("Label", "Infra", ""), "1"))
+    results = await driver.mutate(
+        create("Label", sample("Label", "INFRA", ""), "2"),
+        update("Task", "00000000deadbeef", sample("Task", "t", "")),
+        create("Spaceship", {"name": "x"}, "3"),
+        attach("Label", label.id, label.id),
+    )
+    assert [result.rejected.message for result in results] == [
+        f"another Label, {label.id}, has the name 'INFRA' (case does not count)",
+        "there is no Task '00000000deadbeef'",
+        "platform 'embedded' has no kind 'Spaceship'; it has Bucket, Dashboard, Label, Task, Variable",
+        "labels cannot be attached to a Label",
+    ]
+
+
+async def test_a_store_tells_rejections_as_values(tmp_path: Path) -> None:
+    store = Store(tmp_path / "deep" / "folder" / "platform.db")
+    try:
+        results = await store.mutate(ORG, None, [Create("Bucket", spec_of({"name": "_system"}), "key")])
+    finally:
+        store.close()
+    assert [type(result) for result in results] == [Rejected]
+
+
+async def test_the_platform_runs_as_a_process_and_stops_when_told(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "services.drivers.embedded",
+        env=os.environ | {"PKGER_DATA": str(tmp_path), "PKGER_LISTEN": "127.0.0.1:0"},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    serving = orjson.loads(await process.stderr.readline())
+    client = DriverClient(serving["address"])
+    try:
+        await client.made(create("Label", sample("Label", "l", ""), "key"))
+    finally:
+        await client.close()
+        process.send_signal(signal.SIGTERM)
+        _, errors = await process.communicate()
+    assert process.returncode == 0, errors
+    lines = [orjson.loads(line) for line in errors.splitlines()]
+    [mutated] = [line for line in lines if line["message"] == "mutated"]
+    assert (mutated["org"], mutated["create"], mutated["done"]) == (ORG, 1, 1)
+    assert (tmp_path / "platform.db").exists()

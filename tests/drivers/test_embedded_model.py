@@ -1,0 +1,185 @@
+"""Random batches on the embedded platform, beside a model so simple that it can be read."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2
+
+from tests.drivers.client import (
+    CONTENT_REFUSED,
+    NAME_TAKEN,
+    NOT_FOUND,
+    DriverClient,
+    attach,
+    create,
+    delete,
+    detach,
+    update,
+)
+from tests.drivers.platforms import embedded_driver
+
+KINDS = ["Label", "Bucket", "Variable", "Task", "Dashboard"]
+NAMES = ["a", "A", "b", "ß", "SS", "_a", ""]
+
+Id = tuple[str, str]
+
+
+@dataclass
+class Held:
+    spec: dict[str, Any]
+    labels: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Model:
+    """One organisation; every rule is a search through everything."""
+
+    held: dict[Id, Held] = field(default_factory=dict)
+    created: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def expect(self, mutation: driver_pb2.Mutation, new_id: str) -> Id | int | None:
+        """
+        Carry out *mutation*; a new resource has the id that the platform chose for it.
+
+        Returns:
+            The resource that the platform is to show, the reason it is to reject with, or None.
+        """
+        verb = mutation.WhichOneof("change")
+        if verb == "create":
+            return self._create(mutation.create, new_id)
+        if verb == "update":
+            change = mutation.update
+            return self._write((change.kind, change.id), json.loads(change.spec_json))
+        if verb == "delete":
+            self._delete((mutation.delete.kind, mutation.delete.id))
+        elif verb == "attach":
+            return self._attach((mutation.attach.kind, mutation.attach.id), mutation.attach.label_id)
+        elif held := self.held.get((mutation.detach.kind, mutation.detach.id)):
+            held.labels.discard(mutation.detach.label_id)
+        return None
+
+    def listing(self) -> list[tuple[str, str, dict[str, Any], list[str]]]:
+        return [(*id_, held.spec, sorted(held.labels)) for id_, held in sorted(self.held.items())]
+
+    def _create(self, change: driver_pb2.CreateResource, new_id: str) -> Id | int:
+        if known := self.created.get((change.kind, change.idempotency_key)):
+            return (change.kind, known) if (change.kind, known) in self.held else NOT_FOUND
+        self.held[change.kind, new_id] = Held({})
+        outcome = self._write((change.kind, new_id), json.loads(change.spec_json))
+        if isinstance(outcome, int):
+            del self.held[change.kind, new_id]
+        else:
+            self.created[change.kind, change.idempotency_key] = new_id
+        return outcome
+
+    def _write(self, id_: Id, spec: dict[str, Any]) -> Id | int:
+        kind, name = id_[0], spec["name"]
+        if id_ not in self.held:
+            return NOT_FOUND
+        old = self.held[id_].spec
+        if not name or (kind == "Bucket" and (name[0] == "_" or (old and old["schemaType"] != spec["schemaType"]))):
+            return CONTENT_REFUSED
+        others = [held.spec["name"] for other, held in self.held.items() if other[0] == kind and other != id_]
+        if kind == "Label" and name.casefold() in map(str.casefold, others):
+            return NAME_TAKEN
+        if kind in ("Bucket", "Variable") and name in others:
+            return NAME_TAKEN
+        self.held[id_].spec = spec
+        return id_
+
+    def _delete(self, id_: Id) -> None:
+        self.held.pop(id_, None)
+        if id_[0] == "Label":
+            for held in self.held.values():
+                held.labels.discard(id_[1])
+
+    def _attach(self, id_: Id, label_id: str) -> int | None:
+        if id_[0] == "Label":
+            return CONTENT_REFUSED
+        if id_ not in self.held or ("Label", label_id) not in self.held:
+            return NOT_FOUND
+        self.held[id_].labels.add(label_id)
+        return None
+
+
+kinds = st.sampled_from(KINDS)
+specs = st.builds(
+    lambda name, schema, text: {"name": name, "schemaType": schema, "description": text},
+    st.sampled_from(NAMES),
+    st.sampled_from(["", "explicit"]),
+    st.text(max_size=3),
+)
+picks = st.integers(0, 30)
+"""Which of the resources made so far; ids are known only at run time."""
+
+items = st.one_of(
+    st.tuples(st.just("create"), kinds, specs, st.integers(0, 60).map(str)),
+    st.tuples(st.just("create"), kinds, specs, st.integers(0, 60).map(str)),
+    st.tuples(st.just("update"), picks, specs),
+    st.tuples(st.just("delete"), picks),
+    st.tuples(st.sampled_from(["attach", "detach"]), picks, picks),
+    st.tuples(st.sampled_from(["attach", "detach"]), picks, picks),
+)
+batches = st.lists(st.lists(items, max_size=12), max_size=8)
+
+
+def to_mutation(item: tuple[Any, ...], made: list[Id]) -> driver_pb2.Mutation:
+    """The mutation that *item* stands for, when *made* are all ids that ever were; beyond them is nothing."""
+
+    def pick(number: int, candidates: list[Id]) -> Id:
+        return candidates[number] if number < len(candidates) else (KINDS[number % len(KINDS)], "00000000deadbeef")
+
+    match item:
+        case ("create", kind, spec, key):
+            return create(kind, spec, key)
+        case ("update", number, spec):
+            return update(*pick(number, made), spec)
+        case ("delete", number):
+            return delete(*pick(number, made))
+        case (verb, number, label):
+            labels = [id_ for id_ in made if id_[0] == "Label"]
+            change = attach if verb == "attach" else detach
+            return change(*pick(number, made), pick(label, labels)[1])
+    raise AssertionError(item)
+
+
+def shown(resource: object_pb2.Resource) -> tuple[str, str, dict[str, Any], list[str]]:
+    return resource.kind, resource.id, json.loads(resource.spec_json), list(resource.label_ids)
+
+
+@pytest.fixture
+async def driver(tmp_path: Path) -> AsyncIterator[DriverClient]:
+    async with embedded_driver(tmp_path) as client:
+        yield client
+
+
+# The platform lives as long as the test: each example has an organisation of its own.
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batches)
+async def test_the_platform_does_what_the_model_does(driver: DriverClient, batches: list[list[Any]]) -> None:
+    org, model, made = uuid.uuid4().hex, Model(), list[Id]()
+    for batch in batches:
+        mutations = [to_mutation(item, made) for item in batch]
+        results = await driver.mutate(*mutations, org=org)
+        for mutation, result in zip(mutations, results, strict=True):
+            expected = model.expect(mutation, result.done.resource.id or "refused")
+            if isinstance(expected, int):
+                assert result.rejected.reason == expected
+            elif expected is None:
+                assert result.WhichOneof("result") == "done"
+                assert not result.done.HasField("resource")
+            else:
+                held = model.held[expected]
+                assert shown(result.done.resource) == (*expected, held.spec, sorted(held.labels))
+                made += [expected] * (expected not in made)
+        assert [shown(resource) for resource in await driver.listing(*KINDS, org=org)] == model.listing()
+    read = await driver.read(*made, org=org)
+    assert [resource is not None for resource in read] == [id_ in model.held for id_ in made]
