@@ -1,6 +1,7 @@
 """What stacks own: the map from object keys to resources; a resource has one owner (engine.md 1, I8)."""
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import orjson
@@ -58,21 +59,25 @@ def owners(db: sqlite_utils.Database, target: Target, resources: Collection[Reso
     ]
 
 
+def content(entries: Collection[InventoryEntry]) -> AbstractSet[InventoryEntry]:
+    """What counts when inventories are compared: the order of entries and of their associations means nothing."""
+    return {replace(entry, associations=tuple(sorted(entry.associations))) for entry in entries}
+
+
 def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collection[InventoryEntry]) -> bool:
     """
     Make *wanted* all that the stack owns.
 
     Returns:
-        Whether that changed anything; the order of entries and of their associations means nothing.
+        Whether that changed anything.
 
     Raises:
         RequestInvalid: Two entries share a key or a resource, or a key or an id is empty.
         ResourceOwned: Another stack owns one of the resources.
     """
     _check(wanted)
-    recorded = set(read(db, stack))
-    sorted_wanted = {replace(entry, associations=tuple(sorted(entry.associations))) for entry in wanted}
-    gone, new = recorded - sorted_wanted, sorted_wanted - recorded
+    before, after = content(read(db, stack)), content(wanted)
+    gone, new = before - after, after - before
     _refuse_owned(db, stack, target, new)
     db.conn.executemany(
         "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?", [(stack, *entry.key) for entry in gone]

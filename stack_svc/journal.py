@@ -1,4 +1,9 @@
-"""The life of an operation on a stack: it begins with a lease and ends with one fenced write (engine.md 6)."""
+"""
+The life of an operation on a stack: it begins with a lease and ends with one fenced write (engine.md 6).
+
+An applier that got no answer to its last write sends it again, so each of the three endings, when it has taken effect
+and nobody worked on the stack since, answers as it did before.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -63,6 +68,10 @@ def record(
         RequestInvalid: *resources* contradict each other.
         ResourceOwned: Another stack owns one of the *resources*.
     """
+    if leases.was_given_back(db, stack_id, token):
+        stack = stacks.whole(db, stack_id)
+        if inventory.content(stack.record.resources) == inventory.content(resources):
+            return stack
     leases.release(db, stack_id, token, now)
     stack = _at_generation(db, stack_id, base_generation)
     changes: dict[str, Any] = {}
@@ -85,12 +94,15 @@ def abandon(db: sqlite_utils.Database, stack_id: str, token: int, now: int) -> S
     End an operation that left nothing behind: at whatever generation, the record stays, and a pending stack goes away.
 
     Returns:
-        The stack; None when it went away.
+        The stack; None when it went away, now or before.
 
     Raises:
         LeaseLost: The lease is over.
     """
-    leases.release(db, stack_id, token, now)
+    if stacks.find(db, stack_id) is None:
+        return None
+    if not leases.was_given_back(db, stack_id, token):
+        leases.release(db, stack_id, token, now)
     stack = stacks.whole(db, stack_id)
     if stack.state is State.ACTIVE:
         return stack
@@ -103,9 +115,11 @@ def remove(db: sqlite_utils.Database, stack_id: str, token: int, base_generation
     End an operation after which the stack owns nothing and goes away.
 
     Raises:
-        LeaseLost: The lease is over.
+        LeaseLost: The lease is over; not when the stack is gone already.
         StackMoved: The plan was made from another generation.
     """
+    if stacks.find(db, stack_id) is None:
+        return
     leases.release(db, stack_id, token, now)
     _at_generation(db, stack_id, base_generation)
     stacks.drop(db, stack_id)

@@ -16,7 +16,7 @@ SHORTEST, LONGEST = 1 * SECOND, 600 * SECOND
 """Bounds of the time a lease lasts without renewal (journal.proto)."""
 
 FREE = 0
-"""``lease_expires`` of a stack that nobody works on: long past."""
+"""``lease_expires`` of a stack whose last operation gave the lease back, or that had none: long past."""
 
 Clock = Callable[[], int]
 """Microseconds since 1970."""
@@ -116,6 +116,15 @@ def refuse_leased(db: sqlite_utils.Database, stack: str, called: str, now: int) 
 def is_held(db: sqlite_utils.Database, stack: str, now: int) -> bool:
     """Whether somebody holds the lease."""
     return _held(db, stack, now) is not None
+
+
+def was_given_back(db: sqlite_utils.Database, stack: str, token: int) -> bool:
+    """Whether the lease with *token* was the last one on the stack and its operation ended it, rather than time."""
+    return bool(
+        db.execute(
+            "SELECT 1 FROM stacks WHERE id = ? AND lease_token = ? AND lease_expires = ?", [stack, token, FREE]
+        ).fetchone()
+    )
 
 
 def _held(db: sqlite_utils.Database, stack: str, now: int) -> tuple[str, str, int] | None:

@@ -358,6 +358,42 @@ async def test_a_token_is_of_no_use_after_its_operation_ended(service: Client) -
     assert await service.get(stack.id) == stack
 
 
+async def test_a_last_write_that_is_sent_again_is_answered_again(service: Client, clock: Clock) -> None:
+    """The answer to the first may have been lost on its way."""
+    begun = await service.begin("prod")
+    recorded = await service.record(begun, [entry("one"), entry("two")], ["a.yml"])
+    clock.forward(60)
+    assert await service.record(begun, [entry("two"), entry("one")], ["a.yml"]) == recorded
+
+    begun = await service.begin("prod")
+    abandoned = await service.abandon(begun)
+    assert await service.abandon(begun) == abandoned
+
+    begun = await service.begin("prod")
+    removed = await service.remove(begun)
+    assert await service.remove(begun) == removed
+
+    begun = await service.begin("prod")
+    abandoned = await service.abandon(begun)
+    assert await service.abandon(begun) == abandoned
+
+
+async def test_a_last_write_that_is_sent_again_after_somebody_else_worked_on_the_stack_is_refused(
+    service: Client,
+) -> None:
+    begun = await service.begin("prod")
+    await service.record(begun, [entry("one")])
+    other = await service.begin("prod", operation="op-2")
+
+    for again in (service.record(begun, [entry("one")]), service.abandon(begun)):
+        with pytest.raises(LeaseLost):
+            await again
+
+    await service.abandon(other)
+    with pytest.raises(LeaseLost):
+        await service.record(begun, [entry("one")])
+
+
 async def test_one_of_many_operations_that_begin_at_once_gets_the_stack(
     service: Client, tmp_path: Path, clock: Clock
 ) -> None:
