@@ -42,8 +42,8 @@ def plain(value: Any) -> Any:
     """
     Reduce an untyped tree to what JSON holds, so that YAML and JSON sources of one object are equal (packages.md 1.4).
 
-    Floats with an integral value become integers, as JSON sources do not tell them apart; infinities, NaN and anything that
-    is no JSON value (timestamps) become null.
+    Floats with an integral value become integers, as JSON sources do not tell them apart; infinities, NaN and anything
+    that is no JSON value (timestamps) become null.
     """
     match value:
         case bool() | None | str():

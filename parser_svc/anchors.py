@@ -1,0 +1,98 @@
+"""YAML anchors and aliases, and what repeating costs (an alias is short, what it stands for need not be)."""
+
+from typing import Any, NamedTuple
+
+from parser_svc.bounds import MAX_ALIASED_CHARACTERS, MAX_DEPTH, MAX_NODES
+from services.core.errors import SourceTooLarge, SourceUndecodable
+
+
+class _Anchored(NamedTuple):
+    value: Any
+    nodes: int
+    characters: int
+    depth: int
+
+
+class Anchors:
+    """
+    The anchored values of the document being read, and the sum of what aliases have repeated so far.
+
+    Values are shared, not copied: nobody may change a tree that was read.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._values: dict[str, Any] = {}
+        self._measured: dict[str, _Anchored] = {}
+        self._open: set[str] = set()
+        self._nodes = 0
+        self._characters = 0
+
+    def forget(self) -> None:
+        """Begin another document: anchors do not reach into it, the sums go on."""
+        self._values.clear()
+        self._measured.clear()
+        self._open.clear()
+
+    def open(self, name: str) -> None:
+        """A list or mapping with the anchor *name* begins."""
+        self._open.add(name)
+
+    def close(self, name: str, value: Any) -> None:
+        """The value with the anchor *name* is read."""
+        self._open.discard(name)
+        self._values[name] = value
+        self._measured.pop(name, None)
+
+    def value(self, name: str, mark: Any, depth: int) -> Any:
+        """
+        What the alias *name* stands for.
+
+        Args:
+            name: The anchor.
+            mark: Where the alias stands.
+            depth: How deep the alias stands.
+
+        Raises:
+            SourceUndecodable: There is no such anchor before the alias, or the alias is inside of what it names.
+            SourceTooLarge: Too much is repeated.
+        """
+        if name in self._open or name not in self._values:
+            problem = f"the alias *{name} is inside of what it names" if name in self._open else _UNKNOWN.format(name)
+            raise SourceUndecodable(self._source, problem, mark.line + 1, mark.column + 1)
+        anchored = self._measured.get(name) or self._measure(name)
+        self._nodes += anchored.nodes
+        self._characters += anchored.characters
+        if self._nodes > MAX_NODES:
+            raise SourceTooLarge(self._source, "number of values repeated by aliases", MAX_NODES)
+        if self._characters > MAX_ALIASED_CHARACTERS:
+            raise SourceTooLarge(self._source, "number of characters repeated by aliases", MAX_ALIASED_CHARACTERS)
+        if depth + anchored.depth > MAX_DEPTH:
+            raise SourceTooLarge(self._source, "nesting depth", MAX_DEPTH)
+        return anchored.value
+
+    def _measure(self, name: str) -> _Anchored:
+        """Count what the anchor holds, but no further than any alias may repeat."""
+        nodes = characters = depth = 0
+        level = [self._values[name]]
+        while level and nodes <= MAX_NODES:
+            nodes += len(level)
+            below: list[Any] = []
+            for value in level:
+                if isinstance(value, str):
+                    characters += len(value)
+                elif isinstance(value, dict):
+                    characters += sum(map(len, value))
+                    below.extend(value.values())
+                elif isinstance(value, list):
+                    below.extend(value)
+                if nodes + len(below) > MAX_NODES:
+                    nodes += len(below)
+                    break
+            depth += any(isinstance(value, dict | list) for value in level)
+            level = below
+        self._measured[name] = anchored = _Anchored(self._values[name], nodes, characters, depth)
+        return anchored
+
+
+_UNKNOWN = "there is no anchor &{0} before the alias *{0} in this document"

@@ -1,0 +1,122 @@
+"""The envelope of objects (packages.md 3): apiVersion, kind, metadata, spec, not yet validated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from parser_svc.places import Pointer, places, source_text
+from services.core.errors import SourceUndecodable
+
+_KEYS = ("apiVersion", "kind", "metadata", "spec")
+
+
+@dataclass(frozen=True, slots=True)
+class RawObject:
+    """
+    One object as a source has it.
+
+    Attributes:
+        source: Position of its source.
+        pointer: Way to it in that source.
+        kind: As written; empty when absent.
+        api_version: As written; empty when absent.
+        metadata: Empty when absent.
+        spec: Empty when absent.
+        spelling: Keys of the envelope that the source spells in another way.
+    """
+
+    source: int
+    pointer: Pointer
+    kind: str
+    api_version: str
+    metadata: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    spelling: Mapping[str, str] = field(default_factory=dict)
+
+    def pointer_to(self, within: Pointer) -> Pointer:
+        """The way in the source to what lies at *within* in the object."""
+        return (*self.pointer, *(self.spelling.get(str(step), step) for step in within[:1]), *within[1:])
+
+
+def from_documents(source: int, name: str, text: str, documents: list[Any]) -> list[RawObject]:
+    """
+    The objects of a YAML stream.
+
+    Raises:
+        SourceUndecodable: A document or a part of its envelope has not the shape that it should.
+    """
+    return [
+        RawObject(
+            source,
+            (position,),
+            _scalar_text(name, text, (position, "kind"), document),
+            _scalar_text(name, text, (position, "apiVersion"), document),
+            _mapping(name, text, (position, "metadata"), document),
+            _mapping(name, text, (position, "spec"), document),
+        )
+        for position, root in enumerate(documents)
+        for document in [_document(name, text, position, root)]
+    ]
+
+
+def from_array(source: int, name: str, text: str, elements: list[Any]) -> list[RawObject]:
+    """
+    The objects of a JSON array; the keys of their envelopes are matched without regard to case.
+
+    Raises:
+        SourceUndecodable: An element or a part of its envelope has not the type that it should.
+    """
+    return [_from_element(source, name, text, (0, position), element) for position, element in enumerate(elements)]
+
+
+def _from_element(source: int, name: str, text: str, pointer: Pointer, element: Any) -> RawObject:
+    if element is not None and not isinstance(element, dict):
+        raise _misshapen(name, text, pointer, "each element of a package is an object")
+    written = element or {}
+    known = {key.lower(): key for key in _KEYS}
+    spelling = {known[key.lower()]: key for key in written if key.lower() in known}
+    envelope = {key: written[spelled] for key, spelled in spelling.items()}
+    for key in ("kind", "apiVersion"):
+        if not isinstance(envelope.get(key), str | None):
+            raise _misshapen(name, text, (*pointer, spelling[key]), f"{key} must be a text")
+    return RawObject(
+        source,
+        pointer,
+        envelope.get("kind") or "",
+        envelope.get("apiVersion") or "",
+        _mapping(name, text, (*pointer, "metadata"), envelope),
+        _mapping(name, text, (*pointer, "spec"), envelope),
+        spelling,
+    )
+
+
+def _document(name: str, text: str, position: int, root: Any) -> Mapping[str, Any]:
+    if root is None:
+        return {}
+    if not isinstance(root, dict):
+        problem = "each document is one object, a mapping with apiVersion, kind, metadata and spec"
+        raise _misshapen(name, text, (position,), problem)
+    return root
+
+
+def _mapping(name: str, text: str, pointer: Pointer, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = envelope.get(str(pointer[-1]))
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _misshapen(name, text, pointer, f"{pointer[-1]} must be a mapping")
+    return value
+
+
+def _scalar_text(name: str, text: str, pointer: Pointer, envelope: Mapping[str, Any]) -> str:
+    """Any scalar counts as its source text, so that ``kind: 5`` is the kind "5"."""
+    value = envelope.get(str(pointer[-1]))
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, dict | list):
+        raise _misshapen(name, text, pointer, f"{pointer[-1]} must be a text")
+    return source_text(text, pointer) or str(value)
+
+
+def _misshapen(name: str, text: str, pointer: Pointer, problem: str) -> SourceUndecodable:
+    return SourceUndecodable(name, problem, *places(text, [pointer]).get(pointer, (0, 0)))

@@ -1,0 +1,95 @@
+"""Reads one JSON array into plain trees, as packages.md 1.3 wants it."""
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from parser_svc.bounds import MAX_DEPTH, MAX_NODES
+from services.core.errors import SourceTooLarge, SourceUndecodable
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def read_array(source: str, text: str) -> list[Any]:
+    """
+    Read the JSON array that *text* begins with; what follows it is ignored.
+
+    Numbers are floats; of repeated keys the last one wins.
+
+    Args:
+        source: Name for errors.
+        text: The array, or ``null`` for an empty one.
+
+    Raises:
+        SourceUndecodable: The text begins with no JSON value, or with another one.
+        SourceTooLarge: The array exceeds a bound.
+    """
+    if text.startswith("\ufeff"):
+        raise SourceUndecodable(source, "JSON must not begin with a byte order mark; save the file without it", 1, 1)
+    start = _SPACE.match(text).end()  # type: ignore[union-attr]
+    try:
+        value, _ = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        problem = f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise SourceUndecodable(source, problem, error.lineno, error.colno) from None
+    except RecursionError:
+        raise SourceTooLarge(source, "nesting depth", MAX_DEPTH) from None
+    except ValueError as error:
+        raise SourceUndecodable(source, str(error)) from None
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        problem = "a package in JSON is an array of objects; put the object into [ ]"
+        raise SourceUndecodable(source, problem, *_place(text, start))
+    _check_bounds(source, value)
+    return _without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text[:40]} is too large; numbers have 64 bits")
+    return value
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON value; write null or a number")
+
+
+_DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_refuse_constant)
+
+
+def _check_bounds(source: str, root: list[Any]) -> None:
+    nodes, level = 0, [root]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            items = value.values() if isinstance(value, dict) else value
+            nodes += len(value)
+            below.extend(item for item in items if isinstance(item, dict | list))
+        if nodes > MAX_NODES:
+            raise SourceTooLarge(source, "number of values", MAX_NODES)
+        if not below:
+            return
+        level = below
+    raise SourceTooLarge(source, "nesting depth", MAX_DEPTH)
+
+
+def _without_surrogates(value: Any) -> Any:
+    """The tree with U+FFFD for halves of surrogate pairs, which are no characters and cannot be written as UTF-8."""
+    match value:
+        case str():
+            return _SURROGATE.sub("\ufffd", value)
+        case list():
+            return [_without_surrogates(item) for item in value]
+        case dict():
+            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _place(text: str, index: int) -> tuple[int, int]:
+    return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)

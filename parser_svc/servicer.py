@@ -1,0 +1,105 @@
+"""ParserService on the wire."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import grpc
+from google.protobuf.struct_pb2 import Value
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
+
+from parser_svc.package import Parsed, parse
+from parser_svc.sources import UNNAMED, Encoding, Source
+from services.core.errors import RequestInvalid
+from services.kinds.canonical import canonical_text
+from services.kinds.summary import summary_document
+from services.kinds.table import KINDS
+from services.rpc.convert import package_to_pb, violation_to_pb
+from services.rpc.server import Register
+
+SERVICE = "pkger.parser.v1.ParserService"
+
+_ENCODINGS: dict[int, Encoding | None] = {
+    parser_pb2.ENCODING_UNSPECIFIED: None,
+    parser_pb2.ENCODING_YAML: Encoding.YAML,
+    parser_pb2.ENCODING_JSON: Encoding.JSON,
+}
+
+
+class ParserServicer(ParserServiceServicer):
+    """Translates, and calls ``parse``."""
+
+    async def ParsePackage(
+        self, request: parser_pb2.ParsePackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> parser_pb2.ParsePackageResponse:
+        # In a thread of its own, so that health checks are answered while a large package is read.
+        return await asyncio.to_thread(_answer, request)
+
+    async def ListKinds(
+        self, request: parser_pb2.ListKindsRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> parser_pb2.ListKindsResponse:
+        return parser_pb2.ListKindsResponse(
+            kinds=[
+                parser_pb2.Kind(
+                    name=name,
+                    resource_type=kind.resource_type,
+                    unique_display_name=kind.unique_display_name,
+                    min_display_name_bytes=kind.min_name_bytes,
+                    labelled=kind.labelled,
+                )
+                for name, kind in sorted(KINDS.items())
+            ]
+        )
+
+
+def register() -> Register:
+    """What a server needs to serve the parser."""
+    return partial(add_ParserServiceServicer_to_server, ParserServicer())
+
+
+def _answer(request: parser_pb2.ParsePackageRequest) -> parser_pb2.ParsePackageResponse:
+    sources = [_source(position, source) for position, source in enumerate(request.sources)]
+    env = {key: _tree(value) for key, value in request.env.items()}
+    parsed = parse(sources, env, request.allow_empty)
+    return parser_pb2.ParsePackageResponse(
+        package=package_to_pb(parsed.package) if parsed.package else None,
+        summary_json="" if request.omit_summary else _summary(parsed),
+        violations=map(violation_to_pb, parsed.violations),
+        missing_env_refs=parsed.missing_env_refs,
+        missing_secrets=parsed.missing_secrets,
+        warnings=parsed.warnings,
+    )
+
+
+def _source(position: int, source: parser_pb2.Source) -> Source:
+    if not source.HasField("content"):
+        raise RequestInvalid(f"sources[{position}].content", "is not set; give the text of the source")
+    if source.encoding not in _ENCODINGS:
+        raise RequestInvalid(f"sources[{position}].encoding", f"{source.encoding} is no encoding; use YAML or JSON")
+    return Source(source.name or UNNAMED, source.text, _ENCODINGS[source.encoding])
+
+
+def _tree(value: Value) -> Any:
+    """The JSON value that a message stands for; its numbers are floats, as in JSON sources."""
+    match value.WhichOneof("kind"):
+        case "list_value":
+            return [_tree(item) for item in value.list_value.values]
+        case "struct_value":
+            return {key: _tree(item) for key, item in value.struct_value.fields.items()}
+        case "null_value" | None:
+            return None
+        case kind:
+            return getattr(value, kind)
+
+
+def _summary(parsed: Parsed) -> str:
+    if parsed.package is None:
+        return ""
+    document = summary_document(
+        parsed.package.objects,
+        ids={},
+        missing_env_refs=parsed.missing_env_refs,
+        missing_secrets=parsed.missing_secrets,
+    )
+    return canonical_text(document)

@@ -1,0 +1,218 @@
+"""Validates the objects of a package together: identity, uniqueness, fields, associations (packages.md 3)."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from parser_svc.envelope import RawObject
+from services.core.model import LABEL, EnvReference, Key, Object
+from services.kinds.canonical import spec_of
+from services.kinds.fields import Fault, Fields
+from services.kinds.kind import Kind
+from services.kinds.references import Reference, env_reference, read_reference
+from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS, NOT_SERVED
+
+API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
+
+_META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+_LONGEST_META_NAME = 63
+_SHOWN_NAMES = 5
+"""So many names a reason lists at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    What validation found.
+
+    Attributes:
+        objects: All that have an identity, in the order of the package; of use only without faults.
+        faults: Broken rules of each object that breaks any, by its position, in the order of packages.md 3.5.
+        env_keys: Environment keys that objects refer to.
+        secret_keys: Secret keys that objects refer to.
+        warnings: Remarks that make nothing invalid.
+    """
+
+    objects: tuple[Object, ...]
+    faults: Mapping[int, Sequence[Fault]]
+    env_keys: frozenset[str]
+    secret_keys: frozenset[str]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """An object whose kind, API version and name are right."""
+
+    position: int
+    raw: RawObject
+    kind: Kind
+    meta: Reference
+    display: Reference
+    name: str
+    display_name: str
+
+
+@dataclass(slots=True)
+class _Findings:
+    faults: dict[int, list[Fault]] = field(default_factory=dict)
+    objects: dict[int, Object] = field(default_factory=dict)
+    references: list[Reference] = field(default_factory=list)
+
+
+def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcome:
+    """
+    Validate all objects as one package.
+
+    Args:
+        raw_objects: The objects; positions in paths are positions here.
+        env: Supplied environment values by key; any tree.
+    """
+    findings = _Findings()
+    named: dict[str, list[_Named]] = {name: [] for name in KINDS}
+    for position, raw in enumerate(raw_objects):
+        found = _identify(position, raw, env)
+        if isinstance(found, Fault):
+            findings.faults[position] = [found]
+        elif found:
+            named[found.kind.name].append(found)
+    unique = _unique(named, findings)
+    labels = {item.name: item for item in unique if item.kind.name == LABEL}
+    for item in unique:
+        _read(item, labels, env, findings)
+    return Outcome(
+        objects=tuple(item for _, item in sorted(findings.objects.items(), key=lambda entry: entry[0])),
+        faults=findings.faults,
+        env_keys=frozenset(reference.env_key for reference in findings.references if reference.env_key),
+        secret_keys=frozenset(reference.secret_key for reference in findings.references if reference.secret_key),
+        warnings=tuple(
+            f"root[{position}] is ignored: {raw.kind} is a family of kinds; write the concrete kind"
+            for position, raw in enumerate(raw_objects)
+            if raw.kind in FAMILY_NAMES
+        ),
+    )
+
+
+def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
+    """Steps 1 to 3 of packages.md 3.5; None for an object that is ignored."""
+    if raw.kind in FAMILY_NAMES:
+        return None
+    if raw.kind not in KINDS:
+        return Fault("kind", _wrong_kind(raw.kind), ("kind",))
+    if raw.api_version not in API_VERSIONS:
+        found = f"found {raw.api_version[:60]!r}" if raw.api_version else "it is missing"
+        return Fault("apiVersion", f"apiVersion must be {' or '.join(API_VERSIONS)}; {found}", ("apiVersion",))
+    meta, display = read_reference(raw.metadata.get("name")), read_reference(raw.spec.get("name"))
+    # A supplied value need not keep to the format (packages.md, P6); what the package itself says must.
+    declared = meta.resolved({})
+    if len(declared) > _LONGEST_META_NAME or not _META_NAME.fullmatch(declared):
+        reason = (
+            f"metadata.name must be 1 to {_LONGEST_META_NAME} lower-case letters, digits, - or _, "
+            f"with a letter or digit first and last; found {declared[:80]!r}"
+        )
+        return Fault("metadata.name", reason, ("metadata", "name"))
+    name = meta.resolved(env)
+    return _Named(position, raw, KINDS[raw.kind], meta, display, name, display.resolved(env) or name)
+
+
+def _wrong_kind(kind: str) -> str:
+    served = ", ".join(sorted(KINDS))
+    if not kind:
+        return f"kind is missing; write one of {served}"
+    if kind in NOT_SERVED:
+        return f"this version does not serve the kind {kind} yet; it serves {served}"
+    alike = [name for name in sorted(ACCEPTED) if name.lower() == kind.strip().lower()]
+    way_out = f"write {alike[0]}" if alike else f"write one of {served}"
+    return f"there is no kind {kind[:60]!r}; {way_out}"
+
+
+def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[_Named]:
+    """Step 4: those whose names no earlier object of the family has, kind by kind in the order of the table."""
+    unique = []
+    meta_names: dict[tuple[str, str], int] = {}
+    display_names: dict[tuple[str, str], int] = {}
+    for item in (item for kind in KINDS for item in named[kind]):
+        meta, display = (item.kind.family, item.name), (item.kind.family, item.display_name)
+        if meta in meta_names:
+            first, path, of = meta_names[meta], ("metadata", "name"), "metadata.name"
+            shown = item.name
+        elif item.kind.unique_display_name and display in display_names:
+            first, path, of = display_names[display], ("spec", "name"), "display name"
+            shown = item.display_name
+            # Such an object still occupies its metadata.name.
+            meta_names[meta] = item.position
+        else:
+            meta_names[meta] = display_names[display] = item.position
+            unique.append(item)
+            continue
+        reason = f"the {of} {shown!r} is taken among the {item.kind.resource_type} by root[{first}]"
+        findings.faults[item.position] = [Fault(".".join(path), reason, path, first)]
+    return unique
+
+
+def _read(item: _Named, labels: Mapping[str, _Named], env: Mapping[str, Any], findings: _Findings) -> None:
+    """Steps 5 and 6."""
+    fields = Fields(item.raw.spec, "spec", ("spec",))
+    reading = item.kind.read(fields, item.display_name, env)
+    attached, association_faults = _associations(fields, labels, env) if item.kind.labelled else ([], [])
+    if reading.faults or association_faults:
+        findings.faults[item.position] = [*reading.faults, *association_faults]
+    own = [("metadata.name", item.meta), ("spec.name", item.display)]
+    findings.references += (reference for _, reference in (*own, *reading.references))
+    through_labels = [(f"spec.associations[{place}].name", labels[key.name].meta) for place, key in enumerate(attached)]
+    findings.objects[item.position] = Object(
+        Key(item.kind.name, item.name),
+        item.raw.api_version,
+        spec_of(reading.spec),
+        tuple(attached),
+        _env_references(item.kind, (*own, *through_labels, *reading.references), env),
+    )
+
+
+def _env_references(
+    kind: Kind, references: Iterable[tuple[str, Reference]], env: Mapping[str, Any]
+) -> tuple[EnvReference, ...]:
+    listed = [
+        env_reference(resource_field, reference, env) for resource_field, reference in references if reference.env_key
+    ]
+    if kind.references_by_key:
+        listed.sort(key=lambda reference: reference.env_key)
+    return tuple(listed)
+
+
+def _associations(
+    fields: Fields, labels: Mapping[str, _Named], env: Mapping[str, Any]
+) -> tuple[list[Key], list[Fault]]:
+    """The labels of an object, sorted, and what is wrong with its associations (packages.md 3.4)."""
+    attached: set[str] = set()
+    faults = []
+    for entry in fields.mappings("associations"):
+        # The paths of associations lack the element "spec" (packages.md, P7).
+        path = entry.path.removeprefix("spec.")
+        kind, name = entry.text("kind"), read_reference(entry.value.get("name")).resolved(env)
+        if kind not in ACCEPTED:
+            found = f"found {kind[:60]!r}" if kind else "it is missing"
+            faults.append(
+                Fault(f"{path}.kind", f"the kind of an association must be Label; {found}", (*entry.pointer, "kind"))
+            )
+        elif kind != LABEL:
+            continue
+        elif name not in labels:
+            faults.append(Fault(path, _unknown_label(name, labels), entry.pointer))
+        elif name in attached:
+            faults.append(Fault(path, f"the label {name!r} is associated twice; leave one out", entry.pointer))
+        else:
+            attached.add(name)
+    return [Key(LABEL, name) for name in sorted(attached)], faults
+
+
+def _unknown_label(name: str, labels: Mapping[str, _Named]) -> str:
+    if not name:
+        return "the association names no label; write the metadata.name of one as its name"
+    called = sorted(label.name for label in labels.values() if label.display_name == name)
+    if called:
+        return f"associations name a label by its metadata.name: write {called[0]!r}, not {name[:80]!r}"
+    names = sorted(labels)[:_SHOWN_NAMES]
+    there_are = f"it has {', '.join(names)}{' ...' if len(labels) > len(names) else ''}" if names else "it has none"
+    return f"the package has no label with the metadata.name {name[:80]!r}; {there_are}"

@@ -1,0 +1,175 @@
+"""Reads a YAML stream into plain trees: own constructor over libyaml's events, as packages.md 1.2 wants it."""
+
+from typing import Any, NamedTuple
+
+from yaml import MarkedYAMLError
+from yaml._yaml import CParser
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from yaml.reader import ReaderError
+
+from parser_svc.anchors import Anchors
+from parser_svc.bounds import MAX_DEPTH, MAX_NODES
+from parser_svc.places import place_of_byte, place_of_repeated_key
+from parser_svc.scalars import MERGE, PlainScalars, tagged_scalar
+from services.core.errors import SourceTooLarge, SourceUndecodable
+
+
+class _Open(NamedTuple):
+    """A list or mapping whose end has not come yet; ``outer`` are the items of what it stands in."""
+
+    outer: list[Any]
+    start: Any
+    anchor: str | None
+
+
+def read_documents(source: str, text: str) -> list[Any]:
+    """
+    Read all documents of a stream.
+
+    Mappings become dicts that hold only the entries with text keys, as no field can use the others.
+
+    Args:
+        source: Name for errors.
+        text: The stream.
+
+    Returns:
+        The root of each document: a dict, a list or a scalar (``plain_scalar``).
+
+    Raises:
+        SourceUndecodable: The text is no YAML, repeats a key, merges something else than mappings, or misuses an alias.
+        SourceTooLarge: The text exceeds a bound.
+    """
+    try:
+        return _construct(source, text)
+    except ReaderError as error:
+        problem = (
+            f"the character U+{error.character:04X} is not allowed in YAML; write it as an escape in double quotes"
+        )
+        raise SourceUndecodable(source, problem, *place_of_byte(text, error.position)) from None
+    except MarkedYAMLError as error:
+        raise _undecodable(source, text, error) from None
+
+
+def _construct(source: str, text: str) -> list[Any]:
+    """The one pass over all events: iterative, and flat because most of the time that parsing takes is spent here."""
+    # Bounds are looked at while events are pulled: libyaml neither recurses nor looks far ahead.
+    pull = CParser(text).get_event
+    plain = PlainScalars()
+    anchors = Anchors(source)
+    documents: list[Any] = []
+    items = documents
+    stack: list[_Open] = []
+    # The end of a list or mapping is an event, too; so this stops at the latest at twice the bound.
+    for _ in range(2 * MAX_NODES):
+        event: Any = pull()
+        cls = event.__class__
+        value: Any
+        if cls is ScalarEvent:
+            if event.tag is not None:
+                value = _tagged(source, event)
+            elif event.style:
+                value = event.value
+            else:
+                value = plain[event.value]
+            items.append(value)
+            if event.anchor is not None:
+                anchors.close(event.anchor, value)
+        elif cls is MappingStartEvent or cls is SequenceStartEvent:
+            if len(stack) >= MAX_DEPTH:
+                raise SourceTooLarge(source, "nesting depth", MAX_DEPTH)
+            if event.anchor is not None:
+                anchors.open(event.anchor)
+            stack.append(_Open(items, event, event.anchor))
+            items = []
+        elif cls is MappingEndEvent or cls is SequenceEndEvent:
+            outer, start, anchor = stack.pop()
+            if plain.merges:
+                # Where it is no key, `<<` is a text like any other.
+                stride = 2 if cls is MappingEndEvent else 1
+                items[stride - 1 :: stride] = ["<<" if item is MERGE else item for item in items[stride - 1 :: stride]]
+            value = _mapping(source, text, start, items[::2], items[1::2]) if cls is MappingEndEvent else items
+            outer.append(value)
+            items = outer
+            if anchor is not None:
+                anchors.close(anchor, value)
+        elif cls is AliasEvent:
+            items.append(anchors.value(event.anchor, event.start_mark, len(stack)))
+        elif cls is DocumentStartEvent:
+            anchors.forget()
+        elif cls is StreamEndEvent:
+            return documents
+    raise SourceTooLarge(source, "number of values", MAX_NODES)
+
+
+def _mapping(source: str, text: str, start: Any, keys: list[Any], values: list[Any]) -> dict[str, Any]:
+    try:
+        mapping = dict(zip(keys, values, strict=True))
+    except TypeError:
+        problem = "a key of this mapping is a list or a mapping; keys are texts"
+        raise _error_at(source, start.start_mark, problem) from None
+    if len(mapping) == len(keys) and _ONLY_TEXT.issuperset(map(type, keys)):
+        return mapping
+    # In Python True == 1 == 1.0, in YAML they are three keys.
+    seen = set()
+    for key in keys:
+        if (identity := (type(key), key)) in seen:
+            line, column = place_of_repeated_key(text, start.start_mark, "<<" if key is MERGE else key)
+            raise SourceUndecodable(source, f"the key {_shown(key)} stands twice in one mapping", line, column)
+        seen.add(identity)
+    texts = {key: value for key, value in zip(keys, values, strict=True) if isinstance(key, str)}
+    if MERGE not in mapping:
+        return texts
+    return _merged(source, start, mapping[MERGE]) | texts
+
+
+_ONLY_TEXT = frozenset((str,))
+
+
+def _merged(source: str, start: Any, value: Any) -> dict[str, Any]:
+    """The entries that ``<<: value`` brings in; of several mappings, the first with a key decides."""
+    merged: dict[str, Any] = {}
+    for mapping in value if isinstance(value, list) else [value]:
+        if not isinstance(mapping, dict):
+            raise _error_at(source, start.start_mark, "`<<` merges a mapping or a list of mappings, nothing else")
+        merged = mapping | merged
+    return merged
+
+
+def _tagged(source: str, event: Any) -> Any:
+    try:
+        return tagged_scalar(event.tag, event.value, bool(event.style))
+    except ValueError as error:
+        raise _error_at(source, event.start_mark, str(error)) from None
+
+
+def _shown(key: Any) -> str:
+    return "`<<`" if key is MERGE else repr(key)
+
+
+def _error_at(source: str, mark: Any, problem: str) -> SourceUndecodable:
+    return SourceUndecodable(source, problem, mark.line + 1, mark.column + 1)
+
+
+def _undecodable(source: str, text: str, error: MarkedYAMLError) -> SourceUndecodable:
+    """One sentence from what libyaml says: its problem, and where the thing it was reading began."""
+    mark: Any = error.problem_mark or error.context_mark
+    problem = str(error.problem or error.context or "this is no YAML")
+    if mark is None:
+        return SourceUndecodable(source, problem)
+    at = text.lstrip("\ufeff")[mark.index : mark.index + 1]
+    if at == "\t":
+        problem = "a tab cannot indent; use spaces"
+    elif at and at in "@`%" and "cannot start any token" in problem:
+        problem = f"a text cannot begin with {at!r} unless it is quoted"
+    elif error.context and error.context_mark:
+        problem = f"{problem} ({error.context} that begins in line {error.context_mark.line + 1})"
+    return _error_at(source, mark, problem)

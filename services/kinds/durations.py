@@ -1,0 +1,84 @@
+"""Durations as packages write them and as summaries print them (packages.md 2.1)."""
+
+import re
+
+_NANOSECONDS = {"w": 604_800_000_000_000, "d": 86_400_000_000_000, "h": 3_600_000_000_000, "m": 60_000_000_000}
+_NANOSECONDS |= {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "µs": 1_000, "ns": 1}
+
+_PART = r"0*([0-9]{1,19})(y|mo|w|d|h|ms|m|s|us|µs|ns)"
+_DURATION = re.compile(rf"-?(?:{_PART})*")
+_PARTS = re.compile(_PART)
+_SECOND, _MINUTE, _HOUR = _NANOSECONDS["s"], _NANOSECONDS["m"], _NANOSECONDS["h"]
+
+
+def parse_duration(text: str) -> int | None:
+    """
+    Nanoseconds of a duration such as ``1h30m``; 0 for the empty text.
+
+    Months are 365.25/12/7 weeks, years twelve months, both in whole weeks.
+
+    Returns:
+        None when *text* is no duration, or one beyond 64 bits.
+    """
+    if not _DURATION.fullmatch(text):
+        return None
+    total = sum(_length(int(digits), unit) for digits, unit in _PARTS.findall(text))
+    if total >= 2**63:
+        return None
+    return -total if text.startswith("-") else total
+
+
+def canonical_duration(nanoseconds: int) -> str:
+    """
+    The one way in which specs write a duration: the form of Go, but without fractions, so that packages can say it.
+
+    Returns:
+        Such as ``1h30m0s`` or ``1s500ms``; empty for 0.
+    """
+    if nanoseconds == 0:
+        return ""
+    whole, rest = divmod(abs(nanoseconds), _SECOND)
+    text = _clock(whole) if whole else ""
+    for unit in ("ms", "us", "ns"):
+        count, rest = divmod(rest, _NANOSECONDS[unit])
+        text += f"{count}{unit}" if count else ""
+    return f"-{text}" if nanoseconds < 0 else text
+
+
+def go_duration(nanoseconds: int) -> str:
+    """A duration as Go prints it: ``0s``, ``1.5ms``, ``1h30m0s``, ``1.5s``."""
+    if nanoseconds == 0:
+        return "0s"
+    sign, size = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
+    if size < _SECOND:
+        unit = "ns" if size < 1_000 else "µs" if size < 1_000_000 else "ms"
+        return f"{sign}{_decimal(size, _NANOSECONDS[unit])}{unit}"
+    whole, rest = divmod(size, _SECOND)
+    if not rest:
+        return sign + _clock(whole)
+    # Only the seconds carry the fraction; they are the last number of the clock.
+    head, seconds = re.fullmatch(r"(.*?)(\d+)s", _clock(whole)).groups()  # type: ignore[union-attr]
+    return f"{sign}{head}{_decimal(int(seconds) * _SECOND + rest, _SECOND)}s"
+
+
+def _length(count: int, unit: str) -> int:
+    if unit in ("mo", "y"):
+        months = count * (12 if unit == "y" else 1)
+        return months * 36525 // (12 * 7 * 100) * _NANOSECONDS["w"]
+    return count * _NANOSECONDS[unit]
+
+
+def _clock(seconds: int) -> str:
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minute}m{second}s"
+    return f"{minute}m{second}s" if minute else f"{second}s"
+
+
+def _decimal(count: int, unit: int) -> str:
+    """``count / unit`` as an exact decimal; *unit* is a power of ten."""
+    whole, rest = divmod(count, unit)
+    if not rest:
+        return str(whole)
+    return f"{whole}.{str(rest).zfill(len(str(unit)) - 1).rstrip('0')}"

@@ -1,0 +1,106 @@
+"""The summary document of a package (packages.md 10), as parsed or as planned."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from services.core.model import Key, Object
+from services.kinds.table import KINDS
+
+_LISTS = (
+    "buckets",
+    "checks",
+    "dashboards",
+    "labels",
+    "notificationEndpoints",
+    "notificationRules",
+    "summaryTask",
+    "telegrafConfigs",
+    "variables",
+)
+"""The lists of a summary; those of kinds that are not served stay empty."""
+
+MappingStatus = Callable[[Key, Key], str]
+"""The status, ``new`` or ``exists``, of the mapping of an object (first) to a label (second)."""
+
+
+def summary_document(
+    objects: Sequence[Object],
+    ids: Mapping[Key, str],
+    mapping_status: MappingStatus | None = None,
+    missing_env_refs: Iterable[str] = (),
+    missing_secrets: Iterable[str] = (),
+) -> dict[str, Any]:
+    """
+    Summarise a package.
+
+    Args:
+        objects: All objects of the package, labels included.
+        ids: Hexadecimal ids of the resources that exist; others count as unknown.
+        mapping_status: For a planned package, the status of each label mapping; None for a parsed one: all are new.
+            Label mappings of a planned package are sorted by meta name, those of a parsed one by display name.
+        missing_env_refs: Environment keys without a value.
+        missing_secrets: Secret keys without a value.
+    """
+    labels = {item.key: item for item in objects if not KINDS[item.key.kind].labelled}
+    label_entries = {key: _entry(item, ids) for key, item in labels.items()}
+    document: dict[str, Any] = {name: [] for name in _LISTS}
+    for item in sorted(objects, key=lambda item: item.key.name):
+        kind = KINDS[item.key.kind]
+        if item.key in labels:
+            document[kind.summary_key].append(label_entries[item.key])
+            continue
+        entry = _entry(item, ids)
+        entry["labelAssociations"] = [label_entries[label] for label in item.associations]
+        document[kind.summary_key].append(entry)
+    document["labelMappings"] = _label_mappings(objects, labels, ids, mapping_status)
+    document["missingEnvRefs"] = sorted(missing_env_refs)
+    document["missingSecrets"] = sorted(missing_secrets)
+    return document
+
+
+def _entry(item: Object, ids: Mapping[Key, str]) -> dict[str, Any]:
+    return {
+        "kind": item.key.kind,
+        "templateMetaName": item.key.name,
+        "envReferences": [
+            {
+                "resourceField": reference.resource_field,
+                "envRefKey": reference.env_key,
+                # Only parameters of queries have a type.
+                "valueType": "",
+                "value": reference.value,
+                "defaultValue": reference.default,
+            }
+            for reference in item.env_references
+        ],
+        **KINDS[item.key.kind].summarise(item.spec.value, id_number(ids, item.key)),
+    }
+
+
+def _label_mappings(
+    objects: Sequence[Object], labels: Mapping[Key, Object], ids: Mapping[Key, str], status: MappingStatus | None
+) -> list[dict[str, Any]]:
+    mappings = [
+        {
+            "status": status(item.key, label) if status else "new",
+            "resourceID": id_number(ids, item.key),
+            "resourceTemplateMetaName": item.key.name,
+            "resourceName": item.spec.display_name,
+            "resourceType": KINDS[item.key.kind].resource_type,
+            "labelTemplateMetaName": label.name,
+            "labelName": labels[label].spec.display_name,
+            "labelID": id_number(ids, label),
+        }
+        for item in objects
+        for label in item.associations
+    ]
+    name = "resourceTemplateMetaName" if status else "resourceName"
+    return sorted(mappings, key=lambda mapping: (mapping["resourceType"], mapping[name], mapping["labelName"]))
+
+
+def id_number(ids: Mapping[Key, str], key: Key) -> int:
+    """The id as the number that summaries show; 0 when it is unknown, or no hexadecimal number."""
+    try:
+        return int(ids.get(key, "0"), 16)
+    except ValueError:
+        return 0
