@@ -1,8 +1,8 @@
 """Values of the core as protobuf messages and back; the only place that knows both."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -150,7 +150,7 @@ def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
     return model.InventoryEntry(
         key=key_from_pb(message.key),
         remote_id=message.remote_id,
-        origin=_member(model.Origin, object_pb2.Origin.Name(message.origin), "ORIGIN"),
+        origin=_member(model.Origin, object_pb2.Origin.Name, message.origin, "ORIGIN"),
         associations=tuple(map(key_from_pb, message.associations)),
     )
 
@@ -194,14 +194,14 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
     return model.Step(
         number=message.number,
         stage=message.stage,
-        verb=_member(model.Verb, plan_pb2.Verb.Name(message.verb), "VERB"),
+        verb=_member(model.Verb, plan_pb2.Verb.Name, message.verb, "VERB"),
         key=key_from_pb(message.key),
         remote_id=message.remote_id,
         label=key_from_pb(message.label) if message.HasField("label") else None,
         label_id=message.label_id,
         old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
         new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
-        undo=_member(model.Undo, plan_pb2.Undo.Name(message.undo), "UNDO"),
+        undo=_member(model.Undo, plan_pb2.Undo.Name, message.undo, "UNDO"),
         reason=message.reason,
     )
 
@@ -223,7 +223,7 @@ def _diff_from_pb(message: plan_pb2.ResourceDiff) -> model.ResourceDiff:
     return model.ResourceDiff(
         key=key_from_pb(message.key),
         remote_id=message.remote_id,
-        status=_member(model.DiffStatus, plan_pb2.DiffStatus.Name(message.status), "DIFF_STATUS"),
+        status=_member(model.DiffStatus, plan_pb2.DiffStatus.Name, message.status, "DIFF_STATUS"),
         old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
         new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
         changes=tuple(model.FieldChange(change.path, change.old_json, change.new_json) for change in message.changes),
@@ -242,7 +242,7 @@ def _mapping_to_pb(diff: model.LabelMappingDiff) -> plan_pb2.LabelMappingDiff:
 
 def _mapping_from_pb(message: plan_pb2.LabelMappingDiff) -> model.LabelMappingDiff:
     return model.LabelMappingDiff(
-        status=_member(model.DiffStatus, plan_pb2.DiffStatus.Name(message.status), "DIFF_STATUS"),
+        status=_member(model.DiffStatus, plan_pb2.DiffStatus.Name, message.status, "DIFF_STATUS"),
         resource=key_from_pb(message.resource),
         resource_id=message.resource_id,
         label=key_from_pb(message.label),
@@ -333,12 +333,12 @@ def _traits_to_pb(traits: model.KindTraits) -> driver_pb2.KindTraits:
 def _traits_from_pb(message: driver_pb2.KindTraits) -> model.KindTraits:
     return model.KindTraits(
         kind=message.kind,
-        identity=_member(model.Identity, driver_pb2.Identity.Name(message.identity), "IDENTITY"),
+        identity=_member(model.Identity, driver_pb2.Identity.Name, message.identity, "IDENTITY"),
         name_uniqueness=_member(
-            model.NameUniqueness, driver_pb2.NameUniqueness.Name(message.name_uniqueness), "NAME_UNIQUENESS"
+            model.NameUniqueness, driver_pb2.NameUniqueness.Name, message.name_uniqueness, "NAME_UNIQUENESS"
         ),
         stage=message.stage,
-        delete_undo=_member(model.Undo, plan_pb2.Undo.Name(message.delete_undo), "UNDO"),
+        delete_undo=_member(model.Undo, plan_pb2.Undo.Name, message.delete_undo, "UNDO"),
         immutable_paths=tuple(message.immutable_paths),
         sensitive_paths=tuple(message.sensitive_paths),
         set_paths=tuple(message.set_paths),
@@ -382,14 +382,14 @@ def _value_name(prefix: str, member: Enum) -> str:
     return f"{prefix}_{member.name}"
 
 
-def _member(enum: type[E], name: str, prefix: str) -> E:
+def _member(enum: type[E], name_of: Callable[[Any], str], number: int, prefix: str) -> E:
     """
-    The member behind the name of a protobuf value.
+    The member behind the number of a protobuf value.
 
     Raises:
-        RequestInvalid: The value is UNSPECIFIED, which nobody sends.
+        RequestInvalid: The value is UNSPECIFIED, which nobody sends, or one that this version does not know.
     """
     try:
-        return enum[name.removeprefix(f"{prefix}_")]
-    except KeyError:
-        raise RequestInvalid(prefix.lower(), f"{name} is not a value to send") from None
+        return enum[name_of(number).removeprefix(f"{prefix}_")]
+    except (KeyError, ValueError):
+        raise RequestInvalid(prefix.lower(), f"{number} is not a value to send") from None
