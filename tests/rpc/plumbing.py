@@ -1,0 +1,93 @@
+"""Servers whose servicers do what a test says, to see what the plumbing makes of it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
+from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
+
+from services.rpc.client import Peer
+from services.rpc.server import serving
+
+SERVICES = ("pkger.stack.v1.StackService", "pkger.driver.v1.DriverService")
+
+Context = Any
+Get = Callable[[stack_pb2.GetStackRequest, Context], Awaitable[stack_pb2.GetStackResponse]]
+Delete = Callable[[stack_pb2.DeleteStackRequest, Context], Awaitable[stack_pb2.DeleteStackResponse]]
+List = Callable[[driver_pb2.ListResourcesRequest, Context], AsyncIterator[driver_pb2.ListResourcesResponse]]
+
+
+class _Unary(stack_pb2_grpc.StackServiceServicer):
+    """GetStack, which is safe to send again, and DeleteStack, which is not."""
+
+    def __init__(self, get: Get | None, delete: Delete | None) -> None:
+        self._get = get
+        self._delete = delete
+
+    async def GetStack(self, request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
+        assert self._get
+        return await self._get(request, context)
+
+    async def DeleteStack(
+        self, request: stack_pb2.DeleteStackRequest, context: Context
+    ) -> stack_pb2.DeleteStackResponse:
+        assert self._delete
+        return await self._delete(request, context)
+
+
+class _Streaming(driver_pb2_grpc.DriverServiceServicer):
+    def __init__(self, resources: List | None) -> None:
+        self._resources = resources
+
+    async def ListResources(
+        self, request: driver_pb2.ListResourcesRequest, context: Context
+    ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        assert self._resources
+        async for response in self._resources(request, context):
+            yield response
+
+
+@asynccontextmanager
+async def peer_of(
+    get: Get | None = None,
+    delete: Delete | None = None,
+    resources: List | None = None,
+    listen: str = "127.0.0.1:0",
+    grace: float = 0,
+) -> AsyncIterator[Peer]:
+    """A server that answers as told, and a client of it."""
+    unary = _Unary(get, delete)  # type: ignore[abstract]
+    streaming = _Streaming(resources)  # type: ignore[abstract]
+    register = (
+        partial(stack_pb2_grpc.add_StackServiceServicer_to_server, unary),
+        partial(driver_pb2_grpc.add_DriverServiceServicer_to_server, streaming),
+    )
+    async with serving(register, SERVICES, listen, grace) as address:
+        peer = Peer("other", address)
+        yield peer
+        await peer.close()
+
+
+async def get(peer: Peer, stack_id: str = "", seconds: float | None = 60.0) -> stack_pb2.Stack:
+    """Call GetStack."""
+    stub = stack_pb2_grpc.StackServiceStub(peer.channel)
+    return (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(id=stack_id), seconds)).stack
+
+
+async def delete(peer: Peer) -> None:
+    """Call DeleteStack."""
+    stub = stack_pb2_grpc.StackServiceStub(peer.channel)
+    await peer.call(stub.DeleteStack, stack_pb2.DeleteStackRequest())
+
+
+def list_resources(peer: Peer) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+    """Call ListResources."""
+    stub = driver_pb2_grpc.DriverServiceStub(peer.channel)
+    return peer.stream(stub.ListResources, driver_pb2.ListResourcesRequest())
+
+
+def answer(name: str) -> stack_pb2.GetStackResponse:
+    """A response with a text in it."""
+    return stack_pb2.GetStackResponse(stack=stack_pb2.Stack(name=name))

@@ -1,0 +1,147 @@
+"""Values of the core and their messages: there and back is where one started."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+from hypothesis import given
+from hypothesis import strategies as st
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
+
+from services.core import model
+from services.core.errors import RequestInvalid
+from services.kinds.canonical import spec_of
+from services.rpc import convert
+from tests import strategies
+
+ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callable[[Any], Any]]] = [
+    (strategies.targets, convert.target_to_pb, convert.target_from_pb),
+    (strategies.keys, convert.key_to_pb, convert.key_from_pb),
+    (strategies.objects, convert.object_to_pb, convert.object_from_pb),
+    (strategies.packages, convert.package_to_pb, convert.package_from_pb),
+    (strategies.violations, convert.violation_to_pb, convert.violation_from_pb),
+    (strategies.resources, convert.resource_to_pb, convert.resource_from_pb),
+    (strategies.entries, convert.entry_to_pb, convert.entry_from_pb),
+    (strategies.steps, convert.step_to_pb, convert.step_from_pb),
+    (strategies.plans, convert.plan_to_pb, convert.plan_from_pb),
+    (strategies.platform_traits, convert.platform_to_pb, convert.platform_from_pb),
+]
+
+
+@pytest.mark.parametrize(
+    ("values", "to_pb", "from_pb"), ROUND_TRIPS, ids=[to_pb.__name__ for _, to_pb, _ in ROUND_TRIPS]
+)
+@given(data=st.data())
+def test_a_value_survives_the_wire(
+    values: st.SearchStrategy[Any],
+    to_pb: Callable[[Any], Message],
+    from_pb: Callable[[Any], Any],
+    data: st.DataObject,
+) -> None:
+    value = data.draw(values)
+    message = to_pb(value)
+    received = type(message).FromString(message.SerializeToString())
+    assert from_pb(received) == value
+
+
+@given(strategies.plans)
+def test_equal_plans_have_equal_bytes(plan: model.Plan) -> None:
+    again = convert.plan_from_pb(convert.plan_to_pb(plan))
+    assert convert.plan_to_pb(again).SerializeToString() == convert.plan_to_pb(plan).SerializeToString()
+
+
+@given(strategies.remote_ids, strategies.targets, strategies.words, strategies.inventories)
+def test_a_stack_record_is_read_from_its_message(
+    stack_id: str, target: model.Target, name: str, inventory: tuple[model.InventoryEntry, ...]
+) -> None:
+    message = stack_pb2.Stack(
+        id=stack_id,
+        target=convert.target_to_pb(target),
+        name=name,
+        generation=7,
+        sources=["a.yml"],
+        resources=map(convert.entry_to_pb, inventory),
+    )
+
+    assert convert.stack_from_pb(message) == model.StackRecord(stack_id, target, name, 7, inventory, ("a.yml",))
+
+
+def test_empty_parts_of_a_target_mean_the_default_ones() -> None:
+    assert convert.target_from_pb(object_pb2.Target()) == model.Target("embedded", "default")
+
+
+@pytest.mark.parametrize(
+    ("core", "wire", "prefix"),
+    [
+        (model.Origin, object_pb2.Origin, "ORIGIN"),
+        (model.Verb, plan_pb2.Verb, "VERB"),
+        (model.Undo, plan_pb2.Undo, "UNDO"),
+        (model.DiffStatus, plan_pb2.DiffStatus, "DIFF_STATUS"),
+        (model.Identity, driver_pb2.Identity, "IDENTITY"),
+        (model.NameUniqueness, driver_pb2.NameUniqueness, "NAME_UNIQUENESS"),
+    ],
+)
+def test_enums_have_the_same_members_here_and_on_the_wire(core: Any, wire: Any, prefix: str) -> None:
+    assert {f"{prefix}_{member.name}" for member in core} | {f"{prefix}_UNSPECIFIED"} == set(wire.keys())
+
+
+@pytest.mark.parametrize(
+    "from_pb",
+    [
+        lambda: convert.entry_from_pb(object_pb2.InventoryEntry()),
+        lambda: convert.step_from_pb(plan_pb2.Step()),
+        lambda: convert.platform_from_pb(driver_pb2.DescribeResponse(kinds=[driver_pb2.KindTraits()])),
+        lambda: convert.entry_from_pb(object_pb2.InventoryEntry(origin=99)),  # type: ignore[arg-type]
+    ],
+)
+def test_an_enum_that_was_not_set_or_is_unknown_is_refused(from_pb: Callable[[], Any]) -> None:
+    with pytest.raises(RequestInvalid):
+        from_pb()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "1", "{}", '{"name": 1}', '{"name": "a"} x', "\ud800"])
+def test_a_text_that_is_no_spec_is_refused(text: str) -> None:
+    with pytest.raises(RequestInvalid) as raised:
+        convert.spec_from_json(text, "new_spec_json")
+
+    assert raised.value.metadata["field"] == "new_spec_json"
+
+
+def test_a_spec_is_read_into_its_canonical_form() -> None:
+    assert convert.spec_from_json(' {"b": 1.0, "name": "x", "a": [1]} ').text == '{"a":[1],"b":1.0,"name":"x"}'
+
+
+OLD, NEW = spec_of({"name": "old"}), spec_of({"name": "new"})
+LABEL = model.Key(model.LABEL, "l")
+
+
+@pytest.mark.parametrize(
+    ("verb", "expected"),
+    [
+        (
+            model.Verb.CREATE,
+            driver_pb2.Mutation(
+                create=driver_pb2.CreateResource(kind="Task", spec_json='{"name":"new"}', idempotency_key="k-1")
+            ),
+        ),
+        (
+            model.Verb.UPDATE,
+            driver_pb2.Mutation(update=driver_pb2.UpdateResource(kind="Task", id="1", spec_json='{"name":"new"}')),
+        ),
+        (model.Verb.DELETE, driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind="Task", id="1"))),
+        (model.Verb.ATTACH, driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind="Task", id="1", label_id="2"))),
+        (model.Verb.DETACH, driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind="Task", id="1", label_id="2"))),
+    ],
+)
+def test_a_step_becomes_the_mutation_of_its_verb(verb: model.Verb, expected: driver_pb2.Mutation) -> None:
+    step = model.Step(0, 0, verb, model.Key("Task", "t"), "ignored", LABEL, "ignored", OLD, NEW)
+
+    assert convert.mutation_to_pb(step, "1", "2", "k-1") == expected
+
+
+@given(st.integers(0, 2**52))
+def test_a_time_keeps_its_microseconds(microseconds: int) -> None:
+    assert convert.time_to_pb(microseconds).ToMicroseconds() == microseconds

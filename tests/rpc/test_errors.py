@@ -1,0 +1,110 @@
+"""Errors cross the wire whole: one enum, one class for each reason, one table to codes."""
+
+from collections.abc import AsyncIterator
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo
+from pkger.driver.v1 import driver_pb2
+from pkger.errors.v1 import reason_pb2
+from pkger.stack.v1 import stack_pb2
+
+from services.core import errors
+from services.core.errors import ERRORS, PkgerError, Reason
+from services.rpc.errors import CODES, DOMAIN, to_status
+from tests.rpc.plumbing import Context, get, list_resources, peer_of
+
+EXAMPLES: list[PkgerError] = [
+    errors.RequestInvalid("page_size", "must not be negative"),
+    errors.SourceUndecodable("a.yml", "no YAML", 3, 7),
+    errors.SourceTooLarge("a.yml", "nesting depth", 100),
+    errors.StackNotFound("prod"),
+    errors.StackExists("prod", "default"),
+    errors.StackNotEmpty("prod", 3),
+    errors.StackLeased("prod", "applier-1", "op-1", "2026-01-01T00:00:00Z"),
+    errors.LeaseLost("0123456789abcdef", 7),
+    errors.StackMoved("prod", 3, 4),
+    errors.PlanStale("abc", "def"),
+    errors.PlatformUnknown("moon"),
+    errors.KindUnsupported("embedded", "Rocket"),
+    errors.ResourceOwned("Bucket", "größe", "1", "0123456789abcdef", "prod"),
+    errors.NameTaken("Bucket", "one", "Bücket 測試 🚀", "Bucket 'two'"),
+    errors.DependencyCycle("Task 'a' -> Task 'b' -> Task 'a'"),
+    errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"),
+    errors.OperationNotFound("op-1"),
+    errors.TokenStale("scope", 1, 2),
+    errors.RequestIdReused("r-1"),
+    errors.NotServed("drift"),
+    errors.Internal("r-1"),
+]
+each_error = pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: str(error.reason))
+
+
+def test_enum_classes_and_table_name_the_same_reasons() -> None:
+    words = {value.name.removeprefix("REASON_") for value in reason_pb2.Reason.DESCRIPTOR.values} - {"UNSPECIFIED"}
+
+    assert words == set(Reason) == set(ERRORS) == set(CODES)
+    assert {type(error) for error in EXAMPLES} == set(ERRORS.values()) == set(PkgerError.__subclasses__())
+
+
+@each_error
+async def test_an_error_of_a_unary_call_arrives_as_it_was_raised(error: PkgerError) -> None:
+    async def fail(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        raise error
+
+    async with peer_of(fail) as peer:
+        with pytest.raises(type(error)) as raised:
+            await get(peer)
+
+    assert (str(raised.value), raised.value.metadata) == (str(error), error.metadata)
+
+
+@each_error
+async def test_an_error_in_the_middle_of_a_stream_arrives_after_what_came_before(error: PkgerError) -> None:
+    async def two_then_fail(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        yield driver_pb2.ListResourcesResponse()
+        yield driver_pb2.ListResourcesResponse()
+        raise error
+
+    async with peer_of(resources=two_then_fail) as peer:
+        answers = list_resources(peer)
+        await anext(answers)
+        await anext(answers)
+        with pytest.raises(type(error)) as raised:
+            await anext(answers)
+
+    assert raised.value.metadata == error.metadata
+
+
+@each_error
+def test_a_status_has_one_error_info_and_the_details_that_fit_its_code(error: PkgerError) -> None:
+    status = to_status(error)
+
+    info, *rest = status.details
+    unpacked = ErrorInfo()
+    assert info.Unpack(unpacked)
+    assert (unpacked.reason, unpacked.domain, dict(unpacked.metadata)) == (error.reason, DOMAIN, error.metadata)
+    assert [detail.TypeName() for detail in rest] == {
+        grpc.StatusCode.FAILED_PRECONDITION: [PreconditionFailure.DESCRIPTOR.full_name],
+        grpc.StatusCode.NOT_FOUND: [ResourceInfo.DESCRIPTOR.full_name],
+        grpc.StatusCode.ALREADY_EXISTS: [ResourceInfo.DESCRIPTOR.full_name],
+        grpc.StatusCode.INVALID_ARGUMENT: (
+            [BadRequest.DESCRIPTOR.full_name] if error.reason is Reason.REQUEST_INVALID else []
+        ),
+    }.get(CODES[error.reason], [])
+    assert (status.code, status.message) == (CODES[error.reason].value[0], str(error))
+
+
+def test_a_wrong_request_names_its_field() -> None:
+    detail = BadRequest()
+    to_status(errors.RequestInvalid("page_size", "must not be negative")).details[1].Unpack(detail)
+
+    (violation,) = detail.field_violations
+    assert (violation.field, violation.description) == ("page_size", "must not be negative")
+
+
+def test_a_missing_resource_is_named() -> None:
+    detail = ResourceInfo()
+    to_status(errors.StackNotFound("prod")).details[1].Unpack(detail)
+
+    assert (detail.resource_type, detail.resource_name) == ("pkger.stack", "prod")
