@@ -9,7 +9,6 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import journal_pb2, stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
-from services.kinds.summary import with_ids
 
 from applier_svc.effects import Effects
 from applier_svc.feed import Feed
@@ -22,6 +21,7 @@ from applier_svc.platforms import Platforms
 from applier_svc.run import Result, Run
 from services.core.errors import LeaseLost, PkgerError, PlanStale, ServiceUnavailable, StackNotFound
 from services.core.model import InventoryEntry, Plan, StackRecord, Target
+from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer
 from services.rpc.convert import entry_to_pb, plan_from_pb, stack_from_pb, target_to_pb
 

@@ -2,9 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-from services.kinds.summary import summary_document
+from dataclasses import dataclass, replace
 
 from planner_svc.associations import Association, associations
 from planner_svc.matching import Match, Matching
@@ -15,6 +13,7 @@ from services.core.model import (
     FieldChange,
     InventoryEntry,
     Key,
+    Object,
     Plan,
     PlatformTraits,
     ResourceDiff,
@@ -22,6 +21,7 @@ from services.core.model import (
     Step,
 )
 from services.kinds.canonical import canonical_text
+from services.kinds.summary import summary_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +101,19 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
 
 
 def _summary(desired: Desired, matching: Matching, links: Sequence[Association], remarks: Remarks) -> dict[str, object]:
+    existing = {(link.resource, link.label) for link in links if link.wanted and link.attached}
     return summary_document(
-        [item for item in desired.package.objects if not desired.skips(item.key)],
+        [_without_skipped_labels(item, desired) for item in desired.package.objects if not desired.skips(item.key)],
         ids={key: match.live.id for key, match in matching.matches.items() if match.live},
-        existing={(link.resource, link.label) for link in links if link.wanted and link.attached},
+        mapping_status=lambda resource, label: "exists" if (resource, label) in existing else "new",
         missing_env_refs=remarks.missing_env_refs,
         missing_secrets=remarks.missing_secrets,
     )
+
+
+def _without_skipped_labels(item: Object, desired: Desired) -> Object:
+    labels = tuple(label for label in item.associations if not desired.skips(label))
+    return item if labels == item.associations else replace(item, associations=labels)
 
 
 def _digest(

@@ -9,8 +9,8 @@ import click
 
 SERVER_HELP = (
     "Host whose services to use, on their default ports. Without it, and without PKGER_SERVER or"
-    " PKGER_<SERVICE>_ADDRESS in the environment, the services run for the time of this call, on databases in PKGER_HOME"
-    " (~/.pkger)."
+    " PKGER_<SERVICE>_ADDRESS in the environment, the services run for the time of this call, on databases in"
+    " PKGER_HOME (~/.pkger)."
 )
 server_option = click.option("--server", metavar="HOST", help=SERVER_HELP)
 output_option = click.option(

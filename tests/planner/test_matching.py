@@ -1,0 +1,133 @@
+"""Which live resource belongs to which object (engine.md 2)."""
+
+import pytest
+
+from planner_svc.matching import Owner, match, refuse_owned
+from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
+from services.core.model import Desired, Key, Origin, Package, StackRecord, Target
+from services.drivers.embedded.kinds import EMBEDDED
+from tests.planner.world import World, an_object, told
+
+
+def test_a_new_object_of_a_kind_with_unique_names_adopts_the_resource_of_its_name():
+    world = World()
+    bucket = world.add("Bucket", "events")
+    plan = world.apply(an_object("Bucket", "b", name="events"))
+    assert told(plan) == []
+    assert not plan.no_change
+    assert world.entry("Bucket", "b").remote_id == bucket.id
+    assert world.entry("Bucket", "b").origin is Origin.ADOPTED
+
+
+def test_label_names_match_whatever_their_case_and_are_then_written_as_wanted():
+    world = World()
+    label = world.add("Label", "Fleet")
+    plan = world.apply(an_object("Label", "fleet"))
+    assert told(plan) == ["0 update Label fleet"]
+    assert world.live[label.id].spec.display_name == "fleet"
+
+
+@pytest.mark.parametrize("kind", ["Dashboard", "Task"])
+def test_kinds_without_unique_names_are_never_matched_by_name(kind):
+    world = World()
+    world.add(kind, "same")
+    assert told(world.plan(an_object(kind, "same"))) == [f"0 create {kind} same"]
+
+
+def test_a_recorded_resource_is_found_by_id_whatever_its_name_is_now():
+    world = World()
+    world.apply(an_object("Dashboard", "d", name="before"))
+    first = world.entry("Dashboard", "d").remote_id
+    assert told(world.apply(an_object("Dashboard", "d", name="after"))) == ["0 update Dashboard d"]
+    assert world.entry("Dashboard", "d").remote_id == first
+
+
+def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key():
+    world = World()
+    world.apply(an_object("Task", "t"))
+    gone = world.entry("Task", "t").remote_id
+    del world.live[gone]
+    plan = world.apply(an_object("Task", "t"))
+    assert told(plan) == ["0 create Task t"]
+    assert plan.steps[0].reason == "recorded resource is gone"
+    assert plan.resource_diffs[0].remote_id == gone
+    assert world.entry("Task", "t").remote_id != gone
+
+
+def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key():
+    world = World()
+    world.apply(an_object("Bucket", "old", name="data"))
+    bucket = world.entry("Bucket", "old").remote_id
+    plan = world.apply(an_object("Bucket", "new", name="data"))
+    assert told(plan) == []
+    assert [entry.key for entry in world.record.resources] == [Key("Bucket", "new")]
+    assert world.entry("Bucket", "new").remote_id == bucket
+
+
+def test_a_resource_that_another_stack_owns_is_a_conflict_that_names_the_owner():
+    world = World()
+    bucket = world.add("Bucket", "b")
+    desired = Desired(Package((an_object("Bucket", "b"),)))
+    matching = match(desired, world.record, world.live.values(), EMBEDDED)
+    owner = Owner("2" * 16, "theirs")
+    with pytest.raises(ResourceOwned, match=f"resource {bucket.id} .* stack 'theirs'") as caught:
+        refuse_owned(matching, {("Bucket", bucket.id): owner}, world.record)
+    assert caught.value.metadata["owner"] == owner.stack_id
+    refuse_owned(matching, {("Bucket", bucket.id): Owner(world.record.id, "s")}, world.record)
+
+
+def test_two_objects_cannot_have_one_resource():
+    world = World()
+    world.add("Label", "fleet")
+    with pytest.raises(NameTaken, match="Label 'a' of the same package"):
+        world.plan(an_object("Label", "a", name="fleet"), an_object("Label", "b", name="FLEET"))
+
+
+def test_two_new_objects_cannot_have_names_that_the_platform_holds_equal():
+    with pytest.raises(NameTaken, match="wants the name 'FLEET', which Label 'a' of the same package has"):
+        World().plan(an_object("Label", "a", name="fleet"), an_object("Label", "b", name="FLEET"))
+
+
+def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is_written():
+    world = World()
+    world.apply(an_object("Bucket", "b", name="mine"))
+    other = world.add("Bucket", "theirs")
+    with pytest.raises(NameTaken, match=f"resource {other.id} on the platform"):
+        world.plan(an_object("Bucket", "b", name="theirs"))
+
+
+def test_a_rename_to_a_name_that_this_very_plan_removes_is_refused():
+    world = World()
+    world.apply(an_object("Variable", "a", name="x"), an_object("Variable", "b", name="y"))
+    with pytest.raises(NameTaken, match="Variable 'b', which is removed only afterwards"):
+        world.plan(an_object("Variable", "a", name="y"))
+
+
+def test_a_kind_that_the_platform_has_not_is_refused():
+    item = an_object("Label", "x")
+    foreign = type(item)(Key("Telegraf", "t"), item.api_version, item.spec)
+    with pytest.raises(KindUnsupported, match="no kind 'Telegraf'"):
+        World().plan(foreign)
+
+
+def test_an_empty_record_has_the_target_of_the_request():
+    record = StackRecord("", Target("embedded", "acme"), "", 0)
+    assert World(record=record).plan(an_object("Label", "a")).target == Target("embedded", "acme")
+
+
+def test_skipped_objects_are_neither_applied_nor_removed():
+    world = World()
+    world.apply(an_object("Task", "kept", status="active"), an_object("Task", "gone"))
+    changed = an_object("Task", "kept", status="inactive")
+    plan = world.plan(changed, skip=[Key("Task", "")])
+    assert plan.steps == ()
+    assert plan.no_change
+    assert told(world.plan(changed, skip=[Key("Task", "gone")])) == ["0 update Task kept"]
+
+
+def test_a_skipped_label_is_neither_attached_nor_detached():
+    world = World()
+    world.apply(an_object("Label", "a"), an_object("Task", "t", ["a"]))
+    label = an_object("Label", "a")
+    assert told(world.plan(label, an_object("Task", "t"), skip=[label.key])) == []
+    assert told(World().plan(label, an_object("Task", "t", ["a"]), skip=[label.key])) == ["0 create Task t"]

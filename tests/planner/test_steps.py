@@ -1,0 +1,150 @@
+"""Steps, their stages and their order (engine.md 3)."""
+
+import pytest
+
+from services.core.errors import DependencyCycle
+from services.core.model import DiffStatus, Key, Undo
+from tests.planner.world import World, an_object, told
+
+S1 = (
+    an_object("Label", "lucid_einstein", name="label_1"),
+    an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1"),
+    an_object("Dashboard", "charmed_saratoba", ["lucid_einstein"], name="dash_1"),
+)
+
+
+def test_labels_come_first_then_primary_kinds_then_associations():
+    plan = World().plan(*S1)
+    assert told(plan) == [
+        "0 create Label lucid_einstein",
+        "1 create Bucket pristine_noir",
+        "1 create Dashboard charmed_saratoba",
+        "2 attach Bucket pristine_noir lucid_einstein",
+        "2 attach Dashboard charmed_saratoba lucid_einstein",
+    ]
+    assert plan.stages == ("labels", "buckets, dashboards", "associations")
+    assert [diff.status for diff in plan.resource_diffs] == [DiffStatus.NEW] * 3
+
+
+def test_the_same_package_again_is_nothing_to_do():
+    world = World()
+    world.apply(*S1)
+    plan = world.plan(*S1)
+    assert plan.steps == ()
+    assert plan.no_change
+    assert [diff.status for diff in plan.resource_diffs] == [DiffStatus.EXISTS] * 3
+    assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.EXISTS] * 2
+
+
+def test_a_removed_label_is_detached_everywhere_before_it_is_deleted():
+    world = World()
+    world.apply(*S1)
+    stranger = world.add("Task", "not of the package")
+    label_id = world.entry("Label", "lucid_einstein").remote_id
+    world._link(stranger.id, {label_id})
+    plan = world.plan(
+        an_object("Bucket", "pristine_noir", name="bucket_1"), an_object("Dashboard", "charmed_saratoba", name="dash_1")
+    )
+    assert told(plan) == [
+        "0 detach Bucket pristine_noir lucid_einstein",
+        "0 detach Dashboard charmed_saratoba lucid_einstein",
+        f"0 detach Task {stranger.id} lucid_einstein",
+        "1 delete Label lucid_einstein",
+    ]
+    assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.REMOVE] * 2
+
+
+def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last():
+    world = World()
+    world.apply(*S1)
+    plan = world.plan()
+    assert told(plan) == [
+        "0 detach Bucket pristine_noir lucid_einstein",
+        "0 detach Dashboard charmed_saratoba lucid_einstein",
+        "1 delete Dashboard charmed_saratoba",
+        "2 delete Label lucid_einstein",
+        "3 delete Bucket pristine_noir",
+    ]
+    assert [step.undo for step in plan.steps[2:]] == [Undo.RECREATE, Undo.RECREATE, Undo.NONE]
+    assert plan.inventory == ()
+
+
+def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_removed():
+    world = World()
+    world.apply(an_object("Task", "t"))
+    theirs = world.add("Label", "theirs")
+    world._link(world.entry("Task", "t").remote_id, {theirs.id})
+    assert world.plan(an_object("Task", "t")).no_change
+    assert told(world.plan()) == [f"0 detach Task t {theirs.id}", "1 delete Task t"]
+
+
+def test_a_label_that_people_detached_is_attached_again():
+    world = World()
+    world.apply(*S1)
+    world._link(world.entry("Bucket", "pristine_noir").remote_id, set())
+    assert told(world.plan(*S1)) == ["0 attach Bucket pristine_noir lucid_einstein"]
+
+
+def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_labels_anew():
+    world = World()
+    label, bucket, _ = S1
+    world.apply(label, bucket)
+    first = world.entry("Bucket", "pristine_noir").remote_id
+    plan = world.apply(
+        label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")
+    )
+    assert told(plan) == [
+        "0 delete Bucket pristine_noir",
+        "1 create Bucket pristine_noir",
+        "2 attach Bucket pristine_noir lucid_einstein",
+    ]
+    assert plan.stages == ("irreversible removals", "replacements", "associations of replacements")
+    assert plan.steps[0].reason == "schemaType cannot change: replaced"
+    assert world.entry("Bucket", "pristine_noir").remote_id != first
+    assert world.plan(
+        label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")
+    ).no_change
+
+
+def test_a_name_is_given_up_before_another_object_takes_it():
+    world = World()
+    world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
+    plan = world.apply(
+        an_object("Bucket", "a", name="y"), an_object("Bucket", "b", name="z"), an_object("Bucket", "c", name="x")
+    )
+    assert told(plan) == ["0 update Bucket b", "1 update Bucket a", "2 create Bucket c"]
+
+
+def test_objects_that_exchange_their_names_are_a_cycle_that_is_named():
+    world = World()
+    world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
+    with pytest.raises(DependencyCycle, match="Bucket 'a' -> Bucket 'b' -> Bucket 'a'"):
+        world.plan(an_object("Bucket", "a", name="y"), an_object("Bucket", "b", name="x"))
+
+
+def test_a_diff_names_each_field_with_its_old_and_new_value():
+    world = World()
+    world.apply(an_object("Label", "a", color="red"))
+    (diff,) = world.plan(an_object("Label", "a", name="b", color="blue")).resource_diffs
+    assert [(change.path, change.old, change.new) for change in diff.changes] == [
+        ("/color", '"red"', '"blue"'),
+        ("/name", '"a"', '"b"'),
+    ]
+
+
+def test_the_digest_is_that_of_the_effect():
+    one, other = World(), World()
+    assert one.plan(*S1).digest == other.plan(*reversed(S1)).digest
+    assert one.plan(*S1).digest != one.plan(*S1[:2]).digest
+    before = one.plan(*S1).digest
+    one.add("Label", "label_1")
+    assert one.plan(*S1).digest != before
+
+
+def test_an_adopted_resource_that_is_as_wanted_needs_a_record_and_no_step():
+    world = World()
+    world.add("Label", "a")
+    plan = world.apply(an_object("Label", "a"))
+    assert plan.steps == ()
+    assert not plan.no_change
+    assert world.entry("Label", "a").key == Key("Label", "a")

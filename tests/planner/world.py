@@ -1,0 +1,117 @@
+"""A platform and a stack as plain values, and what carrying a plan out makes of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from planner_svc.matching import kinds_to_list, match
+from planner_svc.planning import Remarks, make_plan
+from services.core.model import (
+    LABEL,
+    Desired,
+    InventoryEntry,
+    Key,
+    Object,
+    Package,
+    Plan,
+    Resource,
+    StackRecord,
+    Target,
+    Verb,
+)
+from services.drivers.embedded.kinds import EMBEDDED
+from services.kinds.canonical import spec_of
+
+
+def an_object(kind: str, key: str, /, labels: Iterable[str] = (), **spec: Any) -> Object:
+    """An object with the least of a spec: its display name is its name unless given."""
+    associations = tuple(Key(LABEL, label) for label in sorted(labels))
+    return Object(Key(kind, key), "influxdata.com/v2alpha1", spec_of(_SPECS[kind] | {"name": key} | spec), associations)
+
+
+_SPECS: dict[str, dict[str, Any]] = {
+    "Label": {"description": "", "color": ""},
+    "Bucket": {"description": "", "retentionRules": [], "schemaType": "", "measurementSchemas": []},
+    "Task": {"description": "", "cron": "", "every": "1h0m0s", "offset": "", "query": "x", "status": "active"},
+    "Dashboard": {"description": "", "charts": []},
+    "Variable": {"description": "", "type": "", "selected": []},
+}
+
+
+@dataclass
+class World:
+    """What is live and what one stack records of it."""
+
+    live: dict[str, Resource] = field(default_factory=dict)
+    record: StackRecord = field(default_factory=lambda: StackRecord("1" * 16, Target(), "s", 0))
+    created: int = 0
+
+    def add(self, kind: str, name: str, /, **spec: Any) -> Resource:
+        """Put a resource on the platform that no stack knows."""
+        return self._create(kind, an_object(kind, name, **spec).spec)
+
+    def plan(self, *objects: Object, skip: Iterable[Key] = ()) -> Plan:
+        """Plan *objects* as the package of the stack."""
+        desired = Desired(Package(objects), frozenset(skip))
+        kinds = kinds_to_list(desired, self.record, EMBEDDED)
+        listed = [resource for resource in self.live.values() if resource.kind in kinds]
+        return make_plan(desired, self.record, match(desired, self.record, listed, EMBEDDED), EMBEDDED, Remarks())
+
+    def apply(self, *objects: Object) -> Plan:
+        """Plan *objects* and carry the plan out, step by step."""
+        plan = self.plan(*objects)
+        ids = {entry.key: entry.remote_id for entry in plan.inventory if entry.remote_id}
+        for step in plan.steps:
+            remote_id = ids.get(step.key) or step.remote_id
+            label_id = (ids.get(step.label) or step.label_id) if step.label else ""
+            match step.verb:
+                case Verb.CREATE:
+                    assert step.new_spec
+                    ids[step.key] = self._create(step.key.kind, step.new_spec).id
+                case Verb.UPDATE:
+                    assert step.new_spec
+                    self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
+                    self.live[remote_id] = replace(self.live[remote_id], spec=step.new_spec)
+                case Verb.DELETE:
+                    del self.live[remote_id]
+                    ids.pop(step.key, None)
+                    for resource in list(self.live.values()):
+                        self._link(resource.id, set(resource.label_ids) - {remote_id})
+                case Verb.ATTACH:
+                    assert label_id in self.live
+                    self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
+                case Verb.DETACH:
+                    self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
+        entries = tuple(replace(entry, remote_id=ids[entry.key]) for entry in plan.inventory)
+        if entries != self.record.resources:
+            self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
+        return plan
+
+    def entry(self, kind: str, name: str) -> InventoryEntry:
+        """What the stack records for an object."""
+        return next(entry for entry in self.record.resources if entry.key == Key(kind, name))
+
+    def _create(self, kind: str, spec: Any) -> Resource:
+        self._refuse_taken(kind, spec.display_name, "")
+        self.created += 1
+        resource = Resource(kind, f"{self.created:016x}", spec)
+        self.live[resource.id] = resource
+        return resource
+
+    def _refuse_taken(self, kind: str, display_name: str, own_id: str) -> None:
+        unique = EMBEDDED.kinds[kind].unique_name(display_name)
+        for resource in self.live.values():
+            taken = resource.kind == kind and EMBEDDED.kinds[kind].unique_name(resource.spec.display_name) == unique
+            assert unique is None or not taken or resource.id == own_id, f"the platform would refuse {display_name}"
+
+    def _link(self, remote_id: str, label_ids: set[str]) -> None:
+        self.live[remote_id] = replace(self.live[remote_id], label_ids=tuple(sorted(label_ids)))
+
+
+def told(plan: Plan) -> list[str]:
+    """The steps of a plan in words, stage by stage: ``"0 create Label a"``."""
+    return [
+        f"{step.stage} {step.verb.value} {step.key.kind} {step.key.name or step.remote_id}"
+        + (f" {step.label.name or step.label_id}" if step.label else "")
+        for step in plan.steps
+    ]
