@@ -191,6 +191,15 @@ async def test_content_is_kept_as_canonical_text(driver: DriverClient) -> None:
     assert made.spec_json == '{"a":[true,1,"é\\u0000"],"b":1.0,"name":"t"}'
 
 
+async def test_content_nested_too_deeply_is_refused(driver: DriverClient) -> None:
+    """It can be read but not written as canonical text; the items beside it must not suffer."""
+    deep = create("Task", {}, "deep")
+    deep.create.spec_json = '{"name":"t","deep":' + "[" * 500 + "]" * 500 + "}"
+    refused, made = await driver.mutate(deep, create("Task", {"name": "t"}, "flat"))
+    assert refused.rejected.reason == CONTENT_REFUSED
+    assert await driver.listing("Task") == [made.done.resource]
+
+
 async def test_names_are_compared_as_a_whole(driver: DriverClient) -> None:
     """A zero character ends a text in C; it must not end a name."""
     names = ["a", "a\0", "a\0b", "a ", "'", "%", "é", "e\u0301"]

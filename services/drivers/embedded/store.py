@@ -90,17 +90,13 @@ class Store:
 
 
 def _list(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[StoredResource]:
-    marks = _marks(kinds)
-    labels = _grouped(
-        db.conn.execute(
-            "SELECT resource_id, label_id FROM attachments JOIN resources ON resources.id = resource_id"  # noqa: S608
-            f" WHERE org = ? AND kind IN ({marks}) ORDER BY label_id",
-            [org, *kinds],
-        )
+    attached = (
+        "SELECT resource_id, label_id FROM attachments JOIN resources ON resources.id = resource_id"
+        " WHERE org = ? AND kind IN ({}) ORDER BY label_id"
     )
-    rows = db.conn.execute(
-        f"SELECT kind, id, spec FROM resources WHERE org = ? AND kind IN ({marks}) ORDER BY kind, id",  # noqa: S608
-        [org, *kinds],
+    labels = _grouped(_rows_for(db, attached, [org], kinds))
+    rows = _rows_for(
+        db, "SELECT kind, id, spec FROM resources WHERE org = ? AND kind IN ({}) ORDER BY kind, id", [org], kinds
     )
     return [StoredResource(ResourceId(kind, id_), spec, tuple(labels.get(id_, ()))) for kind, id_, spec in rows]
 
@@ -214,11 +210,7 @@ def _rows_for(db: sqlite_utils.Database, sql: str, fixed: Sequence[str], values:
     remaining = list(values)
     for start in range(0, len(remaining), _PLACEHOLDERS):
         part = remaining[start : start + _PLACEHOLDERS]
-        yield from db.conn.execute(sql.format(_marks(part)), [*fixed, *part])
-
-
-def _marks(values: Collection[str]) -> str:
-    return ",".join("?" * len(values))
+        yield from db.conn.execute(sql.format(",".join("?" * len(part))), [*fixed, *part])
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
