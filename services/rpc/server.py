@@ -18,13 +18,10 @@ from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
 from services.core.errors import Internal, PkgerError
-from services.rpc.call import REQUEST_ID_KEY, deadline, request_id
+from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY, deadline, request_id
 from services.rpc.errors import to_status
 
 log = logging.getLogger("pkger.rpc")
-
-MESSAGE_LIMIT = 64 * 1024 * 1024
-"""Largest message in either direction, in bytes (issue 2)."""
 
 Register = Callable[[grpc.aio.Server], None]
 """Adds one servicer to a server: ``functools.partial(add_XServicer_to_server, servicer)``."""
@@ -156,6 +153,8 @@ async def _served(method: str, context: grpc.aio.ServicerContext[Any, Any]) -> A
     request_id.set(current)
     left = context.time_remaining()
     deadline.set(math.inf if left is None else time.monotonic() + left)
+    # Not at the end: once the call was cancelled, asking it for its peer crashes the process (grpcio 1.85).
+    peer = context.peer()
     started, code = time.perf_counter(), "OK"
     context.set_trailing_metadata(((REQUEST_ID_KEY, current),))
     try:
@@ -177,7 +176,7 @@ async def _served(method: str, context: grpc.aio.ServicerContext[Any, Any]) -> A
                 "method": method,
                 "code": code,
                 "duration_ms": round((time.perf_counter() - started) * 1000, 3),
-                "peer": context.peer(),
+                "peer": peer,
             },
         )
 
