@@ -1,8 +1,11 @@
-"""What a call carries from service to service: its request id and its deadline."""
+"""What a call carries from service to service: its request id, its deadline, and how much at most."""
 
 import math
 import time
 from contextvars import ContextVar
+
+MESSAGE_LIMIT = 64 * 1024 * 1024
+"""Largest message in either direction, in bytes (issue 2)."""
 
 REQUEST_ID_KEY = "x-request-id"
 """Metadata key of the request id, both ways."""

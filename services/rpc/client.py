@@ -1,16 +1,15 @@
 """One way to connect: message limit, retries of reads, deadlines and request ids handed on, errors of the core."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import grpc
 import orjson
 
-from services.rpc.call import REQUEST_ID_KEY, request_id, time_left
+from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY, request_id, time_left
 from services.rpc.errors import from_rpc
-from services.rpc.server import MESSAGE_LIMIT
 
 Response = TypeVar("Response")
 
@@ -96,7 +95,7 @@ class Peer:
         method: "grpc.aio.UnaryStreamMultiCallable[Any, Response] | grpc.UnaryStreamMultiCallable[Any, Response]",
         request: Any,
         seconds: float | None = CALL_SECONDS,
-    ) -> AsyncIterator[Response]:
+    ) -> AsyncGenerator[Response, None]:
         """
         Call a method with a stream of answers; arguments and errors as for ``call``.
 
@@ -114,12 +113,45 @@ class Peer:
         """Close the connection."""
         await self.channel.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, self.name, self.address) from error
+
+
+class Platforms:
+    """The drivers of all platforms: one connection each, made when it is first needed."""
+
+    def __init__(self, address_of: Callable[[str], str]) -> None:
+        """*address_of* finds the address of a platform's driver by its name, or raises ``PlatformUnknown``."""
+        self._address_of = address_of
+        self._drivers: dict[str, Peer] = {}
+
+    def driver(self, platform: str) -> Peer:
+        """
+        The driver of *platform*.
+
+        Raises:
+            PlatformUnknown: No platform of that name is configured.
+        """
+        if platform not in self._drivers:
+            self._drivers[platform] = Peer("platform", self._address_of(platform))
+        return self._drivers[platform]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        for peer in self._drivers.values():
+            await peer.close()
 
 
 def _metadata() -> tuple[tuple[str, str]]:

@@ -46,7 +46,7 @@ def spec_from_json(text: str, field: str = "spec_json") -> model.Spec:
     """
     try:
         return spec_from_text(text)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise RequestInvalid(field, str(error)) from None
 
 

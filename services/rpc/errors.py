@@ -6,7 +6,8 @@ from google.rpc import status_pb2
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo
 from grpc_status import rpc_status
 
-from services.core.errors import ERRORS, PkgerError, Reason, ServiceUnavailable
+from services.core.errors import ERRORS, PkgerError, Reason, ServiceUnavailable, SourceTooLarge
+from services.rpc.call import MESSAGE_LIMIT
 
 DOMAIN = "pkger"
 """``ErrorInfo.domain`` of all our errors."""
@@ -35,7 +36,6 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
 }
 
-_DOWN = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 _DOWN_PROBLEMS = {grpc.StatusCode.UNAVAILABLE: "no connection", grpc.StatusCode.DEADLINE_EXCEEDED: "no answer in time"}
 
 
@@ -66,9 +66,10 @@ def to_status(error: PkgerError) -> status_pb2.Status:
 
 def from_rpc(error: grpc.aio.AioRpcError, service: str, address: str) -> PkgerError | grpc.aio.AioRpcError:
     """
-    The error behind a failed call of *service*: the one it answered with, or that it does not answer.
+    The error behind a failed call of *service*: the one it answered with, that it does not answer, or that a message is
+    too large.
 
-    A status that is neither is returned as it is.
+    A status that is none of these is returned as it is.
     """
     status = rpc_status.from_call(error)
     for detail in status.details if status else ():
@@ -78,6 +79,9 @@ def from_rpc(error: grpc.aio.AioRpcError, service: str, address: str) -> PkgerEr
             rebuilt = cls.__new__(cls)
             PkgerError.__init__(rebuilt, status.message, **dict(info.metadata))
             return rebuilt
-    if error.code() in _DOWN:
+    if error.code() in _DOWN_PROBLEMS:
         return ServiceUnavailable(service, address, _DOWN_PROBLEMS[error.code()])
+    # No service of ours answers with this code; gRPC does, for one reason, and on either side.
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return SourceTooLarge(f"a message to or from the {service} service", "number of bytes", MESSAGE_LIMIT)
     return error

@@ -1,6 +1,6 @@
 """Servers whose servicers do what a test says, to see what the plumbing makes of it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -50,14 +50,14 @@ class _Streaming(driver_pb2_grpc.DriverServiceServicer):
 
 
 @asynccontextmanager
-async def peer_of(
+async def served(
     get: Get | None = None,
     delete: Delete | None = None,
     resources: List | None = None,
     listen: str = "127.0.0.1:0",
     grace: float = 0,
-) -> AsyncIterator[Peer]:
-    """A server that answers as told, and a client of it."""
+) -> AsyncIterator[str]:
+    """A server that answers as told; its address."""
     unary = _Unary(get, delete)  # type: ignore[abstract]
     streaming = _Streaming(resources)  # type: ignore[abstract]
     register = (
@@ -65,6 +65,18 @@ async def peer_of(
         partial(driver_pb2_grpc.add_DriverServiceServicer_to_server, streaming),
     )
     async with serving(register, SERVICES, listen, grace) as address:
+        yield address
+
+
+@asynccontextmanager
+async def peer_of(
+    get: Get | None = None,
+    delete: Delete | None = None,
+    resources: List | None = None,
+    listen: str = "127.0.0.1:0",
+) -> AsyncIterator[Peer]:
+    """A server that answers as told, and a client of it."""
+    async with served(get, delete, resources, listen) as address:
         peer = Peer("other", address)
         yield peer
         await peer.close()
@@ -82,7 +94,7 @@ async def delete(peer: Peer) -> None:
     await peer.call(stub.DeleteStack, stack_pb2.DeleteStackRequest())
 
 
-def list_resources(peer: Peer) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+def list_resources(peer: Peer) -> AsyncGenerator[driver_pb2.ListResourcesResponse, None]:
     """Call ListResources."""
     stub = driver_pb2_grpc.DriverServiceStub(peer.channel)
     return peer.stream(stub.ListResources, driver_pb2.ListResourcesRequest())

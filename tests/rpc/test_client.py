@@ -1,0 +1,212 @@
+"""How services call each other: what a call carries on, what is sent again, how it fails."""
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
+from pkger.driver.v1 import driver_pb2
+from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
+
+from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFound
+from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY
+from services.rpc.client import CALL_SECONDS, SAFE_METHODS, Peer
+from tests.rpc.plumbing import Context, answer, delete, get, list_resources, peer_of
+
+MIB = 1024 * 1024
+
+ROUNDED = 1.01
+"""gRPC sends what is left of a deadline with few digits, rounded up."""
+
+
+PROTOS = Path(__file__).parents[2] / "protos"
+
+
+def _files() -> Iterator[FileDescriptor]:
+    for path in PROTOS.rglob("*.proto"):
+        module = ".".join(path.relative_to(PROTOS).with_suffix("").parts)
+        yield importlib.import_module(f"{module}_pb2").DESCRIPTOR
+
+
+def test_safe_methods_are_those_that_their_protos_call_free_of_side_effects() -> None:
+    safe = {
+        service.full_name: {
+            method.name
+            for method in service.methods
+            if method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+        }
+        for file in _files()
+        for service in file.services_by_name.values()
+    }
+
+    assert len(safe) >= 6
+    assert {service: set(methods) for service, methods in SAFE_METHODS.items()} == {
+        service: methods for service, methods in safe.items() if methods
+    }
+
+
+async def test_a_safe_call_is_sent_again_until_the_server_answers() -> None:
+    calls = 0
+
+    async def away_twice(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        nonlocal calls
+        calls += 1
+        if calls < 3:
+            await context.abort(grpc.StatusCode.UNAVAILABLE)
+        return answer("here")
+
+    async with peer_of(away_twice) as peer:
+        assert (await get(peer)).name == "here"
+    assert calls == 3
+
+
+async def test_a_call_that_writes_is_sent_once() -> None:
+    """Nobody knows whether the first one took effect."""
+    calls = 0
+
+    async def away(request: object, context: Context) -> stack_pb2.DeleteStackResponse:
+        nonlocal calls
+        calls += 1
+        await context.abort(grpc.StatusCode.UNAVAILABLE)
+        return stack_pb2.DeleteStackResponse()
+
+    async with peer_of(delete=away) as peer:
+        with pytest.raises(ServiceUnavailable):
+            await delete(peer)
+    assert calls == 1
+
+
+async def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/nobody"
+    peer = Peer("planner", address)
+
+    with pytest.raises(ServiceUnavailable) as raised:
+        await get(peer)
+
+    assert raised.value.metadata == {"service": "planner", "address": address, "problem": "no connection"}
+    await peer.close()
+
+
+async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
+    async def never(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        await asyncio.Event().wait()
+        return answer("never")
+
+    async with peer_of(never) as peer:
+        with pytest.raises(ServiceUnavailable) as raised:
+            await get(peer, seconds=0.05)
+
+        assert raised.value.metadata == {"service": "other", "address": peer.address, "problem": "no answer in time"}
+
+
+async def test_the_deadline_of_a_call_is_that_of_the_calls_it_makes() -> None:
+    left: dict[str, float] = {}
+
+    async def second(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        left["second"] = context.time_remaining()
+        return answer("second")
+
+    async with peer_of(second) as behind:
+
+        async def first(request: object, context: Context) -> stack_pb2.GetStackResponse:
+            left["first"] = context.time_remaining()
+            return stack_pb2.GetStackResponse(stack=await get(behind))
+
+        async with peer_of(first) as peer:
+            await get(peer, seconds=7)
+            assert 0 < left["second"] <= left["first"] * ROUNDED
+
+            await get(peer, seconds=CALL_SECONDS * 10)
+            assert 0 < left["second"] <= CALL_SECONDS * ROUNDED < left["first"]
+
+            await get(peer, seconds=None)
+            assert 0 < left["second"] <= CALL_SECONDS * ROUNDED
+
+
+async def test_the_request_id_goes_from_service_to_service_and_back() -> None:
+    seen: list[str] = []
+
+    async def second(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
+        seen.append(dict(context.invocation_metadata())[REQUEST_ID_KEY])
+        raise StackNotFound(request.id)
+
+    async with peer_of(second) as behind:
+
+        async def first(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
+            return stack_pb2.GetStackResponse(stack=await get(behind, request.id))
+
+        async with peer_of(first) as peer:
+            call = stack_pb2_grpc.StackServiceStub(peer.channel).GetStack(
+                stack_pb2.GetStackRequest(id="gone"), metadata=((REQUEST_ID_KEY, "r-1"),)
+            )
+            with pytest.raises(grpc.aio.AioRpcError) as raised:
+                await call
+
+    assert seen == ["r-1"]
+    assert raised.value.code() is grpc.StatusCode.NOT_FOUND
+    assert dict(raised.value.trailing_metadata())[REQUEST_ID_KEY] == "r-1"
+
+
+async def test_a_call_without_a_request_id_gets_one() -> None:
+    async def hello(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        return answer("hello")
+
+    async with peer_of(hello) as peer:
+        stub = stack_pb2_grpc.StackServiceStub(peer.channel)
+        calls = [stub.GetStack(stack_pb2.GetStackRequest()) for _ in range(2)]
+        ids = {dict(await call.trailing_metadata())[REQUEST_ID_KEY] for call in calls}
+
+    assert len(ids) == 2
+    assert all(ids)
+
+
+async def test_a_caller_that_leaves_a_stream_early_ends_it_at_the_server() -> None:
+    ended = asyncio.Event()
+
+    async def endless(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        try:
+            while True:
+                yield driver_pb2.ListResourcesResponse()
+                await asyncio.sleep(0)
+        finally:
+            ended.set()
+
+    async with peer_of(resources=endless) as peer:
+        answers = list_resources(peer)
+        await anext(answers)
+        await answers.aclose()
+        await asyncio.wait_for(ended.wait(), 10)
+
+
+async def test_a_message_of_30_mib_passes_both_ways() -> None:
+    async def echo(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
+        return answer(request.id)
+
+    text = "x" * (30 * MIB)
+    async with peer_of(echo) as peer:
+        assert (await get(peer, text)).name == text
+
+
+async def test_a_request_beyond_the_limit_is_refused() -> None:
+    async def echo(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
+        return answer("small")
+
+    async with peer_of(echo) as peer:
+        with pytest.raises(SourceTooLarge) as raised:
+            await get(peer, "x" * (MESSAGE_LIMIT + 1))
+        assert (await get(peer)).name == "small"
+
+    assert raised.value.metadata["limit"] == str(MESSAGE_LIMIT)
+
+
+async def test_an_answer_beyond_the_limit_is_refused() -> None:
+    async def huge(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        return answer("x" * (MESSAGE_LIMIT + 1))
+
+    async with peer_of(huge) as peer:
+        with pytest.raises(SourceTooLarge):
+            await get(peer)

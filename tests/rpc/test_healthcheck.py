@@ -1,0 +1,59 @@
+"""The check that containers run."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from services.healthcheck import address_to_ask, main, problem_of
+from services.rpc.server import serving
+from services.settings import PORTS, load
+
+
+@pytest.mark.parametrize(
+    ("server", "environ", "address"),
+    [
+        ("", {"PKGER_LISTEN": "0.0.0.0:7"}, "127.0.0.1:7"),
+        ("", {"PKGER_LISTEN": "[::]:7"}, "127.0.0.1:7"),
+        ("", {"PKGER_LISTEN": ":7"}, "127.0.0.1:7"),
+        ("", {"PKGER_LISTEN": "10.0.0.1:7"}, "10.0.0.1:7"),
+        ("", {"PKGER_LISTEN": "[::1]:7"}, "[::1]:7"),
+        ("", {"PKGER_LISTEN": "unix:/run/stack"}, "unix:/run/stack"),
+        ("parser", {}, f"127.0.0.1:{PORTS['parser']}"),
+        ("parser", {"PKGER_PARSER_ADDRESS": "parser:1"}, "parser:1"),
+        ("parser", {"PKGER_LISTEN": "0.0.0.0:7"}, f"127.0.0.1:{PORTS['parser']}"),
+        ("elsewhere:9", {"PKGER_LISTEN": "0.0.0.0:7"}, "elsewhere:9"),
+    ],
+)
+def test_the_server_of_this_environment_is_asked_unless_another_is_named(
+    server: str, environ: dict[str, str], address: str
+) -> None:
+    assert address_to_ask(server, load(environ)) == address
+
+
+def test_somebody_has_to_say_which_server() -> None:
+    with pytest.raises(ValueError, match="PKGER_LISTEN"):
+        address_to_ask("", load({}))
+
+
+async def test_a_server_that_serves_has_no_problem() -> None:
+    async with serving([], [], "127.0.0.1:0") as address:
+        assert await asyncio.to_thread(problem_of, address, 5.0) == ""
+
+
+@pytest.mark.parametrize("address", ["unix:{folder}/nobody", "no address"])
+def test_a_server_that_is_not_there_is_one_line_and_exit_1(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = address.format(folder=tmp_path)
+
+    assert main([address, "--timeout", "0.5"]) == 1
+
+    assert capsys.readouterr().err.splitlines() == [f"{address} does not answer: UNAVAILABLE"]
+
+
+async def test_the_command_exits_with_0_for_a_server_that_serves() -> None:
+    async with serving([], [], "127.0.0.1:0") as address:
+        check = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.healthcheck", address)
+        assert await check.wait() == 0

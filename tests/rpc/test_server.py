@@ -1,0 +1,170 @@
+"""How services serve: health, reflection, stopping, defects, one log line per call."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+import orjson
+import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
+from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
+from pkger.driver.v1 import driver_pb2
+from pkger.stack.v1 import stack_pb2
+
+from services.core.errors import Internal, ServiceUnavailable, StackNotFound
+from services.rpc.client import Peer
+from services.rpc.log import JsonFormatter
+from services.rpc.server import serving
+from tests.rpc.plumbing import SERVICES, Context, answer, get, list_resources, peer_of, served
+
+
+async def hello(request: object, context: Context) -> stack_pb2.GetStackResponse:
+    return answer("hello")
+
+
+@pytest.mark.parametrize("service", ["", *SERVICES])
+async def test_every_service_and_the_server_are_healthy(service: str) -> None:
+    async with peer_of(hello) as peer:
+        answered = await HealthStub(peer.channel).Check(HealthCheckRequest(service=service))
+
+    assert answered.status == HealthCheckResponse.SERVING
+
+
+async def test_a_call_in_flight_ends_well_while_the_server_stops_and_says_so() -> None:
+    called, stop, release = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def slow(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        called.set()
+        await release.wait()
+        return answer("done")
+
+    async def serve() -> None:
+        async with served(slow, grace=30) as bound:
+            address.set_result(bound)
+            await stop.wait()
+
+    server = asyncio.create_task(serve())
+    peer = Peer("other", await address)
+    watch = HealthStub(peer.channel).Watch(HealthCheckRequest())
+    assert (await watch.read()).status == HealthCheckResponse.SERVING
+    call = asyncio.create_task(get(peer))
+    await called.wait()
+
+    stop.set()
+    assert (await watch.read()).status == HealthCheckResponse.NOT_SERVING
+    watch.cancel()
+    assert not server.done()
+    release.set()
+
+    assert (await call).name == "done"
+    await server
+    await peer.close()
+
+
+async def test_a_stopped_server_answers_nobody() -> None:
+    async with peer_of(hello) as peer:
+        address = peer.address
+    async with grpc.aio.insecure_channel(address) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            await HealthStub(channel).Check(HealthCheckRequest())
+
+    assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_reflection_lists_the_services() -> None:
+    async with peer_of(hello) as peer:
+        call = ServerReflectionStub(peer.channel).ServerReflectionInfo(
+            iter([ServerReflectionRequest(list_services="")])
+        )
+        listed = {service.name for service in (await call.read()).list_services_response.service}
+        call.cancel()
+
+    assert listed == {*SERVICES, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
+
+
+async def test_an_address_in_use_is_an_os_error_that_names_it() -> None:
+    async with serving([], [], "127.0.0.1:0") as address:
+        with pytest.raises(OSError, match=address):
+            async with serving([], [], address):
+                pass
+
+
+async def test_a_server_listens_on_a_unix_socket(tmp_path: Path) -> None:
+    async with peer_of(hello, listen=f"unix:{tmp_path}/socket") as peer:
+        assert peer.address == f"unix:{tmp_path}/socket"
+        assert (await get(peer)).name == "hello"
+
+
+async def test_a_defect_is_told_without_details_and_logged_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        raise KeyError("a secret")
+
+    async with peer_of(broken) as peer:
+        with pytest.raises(Internal) as raised:
+            await get(peer)
+
+    assert "secret" not in f"{raised.value} {raised.value.metadata}"
+    (record,) = [record for record in caplog.records if record.exc_info]
+    logged = JsonFormatter().format(record)
+    assert "a secret" in logged
+    assert "test_server.py" in orjson.loads(logged)["trace"]
+
+
+async def test_a_defect_in_the_middle_of_a_stream_is_told_too(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        yield driver_pb2.ListResourcesResponse()
+        raise KeyError("a secret")
+
+    async with peer_of(resources=broken) as peer:
+        answers = list_resources(peer)
+        await anext(answers)
+        with pytest.raises(Internal):
+            await anext(answers)
+
+    assert any(record.exc_info for record in caplog.records)
+
+
+async def test_every_call_is_one_log_line_with_method_outcome_and_duration(caplog: pytest.LogCaptureFixture) -> None:
+    async def missing(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
+        raise StackNotFound(request.id)
+
+    async def nothing(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        for _ in ():
+            yield driver_pb2.ListResourcesResponse()
+
+    with caplog.at_level(logging.INFO, "pkger.rpc"):
+        async with peer_of(missing, resources=nothing) as peer:
+            with pytest.raises(StackNotFound):
+                await get(peer, "gone")
+            assert [response async for response in list_resources(peer)] == []
+
+    lines = [orjson.loads(JsonFormatter().format(record)) for record in caplog.records if record.message == "call"]
+    assert [(line["method"], line["code"]) for line in lines] == [
+        ("/pkger.stack.v1.StackService/GetStack", "STACK_NOT_FOUND"),
+        ("/pkger.driver.v1.DriverService/ListResources", "OK"),
+    ]
+    assert all(line["duration_ms"] >= 0 and line["peer"] and line["level"] == "info" for line in lines)
+
+
+async def test_a_caller_that_gave_up_is_logged_as_cancelled(caplog: pytest.LogCaptureFixture) -> None:
+    ended = asyncio.Event()
+
+    async def never(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return answer("never")
+
+    with caplog.at_level(logging.INFO, "pkger.rpc"):
+        async with peer_of(never) as peer:
+            with pytest.raises(ServiceUnavailable):
+                await get(peer, seconds=0.05)
+            await asyncio.wait_for(ended.wait(), 10)
+
+    assert [record.__dict__["code"] for record in caplog.records if record.message == "call"] == ["CANCELLED"]
