@@ -1,31 +1,29 @@
-"""Runs the applier as a process: ``python -m applier_svc``."""
+"""The applier as a process: ``python -m applier_svc``."""
 
-import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from applier_svc.operation import Peers
 from applier_svc.operations import Operations
-from applier_svc.platforms import Platforms
 from applier_svc.servicer import SERVICE, register
-from services.rpc.client import Peer
-from services.rpc.log import log_to_stderr
-from services.rpc.server import serve_until_stopped
-from services.settings import GRACE_SECONDS, Settings, load
+from services.rpc.client import Peer, Platforms
+from services.rpc.process import Service, run_process
+from services.settings import GRACE_SECONDS, Settings
 
 
-async def run(settings: Settings) -> None:
-    """Serve until told to stop, then let running operations end."""
-    peers = Peers(
-        planner=Peer("planner", settings.addresses["planner"]),
-        stack=Peer("stack", settings.addresses["stack"]),
-        platforms=Platforms(settings.platform_address),
-    )
-    operations = Operations(peers)
-    listen = settings.listen or settings.addresses["applier"]
-    drain = partial(operations.drain, GRACE_SECONDS)
-    await serve_until_stopped("applier", [register(operations)], [SERVICE], listen, GRACE_SECONDS, drain)
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Service]:
+    """The applier with its connections; its operations end before it does."""
+    async with AsyncExitStack() as stack:
+        peers = Peers(
+            planner=await stack.enter_async_context(Peer("planner", settings.addresses["planner"])),
+            stack=await stack.enter_async_context(Peer("stack", settings.addresses["stack"])),
+            platforms=await stack.enter_async_context(Platforms(settings.platform_address)),
+        )
+        operations = Operations(peers)
+        yield Service([register(operations)], [SERVICE], partial(operations.drain, GRACE_SECONDS))
 
 
 if __name__ == "__main__":
-    log_to_stderr()
-    asyncio.run(run(load()))
+    run_process("applier", opened)

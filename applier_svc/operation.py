@@ -17,12 +17,11 @@ from applier_svc.inventory import after_success, after_undo, same
 from applier_svc.journal import MemoryJournal
 from applier_svc.lease import Lease, NoLease, take
 from applier_svc.outcomes import outcome_to_pb
-from applier_svc.platforms import Platforms
 from applier_svc.run import Result, Run
 from services.core.errors import LeaseLost, PkgerError, PlanStale, ServiceUnavailable, StackNotFound
 from services.core.model import InventoryEntry, Plan, StackRecord, Target
 from services.kinds.summary_ids import with_ids
-from services.rpc.client import Peer
+from services.rpc.client import Peer, Platforms
 from services.rpc.convert import entry_to_pb, plan_from_pb, stack_from_pb, target_to_pb
 
 log = logging.getLogger("pkger.applier")

@@ -1,19 +1,18 @@
-"""Runs the parser as a process: ``python -m parser_svc``."""
+"""The parser as a process: ``python -m parser_svc``."""
 
-import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from parser_svc.servicer import SERVICE, register
-from services.rpc.log import log_to_stderr
-from services.rpc.server import serve_until_stopped
-from services.settings import GRACE_SECONDS, Settings, load
+from services.rpc.process import Service, run_process
+from services.settings import Settings
 
 
-async def run(settings: Settings) -> None:
-    """Serve until told to stop."""
-    listen = settings.listen or settings.addresses["parser"]
-    await serve_until_stopped("parser", [register()], [SERVICE], listen, GRACE_SECONDS)
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Service]:
+    """The parser; it needs nothing."""
+    yield Service([register()], [SERVICE])
 
 
 if __name__ == "__main__":
-    log_to_stderr()
-    asyncio.run(run(load()))
+    run_process("parser", opened)

@@ -1,32 +1,26 @@
-"""Runs the planner as a process: ``python -m planner_svc``."""
+"""The planner as a process: ``python -m planner_svc``."""
 
-import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
-from planner_svc.reading import Platform, Reader
+from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
-from services.rpc.client import Peer
-from services.rpc.log import log_to_stderr
-from services.rpc.server import serve_until_stopped
-from services.settings import GRACE_SECONDS, Settings, load
+from services.rpc.client import Peer, Platforms
+from services.rpc.process import Service, run_process
+from services.settings import Settings
 
 
-async def run(settings: Settings) -> None:
-    """Serve until told to stop."""
-    parser = Peer("parser", settings.addresses["parser"])
-    stack = Peer("stack", settings.addresses["stack"])
-    drivers: dict[str, Platform] = {}
-
-    def platform_of(name: str) -> Platform:
-        if name not in drivers:
-            drivers[name] = Platform(Peer("platform", settings.platform_address(name)))
-        return drivers[name]
-
-    listen = settings.listen or settings.addresses["planner"]
-    await serve_until_stopped(
-        "planner", [register(Reader(parser, stack), platform_of)], [SERVICE], listen, GRACE_SECONDS
-    )
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Service]:
+    """The planner with its connections to the parser, the stack service and the platforms."""
+    async with AsyncExitStack() as stack:
+        reader = Reader(
+            parser=await stack.enter_async_context(Peer("parser", settings.addresses["parser"])),
+            stack=await stack.enter_async_context(Peer("stack", settings.addresses["stack"])),
+            platforms=await stack.enter_async_context(Platforms(settings.platform_address)),
+        )
+        yield Service([register(reader)], [SERVICE])
 
 
 if __name__ == "__main__":
-    log_to_stderr()
-    asyncio.run(run(load()))
+    run_process("planner", opened)

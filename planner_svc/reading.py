@@ -13,18 +13,19 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from planner_svc.matching import Owner, ResourceKey
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
-from services.rpc.client import Peer
+from services.rpc.client import Peer, Platforms
 from services.rpc.convert import platform_from_pb, resource_from_pb, stack_from_pb, target_from_pb, target_to_pb
 
 
 class Reader:
     """Asks the parser, the stack service and the driver; every failure is an error, never "there is none"."""
 
-    def __init__(self, parser: Peer, stack: Peer) -> None:
+    def __init__(self, parser: Peer, stack: Peer, platforms: Platforms) -> None:
         self._parser = parser
         self._parser_stub = ParserServiceStub(parser.channel)
         self._stack = stack
         self._stack_stub = StackServiceStub(stack.channel)
+        self._platforms = platforms
 
     async def package(self, sources: planner_pb2.PackageSources) -> parser_pb2.ParsePackageResponse:
         """
@@ -89,23 +90,23 @@ class Reader:
             (owner.resource.kind, owner.resource.id): Owner(owner.stack_id, owner.stack_name) for owner in answer.owners
         }
 
+    async def traits(self, target: Target) -> PlatformTraits:
+        """
+        What the platform of *target* can do.
 
-class Platform:
-    """Reads one platform through its driver."""
+        Raises:
+            PlatformUnknown: No such platform is configured.
+        """
+        driver = self._platforms.driver(target.platform)
+        stub = DriverServiceStub(driver.channel)
+        return platform_from_pb(await driver.call(stub.Describe, driver_pb2.DescribeRequest()))
 
-    def __init__(self, driver: Peer) -> None:
-        self._driver = driver
-        self._stub = DriverServiceStub(driver.channel)
-
-    async def describe(self) -> PlatformTraits:
-        """What the platform can do."""
-        return platform_from_pb(await self._driver.call(self._stub.Describe, driver_pb2.DescribeRequest()))
-
-    async def list(self, org: str, kinds: Sequence[str]) -> list[Resource]:
+    async def live(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
         """All resources of *kinds*, in one call whatever their number."""
-        request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
+        driver = self._platforms.driver(target.platform)
+        request = driver_pb2.ListResourcesRequest(org=target.org, kinds=kinds)
         return [
             resource_from_pb(message)
-            async for chunk in self._driver.stream(self._stub.ListResources, request)
+            async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
             for message in chunk.resources
         ]

@@ -1,7 +1,6 @@
 """PlannerService on the wire. Holds the clients; decides nothing itself."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_Planne
 
 from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_owned
 from planner_svc.planning import Remarks, make_plan
-from planner_svc.reading import Platform, Reader
+from planner_svc.reading import Reader
 from services.core.errors import NotServed, RequestInvalid
 from services.core.model import Desired, Key, Package
 from services.rpc.convert import package_from_pb, plan_to_pb
@@ -24,10 +23,8 @@ SERVICE = "pkger.planner.v1.PlannerService"
 class PlannerServicer(PlannerServiceServicer):
     """Gathers what a plan is made from and calls ``make_plan``."""
 
-    def __init__(self, reader: Reader, platform_of: Callable[[str], Platform]) -> None:
-        """*platform_of* finds a platform by its configured name, or raises ``PlatformUnknown``."""
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._platform_of = platform_of
 
     async def CreatePlan(
         self, request: planner_pb2.CreatePlanRequest, context: "grpc.aio.ServicerContext[Any, Any]"
@@ -45,9 +42,8 @@ class PlannerServicer(PlannerServiceServicer):
             package=package_from_pb(parsed.package) if parsed else Package(()),
             skip=frozenset(Key(skip.kind, skip.name) for skip in request.skip),
         )
-        platform = self._platform_of(stack.target.platform)
-        traits = await platform.describe()
-        live = await platform.list(stack.target.org, kinds_to_list(desired, stack, traits))
+        traits = await self._reader.traits(stack.target)
+        live = await self._reader.live(stack.target, kinds_to_list(desired, stack, traits))
         matching = match(desired, stack, live, traits)
         refuse_owned(matching, await self._reader.owners(stack.target, owner_questions(matching)), stack)
         remarks = Remarks()
@@ -58,9 +54,9 @@ class PlannerServicer(PlannerServiceServicer):
         return planner_pb2.CreatePlanResponse(plan=plan_to_pb(plan))
 
 
-def register(reader: Reader, platform_of: Callable[[str], Platform]) -> Register:
+def register(reader: Reader) -> Register:
     """What a server needs to serve the planner."""
-    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, platform_of))
+    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader))
 
 
 async def _nothing() -> None:

@@ -1,27 +1,24 @@
-"""Serves StackService and JournalService over the database of this environment: ``python -m stack_svc``."""
+"""The stack service as a process: ``python -m stack_svc``."""
 
-import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from services.database import Database
-from services.rpc.log import log_to_stderr
-from services.rpc.server import serve_until_stopped
-from services.settings import GRACE_SECONDS, load
+from services.rpc.process import Service, run_process
+from services.settings import Settings
 from stack_svc.schema import MIGRATIONS
 from stack_svc.servicer import SERVICES, registrations
 
 
-async def main() -> None:
-    """Serve until stopped."""
-    log_to_stderr()
-    settings = load()
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Service]:
+    """StackService and JournalService over the database of *settings*."""
     database = Database(settings.data / "stack.db", MIGRATIONS)
     try:
-        await serve_until_stopped(
-            "stack", registrations(database), SERVICES, settings.listen or settings.addresses["stack"], GRACE_SECONDS
-        )
+        yield Service(registrations(database), SERVICES)
     finally:
         database.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run_process("stack", opened)

@@ -182,6 +182,4 @@ def _told(finished: operation_pb2.Finished) -> str:
 def _sum_done(finished: operation_pb2.Finished, made: plan_pb2.Plan) -> str:
     if finished.no_change:
         return "nothing to do, nothing written"
-    return (
-        plan_sum(made).replace("to create", "created").replace("to update", "updated").replace("to delete", "deleted")
-    )
+    return plan_sum(made, done=True)

@@ -23,7 +23,7 @@ _SIGNS = {
     plan_pb2.VERB_ATTACH: ("+", "green"),
     plan_pb2.VERB_DETACH: ("-", "red"),
 }
-_WORDS = {
+_PLANNED = {
     plan_pb2.VERB_CREATE: "to create",
     plan_pb2.VERB_UPDATE: "to update",
     plan_pb2.VERB_DELETE: "to delete",
@@ -34,8 +34,8 @@ _DONE = {
     plan_pb2.VERB_CREATE: "created",
     plan_pb2.VERB_UPDATE: "updated",
     plan_pb2.VERB_DELETE: "deleted",
-    plan_pb2.VERB_ATTACH: "attached",
-    plan_pb2.VERB_DETACH: "detached",
+    plan_pb2.VERB_ATTACH: "labels attached",
+    plan_pb2.VERB_DETACH: "labels detached",
 }
 
 
@@ -63,11 +63,12 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
     out.print(Text(f"Plan: {plan_sum(plan)}.", "bold"))
 
 
-def plan_sum(plan: plan_pb2.Plan) -> str:
-    """How many steps of which kind, in words."""
-    counts = {verb: sum(step.verb == verb for step in plan.steps) for verb in _WORDS}
-    told = [f"{count} {_WORDS[verb]}" for verb, count in counts.items() if count]
-    if any(step.undo == plan_pb2.UNDO_NONE for step in plan.steps):
+def plan_sum(plan: plan_pb2.Plan, done: bool = False) -> str:
+    """How many steps of which kind, in words: what is to be done, or what was *done*."""
+    words = _DONE if done else _PLANNED
+    counts = {verb: sum(step.verb == verb for step in plan.steps) for verb in words}
+    told = [f"{count} {words[verb]}" for verb, count in counts.items() if count]
+    if any(step.undo == plan_pb2.UNDO_NONE for step in plan.steps) and not done:
         told.append("deletions that cannot be undone run last")
     if told:
         return ", ".join(told)
@@ -96,9 +97,7 @@ def _print_outcomes(
         line = _step_line(step)
         match outcome.WhichOneof("outcome"):
             case "done":
-                line.append(
-                    f"  {prefix}{_DONE[step.verb]}" + (f" {outcome.done.remote_id}" if not prefix else ""), "dim"
-                )
+                line.append(f"  {prefix}{_DONE[step.verb].removeprefix('labels ')} {outcome.done.remote_id}", "dim")
             case "failed":
                 line.append(f"  {prefix}failed: {outcome.failed.message}", "red")
             case "unknown":

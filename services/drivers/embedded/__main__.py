@@ -1,22 +1,19 @@
-"""Serves the embedded platform over the database of this environment: ``python -m services.drivers.embedded``."""
+"""The embedded platform as a process: ``python -m services.drivers.embedded``."""
 
-import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from services.drivers.embedded.servicer import embedded_platform
-from services.rpc.log import log_to_stderr
-from services.rpc.server import serve_until_stopped
-from services.settings import GRACE_SECONDS, load
+from services.rpc.process import Service, run_process
+from services.settings import Settings
 
 
-async def main() -> None:
-    """Serve until stopped."""
-    log_to_stderr()
-    settings = load()
-    with embedded_platform(settings.data / "platform.db") as (register, services):
-        await serve_until_stopped(
-            "platform", register, services, settings.listen or settings.addresses["platform"], GRACE_SECONDS
-        )
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Service]:
+    """The platform in the database of *settings*."""
+    with embedded_platform(settings.data / "platform.db") as (register, names):
+        yield Service(register, names)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run_process("platform", opened)

@@ -1,0 +1,65 @@
+"""A service as a process: settings, parts, server, end."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from services.rpc.log import log_to_stderr
+from services.rpc.server import Register, serve_until_stopped
+from services.settings import GRACE_SECONDS, Settings, load
+
+log = logging.getLogger("pkger.rpc")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """
+    What a process serves.
+
+    Attributes:
+        register: Adds the servicers to a server.
+        names: Full names of the services, for health and reflection.
+        drain: Lets work end that belongs to the service and not to a call; None when there is none.
+    """
+
+    register: Sequence[Register]
+    names: Sequence[str]
+    drain: Callable[[], Awaitable[None]] | None = None
+
+
+Opened = Callable[[Settings], AbstractAsyncContextManager[Service]]
+"""Opens what a service needs, databases and connections, and closes it again; tests open it the same way."""
+
+
+def run_process(name: str, opened: Opened) -> None:
+    """
+    Serve until told to stop; the body of each service's ``__main__``.
+
+    Args:
+        name: Name of the service, a key of ``settings.PORTS``.
+        opened: Makes the service from the settings.
+
+    Raises:
+        SystemExit: The server cannot start; the last line of the log says why.
+    """
+    log_to_stderr()
+    try:
+        asyncio.run(_serve(name, opened, load()))
+    except OSError as error:
+        log.critical("cannot serve", extra={"service": name, "problem": str(error)})
+        sys.exit(1)
+
+
+async def _serve(name: str, opened: Opened, settings: Settings) -> None:
+    async with opened(settings) as service:
+        await serve_until_stopped(
+            name,
+            service.register,
+            service.names,
+            settings.listen or settings.addresses[name],
+            GRACE_SECONDS,
+            service.drain,
+        )
