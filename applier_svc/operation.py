@@ -145,7 +145,7 @@ class Operation:
         Raises:
             PkgerError: It is certainly not recorded.
         """
-        outcome: journal_pb2.Record | journal_pb2.Remove = _record(entries, plan.sources)
+        outcome: journal_pb2.Record | journal_pb2.Remove = _record(entries, plan)
         if self._wish.kind == operation_pb2.OPERATION_KIND_UNINSTALL and not entries:
             outcome = journal_pb2.Remove()
         try:
@@ -164,7 +164,7 @@ class Operation:
             if same(entries, lease.stack):
                 await lease.abandon()
             else:
-                await lease.finish(_record(entries, lease.stack.sources or plan.sources))
+                await lease.finish(_record(entries, plan))
         except PkgerError as error:
             cause = f"{result.cause}; and what is left could not be recorded: {error}"
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, result.leftovers)
@@ -196,5 +196,7 @@ class Operation:
         )
 
 
-def _record(entries: Sequence[InventoryEntry], sources: Sequence[str]) -> journal_pb2.Record:
-    return journal_pb2.Record(resources=map(entry_to_pb, entries), sources=sources)
+def _record(entries: Sequence[InventoryEntry], plan: Plan) -> journal_pb2.Record:
+    return journal_pb2.Record(
+        resources=map(entry_to_pb, entries), sources=plan.sources, platform_changed=bool(plan.steps)
+    )

@@ -54,13 +54,14 @@ def record(
     base_generation: int,
     resources: Collection[InventoryEntry],
     sources: Collection[str],
+    platform_changed: bool,
     now: int,
 ) -> Stack:
     """
     End an operation with what the stack owns now.
 
-    When it owns the same as before, generation, sources and update time stay as they are; a pending stack becomes an
-    active one in any case, made now.
+    When it owns the same as before and the platform did not change either, generation, sources and update time stay as
+    they are; a pending stack becomes an active one in any case, made now.
 
     Raises:
         LeaseLost: The lease is over.
@@ -75,7 +76,7 @@ def record(
     leases.release(db, stack_id, token, now)
     stack = _at_generation(db, stack_id, base_generation)
     changes: dict[str, Any] = {}
-    if inventory.write(db, stack_id, stack.record.target, resources):
+    if inventory.write(db, stack_id, stack.record.target, resources) or platform_changed:
         changes |= {
             "generation": base_generation + 1,
             "sources": orjson.dumps(list(sources)).decode(),

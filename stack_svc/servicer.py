@@ -119,8 +119,9 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         match request.WhichOneof("outcome"):
             case "record":
                 resources, sources = entries_from_pb(request.record.resources), tuple(request.record.sources)
+                changed = request.record.platform_changed
                 return await self._database.write(
-                    lambda db: journal.record(db, stack_id, token, base, resources, sources, self._clock())
+                    lambda db: journal.record(db, stack_id, token, base, resources, sources, changed, self._clock())
                 )
             case "abandon":
                 return await self._database.write(lambda db: journal.abandon(db, stack_id, token, self._clock()))

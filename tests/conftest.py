@@ -1,0 +1,30 @@
+"""Fixtures of all tests."""
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Calls, Cluster, cluster
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
+    """All services on an empty store."""
+    async with cluster(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def calls() -> Iterator[Calls]:
+    """The calls served in this process, counted from the start of the test."""
+    handler, log = Calls(), logging.getLogger("pkger.rpc")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield handler
+    log.removeHandler(handler)
+    log.setLevel(level)
