@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from parser_svc.places import Pointer, places, source_text
+from parser_svc.places import Pointer, places, source_texts
 from services.core.errors import SourceUndecodable
 
 _KEYS = ("apiVersion", "kind", "metadata", "spec")
@@ -45,17 +45,25 @@ def from_documents(source: int, name: str, text: str, documents: list[Any]) -> l
     Raises:
         SourceUndecodable: A document or a part of its envelope has not the shape that it should.
     """
+    roots = [_document(name, text, position, root) for position, root in enumerate(documents)]
+    # Any scalar counts as its source text, so that `kind: 5` is the kind "5".
+    odd = {
+        (position, key)
+        for position, root in enumerate(roots)
+        for key in ("kind", "apiVersion")
+        if not isinstance(root.get(key), str | None)
+    }
+    written = source_texts(text, odd) if odd else {}
     return [
         RawObject(
             source,
             (position,),
-            _scalar_text(name, text, (position, "kind"), document),
-            _scalar_text(name, text, (position, "apiVersion"), document),
-            _mapping(name, text, (position, "metadata"), document),
-            _mapping(name, text, (position, "spec"), document),
+            written.get((position, "kind")) or _text(name, text, (position, "kind"), root),
+            written.get((position, "apiVersion")) or _text(name, text, (position, "apiVersion"), root),
+            _mapping(name, text, (position, "metadata"), root),
+            _mapping(name, text, (position, "spec"), root),
         )
-        for position, root in enumerate(documents)
-        for document in [_document(name, text, position, root)]
+        for position, root in enumerate(roots)
     ]
 
 
@@ -108,14 +116,11 @@ def _mapping(name: str, text: str, pointer: Pointer, envelope: Mapping[str, Any]
     return value
 
 
-def _scalar_text(name: str, text: str, pointer: Pointer, envelope: Mapping[str, Any]) -> str:
-    """Any scalar counts as its source text, so that ``kind: 5`` is the kind "5"."""
+def _text(name: str, text: str, pointer: Pointer, envelope: Mapping[str, Any]) -> str:
     value = envelope.get(str(pointer[-1]))
-    if value is None or isinstance(value, str):
-        return value or ""
     if isinstance(value, dict | list):
         raise _misshapen(name, text, pointer, f"{pointer[-1]} must be a text")
-    return source_text(text, pointer) or str(value)
+    return "" if value is None else str(value)
 
 
 def _misshapen(name: str, text: str, pointer: Pointer, problem: str) -> SourceUndecodable:

@@ -10,6 +10,7 @@ from services.core.errors import SourceTooLarge, SourceUndecodable
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][-+.eE0-9]*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,12 +34,12 @@ def read_array(source: str, text: str) -> list[Any]:
     try:
         value, _ = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        problem = f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise SourceUndecodable(source, problem, error.lineno, error.colno) from None
+        problem = error.msg[:1].lower() + error.msg[1:].removesuffix(" at").removesuffix(" starting")
+        raise SourceUndecodable(source, f"this is no JSON: {problem}", error.lineno, error.colno) from None
     except RecursionError:
         raise SourceTooLarge(source, "nesting depth", MAX_DEPTH) from None
-    except ValueError as error:
-        raise SourceUndecodable(source, str(error)) from None
+    except _BadNumber as error:
+        raise SourceUndecodable(source, error.problem, *_place(text, _index_of_number(text, error.text))) from None
     if value is None:
         return []
     if not isinstance(value, list):
@@ -48,15 +49,22 @@ def read_array(source: str, text: str) -> list[Any]:
     return _without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
 
 
+class _BadNumber(Exception):
+    def __init__(self, text: str, problem: str) -> None:
+        super().__init__(problem)
+        self.text = text
+        self.problem = problem
+
+
 def _number(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"the number {text[:40]} is too large; numbers have 64 bits")
+        raise _BadNumber(text, f"the number {text[:40]} is too large; numbers have 64 bits")
     return value
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON value; write null or a number")
+    raise _BadNumber(text, f"{text} is no JSON value; write null or a number")
 
 
 _DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_refuse_constant)
@@ -89,6 +97,11 @@ def _without_surrogates(value: Any) -> Any:
             return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
         case _:
             return value
+
+
+def _index_of_number(text: str, number: str) -> int:
+    """Where *number* first stands outside of texts."""
+    return next(token.start() for token in _TOKEN.finditer(text) if token.group().startswith(number))
 
 
 def _place(text: str, index: int) -> tuple[int, int]:

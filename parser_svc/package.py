@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parser_svc.bounds import MAX_VIOLATIONS
 from parser_svc.envelope import RawObject
 from parser_svc.places import Place, Pointer, places
 from parser_svc.sources import Source, read_sources
@@ -55,18 +56,20 @@ def parse(sources: Sequence[Source], env: Mapping[str, Any], allow_empty: bool =
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:
         outcome = validate(raw_objects, env)
-    violations = tuple(_violations(sources, raw_objects, outcome))
+    violations, warnings = tuple(_violations(sources, raw_objects, outcome)), outcome.warnings
     if not raw_objects and not allow_empty:
         reason = "the package has no objects; write at least one"
         violations = (Violation("Package", "resources", reason, Location(sources[0].name)),)
+    if len(violations) > MAX_VIOLATIONS:
+        warnings = (*warnings, f"there are {len(violations)} violations; these are the first {MAX_VIOLATIONS}")
     contributing = {raw.source for raw in raw_objects}
     names = tuple(source.name for number, source in enumerate(sources) if number in contributing)
     return Parsed(
         package=None if violations else Package(outcome.objects, names),
-        violations=violations,
+        violations=violations[:MAX_VIOLATIONS],
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),
         missing_secrets=tuple(sorted(outcome.secret_keys)),
-        warnings=outcome.warnings,
+        warnings=warnings,
     )
 
 
@@ -80,7 +83,7 @@ def _violations(sources: Sequence[Source], raw_objects: Sequence[RawObject], out
         place = located[raw.source].get(raw.pointer_to(within), (0, 0))
         return Location(sources[raw.source].name, *place)
 
-    found = [
+    found = (
         Violation(
             kind=raw_objects[position].kind or "unknown",
             path=f"root[{position}].{fault.path}",
@@ -89,9 +92,12 @@ def _violations(sources: Sequence[Source], raw_objects: Sequence[RawObject], out
         )
         for position, faults in sorted(outcome.faults.items())
         for fault in faults
-    ]
-    # Identical ones are reported once (packages.md 8.2), wherever they stand.
-    return list({(each.kind, each.path, each.reason): each for each in reversed(found)}.values())[::-1]
+    )
+    unique: dict[tuple[str, str, str], Violation] = {}
+    for violation in found:
+        # Identical ones are reported once (packages.md 8.2), wherever they stand.
+        unique.setdefault((violation.kind, violation.path, violation.reason), violation)
+    return list(unique.values())
 
 
 def _locate(

@@ -1,5 +1,6 @@
 """Lines and columns of values, worked out from a second pass over the events of a source, for messages only."""
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from yaml.events import (
     ScalarEvent,
     StreamEndEvent,
 )
+
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 Pointer = tuple[str | int, ...]
 """Way to a value: number of the document, then keys and positions, as they are in the source."""
@@ -43,12 +46,12 @@ def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Place]:
     return nearest
 
 
-def source_text(text: str, pointer: Pointer) -> str:
-    """How the scalar at *pointer* is written; empty when it is an alias."""
-    return next((event.value for _, event in _found(text, [pointer]) if isinstance(event, ScalarEvent)), "")
+def source_texts(text: str, wanted: Collection[Pointer]) -> dict[Pointer, str]:
+    """How the scalars at the pointers are written; those that are aliases are left out."""
+    return {pointer: event.value for pointer, event in _found(text, wanted) if isinstance(event, ScalarEvent)}
 
 
-def place_of_repeated_key(text: str, mapping: Any, key: Any) -> Place:
+def place_of_repeated_key(text: str, mapping: Any, key: str) -> Place:
     """The place of the second *key* directly in the mapping that begins at the mark *mapping*; else of the mapping."""
     nodes = _nodes(text)
     if not any(_begins_at(event, mapping.index) for event in nodes):
@@ -71,7 +74,7 @@ def place_of_repeated_key(text: str, mapping: Any, key: Any) -> Place:
 
 def place_of_byte(text: str, offset: int) -> Place:
     """The place of the byte *offset* of the UTF-8 of *text*."""
-    before = text.encode()[:offset].decode(errors="ignore")
+    before = text.encode()[:offset].decode(errors="ignore").replace("\r\n", "\n").replace("\r", "\n")
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
@@ -114,7 +117,8 @@ def _begins_at(event: Any, index: int) -> bool:
 
 def _nodes(text: str) -> Iterator[Any]:
     """Starts of documents and nodes, and ends of lists and mappings, as far as libyaml can read."""
-    pull = CParser(text).get_event
+    # Halves of surrogate pairs, which JSON may escape, would stop libyaml; what stands there moves no place.
+    pull = CParser(_SURROGATE_ESCAPE.sub(r"\\u0020", text)).get_event
     try:
         while not isinstance(event := pull(), StreamEndEvent):
             if isinstance(event, NodeEvent | CollectionEndEvent | DocumentStartEvent):

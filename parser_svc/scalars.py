@@ -41,8 +41,8 @@ _TIMESTAMP = re.compile(
     r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
 _LARGEST = 2**64
-_LONGEST_NUMBER = 400
-"""Characters; Python converts longer digit strings slowly or not at all, and no 64-bit number needs them."""
+_LONGEST_INTEGER = 400
+"""Characters; Python refuses to convert very long ones, and none of 64 bits needs as many."""
 
 
 class PlainScalars(dict[str, Any]):
@@ -123,9 +123,7 @@ def tagged_scalar(tag: str, text: str, quoted: bool) -> Any:
 
 def _number(text: str) -> Any:
     digits = text.replace("_", "")
-    if len(digits) > _LONGEST_NUMBER:
-        return text
-    if found := _INTEGER.fullmatch(digits):
+    if len(digits) <= _LONGEST_INTEGER and (found := _INTEGER.fullmatch(digits)):
         sign, hexadecimal, binary, octal, decimal = found.groups()
         if decimal:
             value = int(decimal)

@@ -54,6 +54,16 @@ class _Named:
     display_name: str
 
 
+class _Labels:
+    """The labels that associations can name."""
+
+    def __init__(self, labels: Iterable[_Named]) -> None:
+        self.by_name = {label.name: label for label in labels}
+        self.by_display_name = {label.display_name: label for label in self.by_name.values()}
+        names = sorted(self.by_name)
+        self.shown = ", ".join(names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
+
+
 @dataclass(slots=True)
 class _Findings:
     faults: dict[int, list[Fault]] = field(default_factory=dict)
@@ -78,7 +88,7 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
         elif found:
             named[found.kind.name].append(found)
     unique = _unique(named, findings)
-    labels = {item.name: item for item in unique if item.kind.name == LABEL}
+    labels = _Labels(item for item in unique if item.kind.name == LABEL)
     for item in unique:
         _read(item, labels, env, findings)
     return Outcome(
@@ -151,7 +161,7 @@ def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[
     return unique
 
 
-def _read(item: _Named, labels: Mapping[str, _Named], env: Mapping[str, Any], findings: _Findings) -> None:
+def _read(item: _Named, labels: _Labels, env: Mapping[str, Any], findings: _Findings) -> None:
     """Steps 5 and 6."""
     fields = Fields(item.raw.spec, "spec", ("spec",))
     reading = item.kind.read(fields, item.display_name, env)
@@ -160,7 +170,9 @@ def _read(item: _Named, labels: Mapping[str, _Named], env: Mapping[str, Any], fi
         findings.faults[item.position] = [*reading.faults, *association_faults]
     own = [("metadata.name", item.meta), ("spec.name", item.display)]
     findings.references += (reference for _, reference in (*own, *reading.references))
-    through_labels = [(f"spec.associations[{place}].name", labels[key.name].meta) for place, key in enumerate(attached)]
+    through_labels = [
+        (f"spec.associations[{place}].name", labels.by_name[key.name].meta) for place, key in enumerate(attached)
+    ]
     findings.objects[item.position] = Object(
         Key(item.kind.name, item.name),
         item.raw.api_version,
@@ -181,9 +193,7 @@ def _env_references(
     return tuple(listed)
 
 
-def _associations(
-    fields: Fields, labels: Mapping[str, _Named], env: Mapping[str, Any]
-) -> tuple[list[Key], list[Fault]]:
+def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tuple[list[Key], list[Fault]]:
     """The labels of an object, sorted, and what is wrong with its associations (packages.md 3.4)."""
     attached: set[str] = set()
     faults = []
@@ -198,7 +208,7 @@ def _associations(
             )
         elif kind != LABEL:
             continue
-        elif name not in labels:
+        elif name not in labels.by_name:
             faults.append(Fault(path, _unknown_label(name, labels), entry.pointer))
         elif name in attached:
             faults.append(Fault(path, f"the label {name!r} is associated twice; leave one out", entry.pointer))
@@ -207,12 +217,9 @@ def _associations(
     return [Key(LABEL, name) for name in sorted(attached)], faults
 
 
-def _unknown_label(name: str, labels: Mapping[str, _Named]) -> str:
+def _unknown_label(name: str, labels: _Labels) -> str:
     if not name:
         return "the association names no label; write the metadata.name of one as its name"
-    called = sorted(label.name for label in labels.values() if label.display_name == name)
-    if called:
-        return f"associations name a label by its metadata.name: write {called[0]!r}, not {name[:80]!r}"
-    names = sorted(labels)[:_SHOWN_NAMES]
-    there_are = f"it has {', '.join(names)}{' ...' if len(labels) > len(names) else ''}" if names else "it has none"
-    return f"the package has no label with the metadata.name {name[:80]!r}; {there_are}"
+    if called := labels.by_display_name.get(name):
+        return f"associations name a label by its metadata.name: write {called.name!r}, not {name[:80]!r}"
+    return f"the package has no label with the metadata.name {name[:80]!r}; it has {labels.shown}"

@@ -122,7 +122,7 @@ def _mapping(source: str, text: str, start: Any, keys: list[Any], values: list[A
     seen = set()
     for key in keys:
         if (identity := (type(key), key)) in seen:
-            line, column = place_of_repeated_key(text, start.start_mark, "<<" if key is MERGE else key)
+            line, column = place_of_repeated_key(text, start.start_mark, "<<" if key is MERGE else str(key))
             raise SourceUndecodable(source, f"the key {_shown(key)} stands twice in one mapping", line, column)
         seen.add(identity)
     texts = {key: value for key, value in zip(keys, values, strict=True) if isinstance(key, str)}
@@ -140,7 +140,8 @@ def _merged(source: str, start: Any, value: Any) -> dict[str, Any]:
     for mapping in value if isinstance(value, list) else [value]:
         if not isinstance(mapping, dict):
             raise _error_at(source, start.start_mark, "`<<` merges a mapping or a list of mappings, nothing else")
-        merged = mapping | merged
+        for key, item in mapping.items():
+            merged.setdefault(key, item)
     return merged
 
 

@@ -1,0 +1,46 @@
+"""How the tests of the parser write packages and read answers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from parser_svc.package import Parsed, parse
+from parser_svc.sources import Encoding, Source
+from services.core.model import Object
+
+
+def document(kind: str, spec: str = "", name: str = "thing", version: str = "v2alpha1") -> str:
+    """One YAML document; *spec* is indented YAML, and begins in line 6."""
+    head = f"apiVersion: influxdata.com/{version}\nkind: {kind}\nmetadata:\n  name: {name}\nspec:\n"
+    return head + "".join(f"  {line}\n" for line in spec.splitlines())
+
+
+def parse_text(
+    text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML, allow_empty: bool = False
+) -> Parsed:
+    return parse([Source("a.yml", text, encoding)], env or {}, allow_empty)
+
+
+def places(text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML) -> list[str]:
+    """``path@line:column`` of each violation."""
+    return [
+        f"{violation.path}@{violation.location.line}:{violation.location.column}"
+        for violation in parse_text(text, env, encoding).violations
+    ]
+
+
+def reasons(text: str, env: Mapping[str, Any] | None = None) -> list[str]:
+    return [violation.reason for violation in parse_text(text, env).violations]
+
+
+def objects(text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML) -> tuple[Object, ...]:
+    """The objects of a valid package."""
+    parsed = parse_text(text, env, encoding)
+    assert parsed.violations == ()
+    assert parsed.package is not None
+    return parsed.package.objects
+
+
+def spec(text: str, env: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """The normalised spec of the one object of a valid package."""
+    [item] = objects(text, env)
+    return item.spec.value
