@@ -161,16 +161,14 @@ async def cluster(
     """
     addresses: dict[str, str] = dict(given or {})
     async with AsyncExitStack() as running:
-        for name, opened in (OPENED | dict(replaced or {})).items():
+        for name, opened in {**OPENED, **(replaced or {})}.items():
             if name in addresses:
                 continue
             settings = Settings(addresses, "", data, data)
             service = await running.enter_async_context(opened(settings))
             addresses[name] = await running.enter_async_context(
-                serving(service.register, service.names, "127.0.0.1:0", grace=1)
+                serving(service.register, service.names, "127.0.0.1:0", 1, service.drain)
             )
-            if service.drain:
-                running.push_async_callback(service.drain)
         peers = {name: await running.enter_async_context(Peer(name, address)) for name, address in addresses.items()}
         yield Cluster(addresses, peers)
 

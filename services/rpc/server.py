@@ -1,14 +1,15 @@
 """One way to serve: health, reflection, graceful stop, errors, one log line per call."""
 
 import asyncio
+import contextlib
 import logging
 import math
 import os
 import signal
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import grpc
@@ -23,22 +24,32 @@ from services.rpc.errors import to_status
 
 log = logging.getLogger("pkger.rpc")
 
+FLUSH_SECONDS = 0.5
+"""What the answers of the last calls get to leave the process."""
+
+STOPPING = "the server is stopping"
+
 Register = Callable[[grpc.aio.Server], None]
 """Adds one servicer to a server: ``functools.partial(add_XServicer_to_server, servicer)``."""
 
 
 @asynccontextmanager
 async def serving(
-    register: Collection[Register], services: Collection[str], listen: str, grace: float | None = 30.0
+    register: Collection[Register],
+    services: Collection[str],
+    listen: str,
+    grace: float = 30.0,
+    drain: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[str]:
     """
-    Serve until the block is left, then let calls in flight end.
+    Serve until the block is left, then refuse new calls and let those in flight end.
 
     Args:
         register: What to serve.
         services: Full names of the services, for health and reflection.
         listen: ``host:port`` (port 0: the kernel picks one) or ``unix:/path``.
         grace: Seconds that calls in flight get when the block is left.
+        drain: Lets work end that belongs to the service and not to a call; None when there is none.
 
     Yields:
         The address to connect to.
@@ -46,10 +57,10 @@ async def serving(
     Raises:
         OSError: *listen* is in use or not an address of this machine.
     """
-    health = HealthServicer()
+    health, calls = HealthServicer(), _Calls()
     # The place for TLS and authorization: credentials for add_secure_port, and an interceptor before this one.
     server = grpc.aio.server(
-        interceptors=[_Calls()],
+        interceptors=[calls],
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT),
             ("grpc.max_send_message_length", MESSAGE_LIMIT),
@@ -72,8 +83,14 @@ async def serving(
     try:
         yield listen if listen.startswith("unix:") else f"{listen.rpartition(':')[0]}:{port}"
     finally:
+        calls.refuse_new = True
         await health.enter_graceful_shutdown()
-        await server.stop(grace)
+        if drain:
+            await drain()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(calls.idle.wait(), grace)
+        # Not server.stop(grace) from the start: whoever watches our health would hold it for the whole of the grace.
+        await server.stop(FLUSH_SECONDS)
 
 
 async def serve_until_stopped(
@@ -93,7 +110,7 @@ async def serve_until_stopped(
         services: As for ``serving``.
         listen: As for ``serving``.
         grace: As for ``serving``.
-        drain: Awaited before the server stops: work that belongs to the service and not to a call.
+        drain: As for ``serving``.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -102,48 +119,74 @@ async def serve_until_stopped(
     if parent := os.environ.get("PKGER_PARENT_PIPE"):
         # A supervisor holds the other end; it closes when the supervisor dies, however it dies.
         loop.add_reader(int(parent), stop.set)
-    async with serving(register, services, listen, grace) as address:
+    async with serving(register, services, listen, grace, drain) as address:
         log.info("serving", extra={"service": name, "address": address})
         await stop.wait()
         log.info("stopping", extra={"service": name})
-        if drain:
-            await drain()
     log.info("stopped", extra={"service": name})
 
 
 class _Calls(grpc.aio.ServerInterceptor):
-    """Around every call: request id, deadline, errors to statuses, one log line."""
+    """
+    Around every call of ours: request id, deadline, errors to statuses, one log line.
+
+    Attributes:
+        idle: Set while no call is in flight.
+        refuse_new: Whether calls that begin from now on are refused, as the server is about to stop.
+    """
+
+    def __init__(self) -> None:
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self.refuse_new = False
+        self._in_flight = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a call while the block is open."""
+        self._in_flight += 1
+        self.idle.clear()
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self.idle.set()
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         handler = await continuation(details)
         if handler is None or not details.method.startswith("/pkger."):
             return handler
         if handler.response_streaming:
-            wrapped, make = _around_stream(handler.unary_stream, details.method), grpc.unary_stream_rpc_method_handler
+            wrapped, make = self._stream(handler.unary_stream, details.method), grpc.unary_stream_rpc_method_handler
         else:
-            wrapped, make = _around_unary(handler.unary_unary, details.method), grpc.unary_unary_rpc_method_handler
+            wrapped, make = self._unary(handler.unary_unary, details.method), grpc.unary_unary_rpc_method_handler
         return make(
             wrapped,
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
 
+    def _unary(self, behaviour: Any, method: str) -> Any:
+        async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            if self.refuse_new:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
+            with self.counted():
+                async with _served(method, context):
+                    return await behaviour(request, context)
 
-def _around_unary(behaviour: Any, method: str) -> Any:
-    async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        async with _served(method, context):
-            return await behaviour(request, context)
+        return call
 
-    return call
+    def _stream(self, behaviour: Any, method: str) -> Any:
+        async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
+            if self.refuse_new:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
+            with self.counted():
+                async with _served(method, context):
+                    async for response in behaviour(request, context):
+                        yield response
 
-
-def _around_stream(behaviour: Any, method: str) -> Any:
-    async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
-        async with _served(method, context):
-            async for response in behaviour(request, context):
-                yield response
-
-    return call
+        return call
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import Internal, ServiceUnavailable, StackNotFound
@@ -57,8 +58,10 @@ async def test_a_call_in_flight_ends_well_while_the_server_stops_and_says_so() -
 
     stop.set()
     assert (await watch.read()).status == HealthCheckResponse.NOT_SERVING
-    watch.cancel()
     assert not server.done()
+    with pytest.raises(grpc.aio.AioRpcError, match="the server is stopping"):
+        await DriverServiceStub(peer.channel).Describe(driver_pb2.DescribeRequest())
+    # The watch stays open: it must not hold the server.
     release.set()
 
     assert (await call).name == "done"
