@@ -1,0 +1,189 @@
+"""The summary document (packages.md 10), parsed and planned."""
+
+from typing import Any
+
+import pytest
+
+from services.core.model import EnvReference, Key, Object
+from services.kinds.canonical import spec_of
+from services.kinds.summary import summary_document
+from services.kinds.table import KINDS
+
+VERSION = "influxdata.com/v2alpha1"
+RED, BLUE = Key("Label", "red"), Key("Label", "blue")
+
+
+def thing(kind: str, name: str, spec: dict[str, Any], labels: tuple[Key, ...] = (), **more: Any) -> Object:
+    return Object(Key(kind, name), VERSION, spec_of({"name": name.title(), "description": "", **spec}), labels, **more)
+
+
+LABELS = [thing("Label", "red", {"color": "#f00"}), thing("Label", "blue", {"color": ""})]
+BUCKET_SPEC: dict[str, Any] = {"retentionRules": [], "schemaType": "", "measurementSchemas": []}
+
+
+def only(document: dict[str, Any], name: str) -> dict[str, Any]:
+    [entry] = document[name]
+    return {
+        key: entry[key]
+        for key in entry
+        if key not in ("kind", "templateMetaName", "envReferences", "labelAssociations")
+    }
+
+
+def test_an_empty_package_has_empty_lists() -> None:
+    assert summary_document([], {}) == {
+        name: []
+        for name in (
+            "buckets",
+            "checks",
+            "dashboards",
+            "labelMappings",
+            "labels",
+            "missingEnvRefs",
+            "missingSecrets",
+            "notificationEndpoints",
+            "notificationRules",
+            "summaryTask",
+            "telegrafConfigs",
+            "variables",
+        )
+    }
+
+
+def test_an_entry_tells_its_name_references_and_labels() -> None:
+    reference = EnvReference("spec.name", "key", 5, None)
+    bucket = thing("Bucket", "b0", BUCKET_SPEC, (BLUE, RED), env_references=(reference,))
+    [entry] = summary_document([bucket, *LABELS], {})["buckets"]
+    assert (entry["kind"], entry["templateMetaName"], entry["name"]) == ("Bucket", "b0", "B0")
+    assert entry["envReferences"] == [
+        {"resourceField": "spec.name", "envRefKey": "key", "valueType": "", "value": 5, "defaultValue": None}
+    ]
+    assert [label["templateMetaName"] for label in entry["labelAssociations"]] == ["blue", "red"]
+    assert entry["labelAssociations"][1]["properties"] == {"color": "#f00", "description": ""}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "entry"),
+    [
+        ("Label", {"color": "c"}, {"id": 0, "orgID": 0, "properties": {"color": "c", "description": ""}}),
+        ("Bucket", BUCKET_SPEC, {"description": "", "retentionPeriod": 0}),
+        (
+            "Bucket",
+            {
+                "retentionRules": [{"type": "expire", "everySeconds": 3600}],
+                "schemaType": "explicit",
+                "measurementSchemas": [
+                    {
+                        "name": "m",
+                        "columns": [
+                            {"name": "f", "type": "field", "dataType": "float"},
+                            {"name": "time", "type": "timestamp", "dataType": ""},
+                        ],
+                    }
+                ],
+            },
+            {
+                "description": "",
+                "retentionPeriod": 3600 * 10**9,
+                "schemaType": "explicit",
+                "measurementSchemas": [
+                    {
+                        "name": "m",
+                        "columns": [
+                            {"name": "f", "type": "field", "dataType": "float"},
+                            {"name": "time", "type": "timestamp"},
+                        ],
+                    }
+                ],
+            },
+        ),
+        ("Dashboard", {"charts": []}, {"id": 0, "orgID": 0, "description": "", "charts": None}),
+        ("Dashboard", {"charts": [{"kind": "x"}]}, {"id": 0, "orgID": 0, "description": "", "charts": [{"kind": "x"}]}),
+        (
+            "Task",
+            {"cron": "", "every": "1s500ms", "offset": "", "query": "q", "status": "active"},
+            {"id": 0, "cron": "", "description": "", "every": "1.5s", "offset": "", "query": "q", "status": "active"},
+        ),
+        ("Variable", {"type": "", "selected": []}, {"description": "", "variables": [], "arguments": None}),
+        (
+            "Variable",
+            {"type": "other", "selected": ["a"]},
+            {"description": "", "variables": ["a"], "arguments": {"type": "other", "values": None}},
+        ),
+        (
+            "Variable",
+            {"type": "map", "values": {"a": "b"}, "selected": []},
+            {"description": "", "variables": [], "arguments": {"type": "map", "values": {"a": "b"}}},
+        ),
+        (
+            "Variable",
+            {"type": "query", "query": "q", "language": "flux", "selected": []},
+            {
+                "description": "",
+                "variables": [],
+                "arguments": {"type": "query", "values": {"query": "q", "language": "flux"}},
+            },
+        ),
+    ],
+)
+def test_each_kind_has_its_keys(kind: str, spec: dict[str, Any], entry: dict[str, Any]) -> None:
+    document = summary_document([thing(kind, "x0", spec)], {})
+    assert only(document, KINDS[kind].summary_key) == {"name": "X0", **entry}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [("Bucket", BUCKET_SPEC), ("Variable", {"type": "", "selected": []}), ("Label", {"color": ""})],
+)
+def test_a_known_id_is_shown_as_a_number(kind: str, spec: dict[str, Any]) -> None:
+    document = summary_document([thing(kind, "x0", spec)], {Key(kind, "x0"): "ffffffffffffffff"})
+    assert only(document, KINDS[kind].summary_key)["id"] == 2**64 - 1
+
+
+def test_an_id_that_is_no_number_counts_as_unknown() -> None:
+    document = summary_document([thing("Label", "x0", {"color": ""})], {Key("Label", "x0"): "arn:x"})
+    assert only(document, "labels")["id"] == 0
+
+
+def shown(document: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    keys = ("resourceType", "resourceTemplateMetaName", "labelTemplateMetaName", "status")
+    return [tuple(mapping[key] for key in keys) for mapping in document["labelMappings"]]
+
+
+def test_label_mappings_are_sorted_by_display_name_when_parsed_and_by_meta_name_when_planned() -> None:
+    first = Object(Key("Bucket", "a"), VERSION, spec_of({"name": "Zz", "description": "", **BUCKET_SPEC}), (BLUE, RED))
+    second = Object(Key("Bucket", "z"), VERSION, spec_of({"name": "Aa", "description": "", **BUCKET_SPEC}), (RED,))
+    objects = [first, second, *LABELS]
+    assert shown(summary_document(objects, {})) == [
+        ("buckets", "z", "red", "new"),
+        ("buckets", "a", "blue", "new"),
+        ("buckets", "a", "red", "new"),
+    ]
+    status = {(first.key, BLUE): "exists"}
+    assert shown(summary_document(objects, {}, lambda item, label: status.get((item, label), "new"))) == [
+        ("buckets", "a", "blue", "exists"),
+        ("buckets", "a", "red", "new"),
+        ("buckets", "z", "red", "new"),
+    ]
+
+
+def test_a_label_mapping_names_both_sides() -> None:
+    bucket = thing("Bucket", "b0", BUCKET_SPEC, (RED,))
+    document = summary_document([bucket, *LABELS], {bucket.key: "0a", RED: "0b"})
+    assert document["labelMappings"] == [
+        {
+            "status": "new",
+            "resourceID": 10,
+            "resourceTemplateMetaName": "b0",
+            "resourceName": "B0",
+            "resourceType": "buckets",
+            "labelTemplateMetaName": "red",
+            "labelName": "Red",
+            "labelID": 11,
+        }
+    ]
+
+
+def test_missing_keys_are_sorted() -> None:
+    document = summary_document([], {}, missing_env_refs=["b", "a"], missing_secrets=("d", "c"))
+    assert (document["missingEnvRefs"], document["missingSecrets"]) == (["a", "b"], ["c", "d"])

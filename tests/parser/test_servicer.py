@@ -1,0 +1,139 @@
+"""ParserService as its callers see it, over a real server."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
+
+from parser_svc.servicer import SERVICE, register
+from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
+from services.rpc.client import Peer
+from services.rpc.server import serving
+from tests.parser.parsing import document
+
+LABEL = document("Label", "name: {envRef: {key: shown, default: Good}}")
+
+
+class Parser:
+    """The parser as a client has it."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._stub = ParserServiceStub(peer.channel)
+
+    async def parse(self, *sources: parser_pb2.Source, **options: Any) -> parser_pb2.ParsePackageResponse:
+        request = parser_pb2.ParsePackageRequest(sources=sources, **options)
+        return await self._peer.call(self._stub.ParsePackage, request)
+
+    async def kinds(self) -> parser_pb2.ListKindsResponse:
+        return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
+
+
+@pytest.fixture
+async def parser() -> AsyncIterator[Parser]:
+    async with serving([register()], [SERVICE], "127.0.0.1:0") as address:
+        peer = Peer("parser", address)
+        yield Parser(peer)
+        await peer.close()
+
+
+def source(text: str, name: str = "", encoding: int = 0) -> parser_pb2.Source:
+    return parser_pb2.Source(name=name, text=text, encoding=parser_pb2.Encoding.ValueType(encoding))
+
+
+async def test_a_valid_package_comes_back_with_its_summary(parser: Parser) -> None:
+    answer = await parser.parse(source(LABEL))
+    assert list(answer.violations) == []
+    assert list(answer.package.sources) == ["string"]
+    [item] = answer.package.objects
+    assert (item.key.kind, item.key.name, item.api_version) == ("Label", "thing", "influxdata.com/v2alpha1")
+    assert item.spec_json == '{"color":"","description":"","name":"Good"}'
+    assert list(answer.missing_env_refs) == ["shown"]
+    assert orjson.loads(answer.summary_json)["labels"][0]["name"] == "Good"
+
+
+async def test_the_summary_can_be_left_out(parser: Parser) -> None:
+    assert (await parser.parse(source(LABEL), omit_summary=True)).summary_json == ""
+
+
+async def test_a_faulty_package_is_an_answer(parser: Parser) -> None:
+    answer = await parser.parse(source(document("Label", "name: x"), name="labels.yml"))
+    assert not answer.HasField("package")
+    assert answer.summary_json == ""
+    [violation] = answer.violations
+    place = violation.location
+    assert (violation.kind, violation.path) == ("Label", "root[0].spec.name")
+    assert (place.source, place.line, place.column) == ("labels.yml", 6, 9)
+    assert "at least 2 bytes" in violation.reason
+
+
+async def test_environment_values_arrive_with_their_types(parser: Parser) -> None:
+    selected = ", ".join(f"{{envRef: {{key: {key}, default: d}}}}" for key in "abcdef")
+    env = {
+        "a": Value(string_value="text"),
+        "b": Value(number_value=12),
+        "c": Value(bool_value=True),
+        "d": Value(null_value=NULL_VALUE),
+        "e": Value(list_value=ListValue(values=[Value(number_value=1.5)])),
+        "f": Value(struct_value=Struct(fields={"k": Value(string_value="v")})),
+    }
+    answer = await parser.parse(source(document("Variable", f"selected: [{selected}]")), env=env)
+    [item] = answer.package.objects
+    assert [reference.value_json for reference in item.env_references] == [
+        '"text"',
+        "12",
+        "true",
+        "null",
+        "[1.5]",
+        '{"k":"v"}',
+    ]
+    assert orjson.loads(item.spec_json)["selected"] == ["text", "12", "d", "d", "d", "d"]
+    assert list(answer.missing_env_refs) == ["d"]
+
+
+async def test_an_empty_package_is_valid_when_asked_for(parser: Parser) -> None:
+    assert (await parser.parse(source(""))).violations[0].path == "resources"
+    assert (await parser.parse(source(""), allow_empty=True)).HasField("package")
+
+
+async def test_a_faulty_source_is_an_error(parser: Parser) -> None:
+    with pytest.raises(SourceUndecodable) as caught:
+        await parser.parse(source("a: [", name="bad.yml"))
+    assert caught.value.metadata["source"] == "bad.yml"
+    with pytest.raises(SourceUndecodable):
+        await parser.parse(source(LABEL, encoding=parser_pb2.ENCODING_JSON))
+    with pytest.raises(SourceTooLarge):
+        await parser.parse(source("[" * 1000))
+
+
+async def test_a_faulty_request_is_an_error(parser: Parser) -> None:
+    with pytest.raises(RequestInvalid, match="at least one source"):
+        await parser.parse()
+    with pytest.raises(RequestInvalid, match=r"sources\[0\].content"):
+        await parser.parse(parser_pb2.Source(name="x"))
+    with pytest.raises(RequestInvalid, match=r"sources\[1\].encoding"):
+        await parser.parse(source(LABEL), source(LABEL, encoding=9))
+
+
+async def test_families_are_ignored_with_a_warning(parser: Parser) -> None:
+    answer = await parser.parse(source("kind: Check"))
+    assert answer.HasField("package")
+    assert len(answer.warnings) == 1
+
+
+async def test_all_kinds_are_listed(parser: Parser) -> None:
+    kinds = (await parser.kinds()).kinds
+    assert [
+        (kind.name, kind.resource_type, kind.unique_display_name, kind.min_display_name_bytes, kind.labelled)
+        for kind in kinds
+    ] == [
+        ("Bucket", "buckets", True, 2, True),
+        ("Dashboard", "dashboards", False, 2, True),
+        ("Label", "labels", True, 2, False),
+        ("Task", "tasks", False, 1, True),
+        ("Variable", "variables", True, 1, True),
+    ]

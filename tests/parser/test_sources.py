@@ -1,0 +1,106 @@
+"""Encodings of sources, several sources as one package, and bounds over all of them (packages.md 1)."""
+
+import pytest
+
+from parser_svc.package import parse
+from parser_svc.sources import Encoding, Source
+from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
+from tests.parser.parsing import document
+
+YAML = document("Label", "name: Good")
+JSON = (
+    '[{"apiVersion": "influxdata.com/v2alpha1", "kind": "Label", "metadata": {"name": "j"}, "spec": {"name": "Json"}}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", JSON),
+        ("a.yml", YAML),
+        ("dir.json/a.yaml", YAML),
+        ("a", YAML),
+        ("a.txt", JSON),
+        ("string", "\n " + JSON),
+        ("a.JSON", YAML),
+    ],
+)
+def test_without_an_encoding_the_name_and_the_beginning_tell(name: str, text: str) -> None:
+    assert parse([Source(name, text)], {}).package is not None
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", YAML), ("a.yml", JSON)])
+def test_a_name_with_an_ending_decides(name: str, text: str) -> None:
+    with pytest.raises(SourceUndecodable):
+        parse([Source(name, text)], {})
+
+
+def test_a_given_encoding_overrules_the_name() -> None:
+    assert parse([Source("a.json", YAML, Encoding.YAML)], {}).package is not None
+
+
+def test_jsonnet_is_refused_by_name() -> None:
+    with pytest.raises(RequestInvalid, match="Jsonnet"):
+        parse([Source("a.jsonnet", "[]")], {})
+
+
+def test_a_package_needs_a_source() -> None:
+    with pytest.raises(RequestInvalid, match="at least one source"):
+        parse([], {})
+
+
+def test_sources_are_one_package_with_one_count_of_positions() -> None:
+    bucket = document("Bucket", "associations: [{kind: Label, name: thing}, {kind: Label, name: j}]", "b0")
+    sources = [Source("b.yml", bucket), Source("empty.yml", "# nothing"), Source("a.yml", YAML), Source("j.json", JSON)]
+    package = parse(sources, {}).package
+    assert package is not None
+    assert [item.key.name for item in package.objects] == ["b0", "thing", "j"]
+    assert package.sources == ("b.yml", "a.yml", "j.json")
+
+
+def test_a_violation_names_its_own_source_and_that_of_the_first_name() -> None:
+    sources = [Source("one.yml", YAML), Source("two.yml", "---\n" + document("Label", "name: Else"))]
+    [violation] = parse(sources, {}).violations
+    assert (violation.path, str(violation.location)) == ("root[1].metadata.name", "two.yml:5:9")
+    assert "root[0] (one.yml:1:1)" in violation.reason
+
+
+def test_the_first_source_that_is_no_text_of_its_encoding_is_an_error() -> None:
+    with pytest.raises(SourceUndecodable) as caught:
+        parse([Source("one.yml", YAML), Source("two.yml", "a: [")], {})
+    assert caught.value.metadata["source"] == "two.yml"
+
+
+def test_all_sources_together_have_a_bound() -> None:
+    comment = "#" + "é" * (5 * 1024 * 1024)
+    with pytest.raises(SourceTooLarge) as caught:
+        parse([Source("one.yml", comment), Source("two.yml", comment)], {})
+    assert caught.value.metadata["source"] == "two.yml"
+
+
+def test_half_of_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(SourceUndecodable) as caught:
+        parse([Source("one.yml", "a: b\nc: \ud800")], {})
+    assert caught.value.metadata["line"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: b\n---\n- a", "each document is one object"),
+        ("a: b\n---\nkind: [Label]", "kind must be a text"),
+        ("a: b\n---\napiVersion: {a: b}", "apiVersion must be a text"),
+        ("a: b\n---\nmetadata: text", "metadata must be a mapping"),
+        ("a: b\n---\nspec: [a]", "spec must be a mapping"),
+    ],
+)
+def test_a_document_that_is_no_object_is_undecodable(text: str, problem: str) -> None:
+    with pytest.raises(SourceUndecodable, match=problem) as caught:
+        parse([Source("one.yml", text)], {})
+    assert caught.value.metadata["line"] == "3"
+
+
+def test_scalars_in_the_envelope_count_as_they_are_written() -> None:
+    text = "kind: 0x5\n---\nkind: True\n---\nkind: 2020-01-01\n---\nkind: &k 1.0\n---\nkind: ~"
+    kinds = [violation.kind for violation in parse([Source("one.yml", text)], {}).violations]
+    assert kinds == ["0x5", "True", "2020-01-01", "1.0", "unknown"]

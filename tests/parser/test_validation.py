@@ -1,0 +1,342 @@
+"""Every rule of packages.md 3 and 4 that is served, with path, line and column."""
+
+import pytest
+
+from tests.parser.parsing import document, objects, parse_text, places, reasons, spec
+
+LABEL = document("Label", "name: Good")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("kind:", "kind@1:6"),
+        ("metadata: {}", "kind@1:1"),
+        ("kind: label", "kind@1:7"),
+        ("kind: Package", "kind@1:7"),
+        ("kind: 5", "kind@1:7"),
+        ("kind: Telegraf", "kind@1:7"),
+        ("kind: Label", "apiVersion@1:1"),
+        ("kind: Label\napiVersion: 0.1.0", "apiVersion@2:13"),
+        ("kind: Label\napiVersion: influxdata.com/V2alpha1", "apiVersion@2:13"),
+        ("kind: Label\napiVersion: influxdata.com/v2alpha1", "metadata.name@1:1"),
+        ("kind: Label\napiVersion: influxdata.com/v2alpha1\nmetadata: {}", "metadata.name@3:11"),
+    ],
+)
+def test_the_envelope_is_checked_step_by_step(text: str, expected: str) -> None:
+    assert places(text) == [f"root[0].{expected}"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "1", "a-b", "a_b", "a__b", "1-a", "a" * 63, "123", "0x10", "{envRef: {key: a-b}}"]
+)
+def test_a_meta_name_is_a_dns_label_that_may_hold_underscores(name: str) -> None:
+    assert parse_text(document("Label", "name: Good", name)).violations == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", '""', "A", "-a", "a-", "_a", "a_", "a.b", "a b", '"a\\n"', "é", "a" * 64, "12.5", "true", "2020-01-01"),
+        *("{envRef: {key: A}}", "{envRef: {key: a, default: B}}", "{secretRef: {key: a}}", "{envRef: {default: a}}"),
+    ],
+)
+def test_other_meta_names_are_refused(name: str) -> None:
+    [violation] = parse_text(document("Label", "name: Good", name)).violations
+    assert violation.path == "root[0].metadata.name"
+
+
+def test_numbers_are_meta_names_in_decimal() -> None:
+    assert objects(document("Label", "name: Good", "0x10"))[0].key.name == "16"
+
+
+BUCKET_ROWS = [
+    ("retentionRules: [{type: expire}]", ["spec.retentionRules[0].everySeconds@6:20"]),
+    ("retentionRules: [{type: expire, everySeconds: 3599}]", ["spec.retentionRules[0].everySeconds@6:49"]),
+    ('retentionRules: [{type: expire, everySeconds: "3600"}]', ["spec.retentionRules[0].everySeconds@6:49"]),
+    ("retentionRules: [{type: expire, everySeconds: 1e18}]", ["spec.retentionRules[0].everySeconds@6:49"]),
+    (
+        "retentionRules:\n- type: Expire\n  everySeconds: -1",
+        ["spec.retentionRules[0].everySeconds@8:19", "spec.retentionRules[0].type@7:11"],
+    ),
+    (
+        "retentionRules:\n- dropped\n- {everySeconds: 3600}\n- {type: expire}",
+        ["spec.retentionRules[0].type@8:5", "spec.retentionRules[1].everySeconds@9:5"],
+    ),
+]
+
+
+def schema(columns: str, name: str = "cpu") -> str:
+    return f"measurementSchemas:\n- name: {name}\n  columns: [{columns}]"
+
+
+TIME, FIELD = "{name: time, type: timestamp}", "{name: f, type: field, dataType: float}"
+GOOD = f"{TIME}, {FIELD}"
+COLUMNS = "spec.measurementSchemas[0].columns"
+SCHEMA_ROWS = [
+    (schema(GOOD), []),
+    *(
+        (schema(GOOD, name), ["spec.measurementSchemas[0].name@7:11"])
+        for name in ("_a", '"a\\tb"', '"a\\u2003b"', "a'b", "'a\"b'", "a" * 129, '"a\ufffdb"', '""')
+    ),
+    ("measurementSchemas: [{columns: [" + GOOD + "]}]", ["spec.measurementSchemas[0].name@6:24"]),
+    (schema(GOOD, "a b é"), []),
+    (schema(GOOD + ", {name: _x, type: tag}"), [f"{COLUMNS}[2].name"]),
+    (schema(GOOD + ", {name: x, type: Tag, dataType: float}"), [f"{COLUMNS}[2].type"]),
+    (schema(GOOD + ", {name: x}"), [f"{COLUMNS}[2].type"]),
+    (schema(FIELD + ", {name: time, type: tag}"), [f"{COLUMNS}[1].type"]),
+    (schema(FIELD + ", {name: time, type: timestamp, dataType: float}"), [f"{COLUMNS}[1].dataType"]),
+    (schema(FIELD + ", {name: time, type: timestamp, dataType: odd}"), []),
+    (schema(GOOD + ", {name: x, type: timestamp}"), [f"{COLUMNS}[2].name"]),
+    (schema(GOOD + ", {name: x, type: tag, dataType: string}"), [f"{COLUMNS}[2].dataType"]),
+    (schema(GOOD + ", {name: x, type: tag, dataType: odd}"), []),
+    (schema(GOOD + ", {name: x, type: field}"), [f"{COLUMNS}[2].dataType"]),
+    (schema(GOOD + ", {name: x, type: field, dataType: Float}"), [f"{COLUMNS}[2].dataType"]),
+    (schema(FIELD), [COLUMNS]),
+    (schema(TIME), [COLUMNS]),
+    ("measurementSchemas: [{name: a}]", [COLUMNS, COLUMNS]),
+    (schema(GOOD + ", {name: F, type: tag}"), [COLUMNS]),
+    (
+        schema(GOOD + ", {name: AA, type: tag}, {name: Zz, type: tag}, {name: aa, type: tag}, {name: aA, type: tag}"),
+        [COLUMNS, COLUMNS],
+    ),
+]
+
+ROWS = {
+    "Label": [
+        ("name: x", ["spec.name@6:9"]),
+        ("name: é", []),
+        ("color: 5\ndescription: 6", []),
+    ],
+    "Bucket": [("name: x", ["spec.name@6:9"]), *BUCKET_ROWS, *SCHEMA_ROWS],
+    "Variable": [
+        ("type: map", ["spec.values@6:3"]),
+        ("type: map\nvalues: [a]", ["spec.values@7:11"]),
+        ("type: map\nvalues: {a: true, 1: b}", ["spec.values@7:11"]),
+        ("type: Constant", ["spec.values@6:3"]),
+        ("type: constant\nvalues: {a: b}", ["spec.values@7:11"]),
+        ("type: constant\nvalues: [true, null]", ["spec.values@7:11"]),
+        ("type: query\nlanguage: flux", ["spec.query@6:3"]),
+        ("type: query\nlanguage: flux\nquery: ' '", ["spec.query@8:10"]),
+        ("type: query\nquery: x\nlanguage: sql", ["spec.language@8:13"]),
+        ("type: query", ["spec.query@6:3", "spec.language@6:3"]),
+        ("type: other", []),
+        ("description: x", []),
+        ("name: x\ntype: ' CONSTANT '\nvalues: [1]", []),
+    ],
+    "Task": [
+        ("query: x", ["spec.every@6:3", "spec.cron@6:3"]),
+        ("query: x\nevery: 90", ["spec.every@7:10", "spec.cron@6:3"]),
+        ("query: x\nevery: 1.5h\ncron: ''", ["spec.every@7:10", "spec.cron@8:9"]),
+        ("query: x\nevery: -5m", []),
+        ("query: x\ncron: '* * * * *'\nevery: nonsense", []),
+        ("every: 1h", ["spec.query@6:3"]),
+        ("every: 1h\nquery: ' '", ["spec.query@7:10"]),
+        ("every: 1h\nquery: x\nstatus: on", ["spec.status@8:11"]),
+        ("every: 1h\nquery: x\nstatus: ''", ["spec.status@8:11"]),
+        ("every: 1h\nquery: x\nstatus: ' InActive '", []),
+        ("status: x", ["spec.every@6:3", "spec.cron@6:3", "spec.query@6:3", "spec.status@6:11"]),
+    ],
+    "Dashboard": [
+        ("name: x", ["spec.name@6:9"]),
+        ("charts: [{kind: anything}, 5]", []),
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "fields", "expected"), [(kind, *row) for kind, rows in ROWS.items() for row in rows])
+def test_the_rules_of_a_kind_hold(kind: str, fields: str, expected: list[str]) -> None:
+    found = places(document(kind, fields))
+    if all("@" in place for place in expected):
+        assert found == [f"root[0].{place}" for place in expected]
+    else:
+        assert [place.partition("@")[0] for place in found] == [f"root[0].{path}" for path in expected]
+
+
+def test_columns_that_differ_in_case_are_found_wherever_they_stand() -> None:
+    columns = GOOD + ", {name: AA, type: tag}, {name: Zz, type: tag}, {name: aa, type: tag}"
+    [reason] = reasons(document("Bucket", schema(columns)))
+    assert "'AA' and 'aa'" in reason
+
+
+@pytest.mark.parametrize(
+    ("text", "way_out"),
+    [
+        ("kind: label", "write Label"),
+        ("kind: Telegraf", "does not serve the kind Telegraf yet"),
+        ("kind: Labels", "write one of Bucket, Dashboard, Label, Task, Variable"),
+        (document("Bucket", "associations: [{kind: Label, name: Good}]", "b0") + "---\n" + LABEL, "write 'thing'"),
+        (document("Bucket", "associations: [{kind: Label, name: x}]", "b0") + "---\n" + LABEL, "it has thing"),
+    ],
+)
+def test_a_reason_names_the_way_out(text: str, way_out: str) -> None:
+    [reason] = reasons(text)
+    assert way_out in reason
+
+
+def test_the_kind_of_an_object_without_a_kind_is_unknown() -> None:
+    assert parse_text("kind:").violations[0].kind == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [("Label", "name: Good"), ("Task", "query: x\nevery: 1h"), ("Dashboard", "name: Good"), ("Variable", "")],
+)
+def test_meta_names_are_unique_in_their_family(kind: str, fields: str) -> None:
+    text = "---\n".join([document(kind, fields), document("Bucket", "name: other"), document(kind, "name: Else")])
+    [violation] = parse_text(text).violations
+    assert violation.path == "root[2].metadata.name"
+    assert "root[0] (a.yml:1:1)" in violation.reason
+
+
+@pytest.mark.parametrize(("kind", "unique"), [("Label", 1), ("Bucket", 1), ("Variable", 1), ("Dashboard", 0)])
+def test_display_names_are_unique_for_some_kinds(kind: str, unique: int) -> None:
+    text = document(kind, "name: second", "first") + "---\n" + document(kind, "", "second")
+    found = [place.partition("@")[0] for place in places(text)]
+    assert found == ["root[1].spec.name"] * unique
+
+
+def test_an_object_dropped_for_its_display_name_still_occupies_its_meta_name() -> None:
+    text = "---\n".join(
+        document("Label", f"name: {shown}", name) for name, shown in (("a", "Aa"), ("b", "Aa"), ("b", "Bb"))
+    )
+    assert [place.partition("@")[0] for place in places(text)] == ["root[1].spec.name", "root[2].metadata.name"]
+
+
+def test_a_duplicate_reports_nothing_else() -> None:
+    text = document("Bucket", "name: ok") + "---\n" + document("Bucket", "name: x\nassociations: [{kind: x}]")
+    assert [place.partition("@")[0] for place in places(text)] == ["root[1].metadata.name"]
+
+
+ASSOCIATIONS = [
+    ("- {name: thing}", ["associations[0].kind@7:5"]),
+    ("- {kind: label, name: thing}", ["associations[0].kind@7:12"]),
+    ("- {kind: Telegraf, name: x}\n- {kind: Check}", []),
+    ("- {kind: Label, name: Good}", ["associations[0]@7:5"]),
+    ("- {kind: Label}", ["associations[0]@7:5"]),
+    ("- {kind: Label, name: thing}\n- {kind: Label, name: thing}", ["associations[1]@8:5"]),
+    ("- {kind: Label, name: thing}", []),
+    ("- dropped\n- {kind: Label, name: nope}", ["associations[0]@8:5"]),
+]
+
+
+@pytest.mark.parametrize(("entries", "expected"), ASSOCIATIONS)
+def test_associations_name_labels_of_the_package(entries: str, expected: list[str]) -> None:
+    text = document("Bucket", f"associations:\n{entries}", "b0") + "---\n" + LABEL
+    assert places(text) == [f"root[0].{place}" for place in expected]
+
+
+def test_faults_of_associations_come_after_all_others_of_an_object() -> None:
+    text = document("Bucket", "associations: [{kind: Label, name: x}]\nname: x")
+    assert [place.partition("@")[0] for place in places(text)] == ["root[0].spec.name", "root[0].associations[0]"]
+
+
+def test_a_label_with_faulty_fields_exists_and_one_with_a_faulty_version_does_not() -> None:
+    bucket = document("Bucket", "associations: [{kind: Label, name: thing}]", "b0")
+    short, old = document("Label", "name: x"), document("Label", "name: Good", version="v1")
+    assert [place.partition("@")[0] for place in places(f"{short}---\n{bucket}")] == ["root[0].spec.name"]
+    assert [place.partition("@")[0] for place in places(f"{old}---\n{bucket}")] == [
+        "root[0].apiVersion",
+        "root[1].associations[0]",
+    ]
+
+
+def test_labels_are_kept_sorted_by_name() -> None:
+    text = "---\n".join(
+        [
+            document("Task", "query: x\nevery: 1h\nassociations: [{kind: Label, name: b}, {kind: Label, name: a}]"),
+            document("Label", "name: Aa", "a"),
+            document("Label", "name: Bb", "b"),
+        ]
+    )
+    assert [label.name for label in objects(text)[0].associations] == ["a", "b"]
+
+
+def test_violations_come_by_object_whatever_their_kind() -> None:
+    text = "---\n".join(
+        [document("Task"), document("Label", "name: x", "l0"), "kind: x\n", document("Bucket", "name: x")]
+    )
+    found = [place.partition("@")[0] for place in places(text)]
+    assert found == [
+        "root[0].spec.every",
+        "root[0].spec.cron",
+        "root[0].spec.query",
+        "root[1].spec.name",
+        "root[2].kind",
+        "root[3].spec.name",
+    ]
+
+
+def test_families_are_ignored_with_a_warning() -> None:
+    parsed = parse_text("kind: Check\n---\nkind: NotificationEndpoint\napiVersion: x\n")
+    assert parsed.violations == ()
+    assert parsed.package is not None
+    assert parsed.package.objects == ()
+    assert [warning[:7] for warning in parsed.warnings] == ["root[0]", "root[1]"]
+
+
+def test_a_package_needs_objects_unless_it_need_not() -> None:
+    [violation] = parse_text("# nothing\n").violations
+    assert (violation.kind, violation.path, violation.location.source) == ("Package", "resources", "a.yml")
+    assert parse_text("", allow_empty=True).package is not None
+
+
+def test_a_violation_in_a_merged_or_aliased_value_points_to_the_nearest_thing() -> None:
+    text = document("Bucket", "x: &x {name: y}\n<<: *x\nretentionRules: &r [{}]") + "  again: *r\n"
+    assert places(text) == [
+        "root[0].spec.name@6:3",
+        "root[0].spec.retentionRules[0].everySeconds@8:23",
+        "root[0].spec.retentionRules[0].type@8:23",
+    ]
+
+
+def test_an_answer_holds_only_so_many_violations() -> None:
+    parsed = parse_text(document("Bucket", f"retentionRules: [{'{},' * 6000}]"))
+    assert len(parsed.violations) == 10_000
+    assert "12000" in parsed.warnings[0]
+
+
+def test_a_spec_has_every_default_filled_in() -> None:
+    assert spec(document("Label")) == {"name": "thing", "description": "", "color": ""}
+    assert spec(document("Dashboard")) == {"name": "thing", "description": "", "charts": []}
+    assert spec(document("Variable")) == {"name": "thing", "description": "", "type": "", "selected": []}
+    assert spec(document("Bucket")) == {
+        "name": "thing",
+        "description": "",
+        "retentionRules": [],
+        "schemaType": "",
+        "measurementSchemas": [],
+    }
+    assert spec(document("Task", "every: 90m\nquery: ' x '")) == {
+        "name": "thing",
+        "description": "",
+        "cron": "",
+        "every": "1h30m0s",
+        "offset": "",
+        "query": "x",
+        "status": "active",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other"),
+    [
+        ("Label", "color: 5", 'color: "5"'),
+        (
+            "Bucket",
+            "retentionRules: [{type: expire, everySeconds: 3.6e3}]",
+            "retentionRules: [{everySeconds: 3600, type: expire}]",
+        ),
+        (
+            "Bucket",
+            "retentionRules: [{type: expire, everySeconds: 3600}, {type: expire, everySeconds: 7200}]",
+            "retentionRules: [{type: expire, everySeconds: 3600.9}]",
+        ),
+        ("Bucket", schema(f"{TIME}, {FIELD}"), schema(f"{FIELD}, {TIME}")),
+        ("Task", "query: x\nevery: 1h", "query: ' x'\nevery: 60m\nstatus: Active\noffset: nonsense"),
+        ("Variable", "type: map\nvalues: {b: 1, a: 2}", "type: MAP\nvalues: {a: '2', b: '1', c: [x]}\nquery: y"),
+        ("Dashboard", "charts: [{width: 3.0}]", "charts: [dropped, {width: 3}]"),
+    ],
+)
+def test_the_same_content_has_the_same_spec(kind: str, one: str, other: str) -> None:
+    assert objects(document(kind, one))[0].spec == objects(document(kind, other))[0].spec
