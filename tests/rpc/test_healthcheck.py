@@ -4,7 +4,11 @@ import asyncio
 import sys
 from pathlib import Path
 
+import grpc.aio
 import pytest
+from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from services.healthcheck import address_to_ask, main, problem_of
 from services.rpc.server import serving
@@ -57,3 +61,44 @@ async def test_the_command_exits_with_0_for_a_server_that_serves() -> None:
     async with serving([], [], "127.0.0.1:0") as address:
         check = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.healthcheck", address)
         assert await check.wait() == 0
+
+
+async def test_all_the_servers_named_have_to_serve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with serving([], [], "127.0.0.1:0") as one, serving([], [], "127.0.0.1:0") as other:
+        assert await asyncio.to_thread(main, [one, other]) == 0
+        assert await asyncio.to_thread(main, [one, f"unix:{tmp_path}/nobody", other]) == 1
+
+    assert capsys.readouterr().err == f"unix:{tmp_path}/nobody does not answer: UNAVAILABLE\n"
+
+
+async def test_a_wait_ends_when_the_server_is_there(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/late"
+    waiting = asyncio.create_task(asyncio.to_thread(problem_of, address, 10.0, wait=True))
+    assert await asyncio.to_thread(problem_of, address, 10.0) == f"{address} does not answer: UNAVAILABLE"
+    assert not waiting.done()
+    async with serving([], [], address):
+        assert await waiting == ""
+
+
+async def test_a_wait_ends_when_the_server_says_that_it_serves(tmp_path: Path) -> None:
+    """A server that stops still answers: a check of it fails, and a wait goes on to the next one."""
+    health = HealthServicer()
+    await health.set("", HealthCheckResponse.NOT_SERVING)
+    address = f"unix:{tmp_path}/tired"
+    server = grpc.aio.server()
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    server.add_insecure_port(address)
+    await server.start()
+    try:
+        waiting = asyncio.create_task(asyncio.to_thread(problem_of, address, 10.0, wait=True))
+        assert await asyncio.to_thread(problem_of, address, 10.0) == f"{address} is NOT_SERVING"
+        await health.set("", HealthCheckResponse.SERVING)
+        assert await waiting == ""
+    finally:
+        await server.stop(None)
+
+
+def test_a_wait_in_vain_is_over_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"unix:{tmp_path}/nobody"
+    assert main([address, address, "--wait", "--timeout", "0.2"]) == 1
+    assert capsys.readouterr().err == f"{address} does not answer: DEADLINE_EXCEEDED\n" * 2
