@@ -60,6 +60,11 @@ class Supervisor:
         self._watchers: list[asyncio.Task[None]] = []
         self._pipe = -1, -1
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process ids of the services by name, as they are now: a restart changes them."""
+        return {name: process.pid for name, process in self._processes.items()}
+
     async def start(self) -> None:
         """
         Start the services and wait until all answer.

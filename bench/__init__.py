@@ -1,0 +1,1 @@
+"""Benchmarks: ``python -m bench`` prints figures, and neither passes nor fails."""

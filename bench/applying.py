@@ -1,0 +1,48 @@
+"""What planning and applying cost, through all five services: wall time, memory, calls to the driver."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from bench.cluster import Cluster, Unexpected, cluster
+from bench.figures import Figure, counts, median_of_async, megabytes, seconds
+from bench.package import package_text
+
+RUNS = 3
+"""How often what can be repeated is repeated."""
+
+_PLAN_SECONDS = {1_000: "< 150 ms", 10_000: "< 1.5 s"}
+_APPLY_SECONDS = {10_000: "< 5 s"}
+
+
+async def applying(count: int) -> list[Figure]:
+    """
+    Plan and apply a package of *count* objects to an empty platform, then both again with nothing to do.
+
+    Raises:
+        Unexpected: A service did something else than what was to be measured.
+    """
+    text, size = package_text(count), f"{count:,}"
+    async with cluster() as services:
+        plan, apply = partial(services.plan, text), partial(services.apply, text)
+        figures = await _measured(services, "plan, everything to create", size, RUNS, plan)
+        figures += await _measured(services, "apply, everything created", size, 1, apply, _APPLY_SECONDS.get(count, ""))
+        figures += await _measured(services, "plan, nothing to do", size, RUNS, plan, _PLAN_SECONDS.get(count, ""))
+        figures += await _measured(services, "apply, nothing to do", size, RUNS, apply)
+        if not (await services.apply(text)).no_change:
+            raise Unexpected("an apply of the same package changed something")
+    return figures
+
+
+async def _measured(
+    services: Cluster, what: str, size: str, times: int, work: Callable[[], Awaitable[object]], goal: str = ""
+) -> list[Figure]:
+    """The median time of *work*; calls to the driver of one run; the highest memory of any."""
+    services.forget_peaks()
+    before = services.driver_calls()
+    taken = await median_of_async(times, work)
+    calls = services.driver_calls() - before
+    each = {method: total // times for method, total in calls.items()}
+    figures = [Figure(what, size, seconds(taken), goal), Figure("  calls to the driver", "", counts(each))]
+    if peaks := services.peak_memory():
+        figures.append(Figure("  peak memory", "", megabytes(peaks), "< 300 MB each"))
+    return figures

@@ -1,0 +1,133 @@
+"""The five services as processes of their own, as ``pkger up`` runs them, and what they cost: memory and calls."""
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import orjson
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+
+from services.cli.supervisor import MODULES, Supervisor
+from services.rpc.client import Peer
+from services.settings import address_variable, load
+
+DRIVER = "/pkger.driver.v1.DriverService/"
+"""What the methods of the driver begin with, in the log of the platform."""
+
+STACK = "bench"
+
+
+class Unexpected(Exception):
+    """The services did something else than what was to be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """
+    The running services.
+
+    Attributes:
+        planner: Connection to the planner.
+        applier: Connection to the applier.
+        logs: Folder with the log of each service.
+        pids: Their process ids by name.
+    """
+
+    planner: Peer
+    applier: Peer
+    logs: Path
+    pids: Mapping[str, int]
+
+    async def plan(self, text: str) -> plan_pb2.Plan:
+        """
+        Plan the package *text* for the one stack.
+
+        Raises:
+            Unexpected: The package breaks rules.
+        """
+        request = planner_pb2.CreatePlanRequest(validate_only=True, package=_package(text))
+        request.stack.name = STACK
+        answer = await self.planner.call(PlannerServiceStub(self.planner.channel).CreatePlan, request)
+        if answer.HasField("invalid_package"):
+            raise Unexpected(f"invalid package: {answer.invalid_package.violations[0]}")
+        return answer.plan
+
+    async def apply(self, text: str) -> operation_pb2.Finished:
+        """
+        Apply the package *text* to the one stack, and follow the events to the last one.
+
+        Raises:
+            Unexpected: It did not end with success.
+        """
+        request = applier_pb2.ApplyRequest(package=_package(text))
+        request.stack.name = STACK
+        stub = ApplierServiceStub(self.applier.channel)
+        *_, last = [answer async for answer in self.applier.stream(stub.Apply, request)]
+        if last.event.finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+            raise Unexpected(f"the apply did not succeed: {last.event.finished.cause or last}")
+        return last.event.finished
+
+    def driver_calls(self) -> Counter[str]:
+        """How often each method of the driver was called so far."""
+        lines = (self.logs / "platform.log").read_bytes().splitlines()
+        methods = (str(orjson.loads(line).get("method", "")) for line in lines)
+        return Counter(method.removeprefix(DRIVER) for method in methods if method.startswith(DRIVER))
+
+    def peak_memory(self) -> dict[str, int]:
+        """The most memory that each process had since ``forget_peaks``, in bytes; empty where /proc is missing."""
+        return {name: peak for name, pid in self.pids.items() if (peak := _peak(pid)) is not None}
+
+    def forget_peaks(self) -> None:
+        """Begin to measure peaks anew; where that cannot be done, they are those since the start."""
+        for pid in self.pids.values():
+            clear = Path(f"/proc/{pid}/clear_refs")
+            if clear.exists():
+                clear.write_text("5")
+
+
+@asynccontextmanager
+async def cluster() -> AsyncIterator[Cluster]:
+    """Run the services on empty databases in a folder of their own, which is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="pkger-bench-") as name:
+        folder = Path(name)
+        addresses = {address_variable(service): f"unix:{folder / service}.sock" for service in MODULES}
+        # Nothing that the caller's environment says of pkger counts.
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
+        environ = {**inherited, **addresses, "PKGER_HOME": name}
+        settings = load(environ)
+        supervisor = Supervisor(list(MODULES), environ, settings.addresses, partial(_log, folder))
+        async with AsyncExitStack() as running:
+            await supervisor.start()
+            running.push_async_callback(supervisor.stop)
+            planner = await running.enter_async_context(Peer("planner", settings.addresses["planner"]))
+            applier = await running.enter_async_context(Peer("applier", settings.addresses["applier"]))
+            yield Cluster(planner, applier, folder, supervisor.pids)
+
+
+def _package(text: str) -> planner_pb2.PackageSources:
+    source = parser_pb2.Source(name="bench.yml", encoding=parser_pb2.ENCODING_YAML, text=text)
+    return planner_pb2.PackageSources(sources=[source])
+
+
+def _log(folder: Path, service: str) -> IO[bytes]:
+    return (folder / f"{service}.log").open("ab")
+
+
+def _peak(pid: int) -> int | None:
+    """The most resident memory of a process, in bytes; None where the kernel does not tell."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return None
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) * 1024

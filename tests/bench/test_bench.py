@@ -1,0 +1,55 @@
+"""The benchmark runs and prints all its figures; what they say is for people."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.package import package_text
+from parser_svc.package import parse
+from parser_svc.sources import Source
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ROWS = [
+    "WHAT",
+    "pkger --help",
+    "parse: YAML text to validated package",
+    "PyYAML's CSafeLoader, trees only",
+    "PyYAML's C events, no trees",
+    "time of ours / time of CSafeLoader",
+    "time of ours / time of C events",
+    *(
+        row
+        for action in (
+            "plan, everything to create",
+            "apply, everything created",
+            "plan, nothing to do",
+            "apply, nothing to do",
+        )
+        for row in (action, "calls to the driver", *(["peak memory"] if Path("/proc/self/status").exists() else []))
+    ),
+]
+
+
+def test_all_figures_are_printed() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "bench", "--objects", "20"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    machine, *lines = ran.stdout.splitlines()
+    assert "cores" in machine
+    assert [line.strip().partition("  ")[0] for line in lines] == ROWS
+
+
+@pytest.mark.parametrize("count", [1, 2, 20, 333])
+def test_a_generated_package_is_valid_and_has_the_size_asked_for(count: int) -> None:
+    parsed = parse([Source("bench.yml", package_text(count))], {})
+    assert parsed.violations == ()
+    assert parsed.package is not None
+    assert len(parsed.package.objects) == count
+    assert not (parsed.warnings or parsed.missing_env_refs or parsed.missing_secrets)
+
+
+def test_the_same_seed_makes_the_same_package_and_another_seed_another_one() -> None:
+    assert package_text(50, seed=1) == package_text(50, seed=1) != package_text(50, seed=2)
