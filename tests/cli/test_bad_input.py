@@ -1,0 +1,157 @@
+"""Bad input: a clear error, exit status 1, no trace, nothing half-applied (issue 2)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.apply.packages import LABEL, STEPS, an_object, text
+from tests.cli.command import environment, pkger
+from tests.cluster import Calls, Cluster
+
+LABEL_YAML = "apiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata:\n  name: {}\n"
+
+
+def _file(name: str, content: str | bytes) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def _missing(folder: Path) -> Path:
+    return folder / "missing.yml"
+
+
+def _large(folder: Path) -> Path:
+    path = folder / "large.yml"
+    with path.open("wb") as file:
+        file.truncate(100 * 2**20)
+    return path
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(letter)}: &{chr(letter)} [{', '.join(['*' + chr(letter - 1)] * 9)}]\n"
+    for letter in range(ord("b"), ord("k"))
+)
+
+CASES = {
+    "not YAML": (_file("p.yml", "kind: [Label\nspec: }"), "p.yml:2"),
+    "not JSON": (_file("p.json", "[{]"), "p.json:1"),
+    "JSON that is no list": (_file("p.json", "{}"), "p.json"),
+    "Latin-1": (_file("p.yml", b"kind: Label\nname: caf\xe9\n"), "p.yml:2: is no UTF-8 text (byte 0xe9)"),
+    "UTF-16": (_file("p.yml", "kind: Label\n".encode("utf-16")), "p.yml: is UTF-16 text; save it as UTF-8"),
+    "binary": (_file("p.yml", b"\x00\x01\x02\x03"), "p.yml"),
+    "a directory": (lambda folder: folder, "is a directory; name the files in it"),
+    "a file that is not there": (_missing, "missing.yml: No such file or directory"),
+    "an empty file": (_file("p.yml", ""), "no objects"),
+    "100 MB": (_large, "large.yml: a package has at most 8 MiB of text"),
+    "100,000 levels": (_file("p.yml", "a: " + "[" * 100_000), "p.yml"),
+    "100,000 levels of JSON": (_file("p.json", "[" * 100_000), "p.json"),
+    "an alias bomb": (_file("p.yml", BOMB), "p.yml"),
+    "an unknown kind": (_file("p.yml", LABEL_YAML.format("a").replace("Label", "Lable")), "p.yml:2:7: root[0].kind"),
+    "an anchor that is not there": (_file("p.yml", "kind: *nobody"), "p.yml:1"),
+    "a bad name": (_file("p.yml", LABEL_YAML.format("Not_Good")), "p.yml:4:9: root[0].metadata.name"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("verb", ["apply", "plan"])
+async def test_a_bad_package_is_told_and_nothing_is_written(
+    verb: str, case: str, services: Cluster, calls: Calls, tmp_path: Path
+) -> None:
+    make, told = CASES[case]
+    env = environment(tmp_path, services.addresses)
+    ended = await pkger(verb, "-f", str(make(tmp_path)), "--stack", "s", env=env)
+    assert ended.code == 1
+    assert told in ended.err
+    assert ended.err.startswith("Error: ")
+    assert len(ended.err.splitlines()) <= 2
+    assert "Traceback" not in ended.err + ended.out
+    assert calls.count("Mutate") == 0
+    assert await services.stack_names() == []
+
+
+async def test_every_violation_of_a_package_is_told_with_its_place(services: Cluster, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.yml", tmp_path / "other.yml"
+    one.write_text(
+        LABEL_YAML.format("a") + "spec:\n  name: x\n---\n" + LABEL_YAML.format("b").replace("v2alpha1", "v1")
+    )
+    other.write_text("apiVersion: influxdata.com/v2alpha1\nkind: Task\nmetadata: {name: t}\nspec: {status: on}\n")
+    ended = await pkger("plan", "-f", str(one), str(other), env=environment(tmp_path, services.addresses))
+    assert ended.code == 1
+    first, *lines = ended.err.splitlines()
+    assert first == f"Error: the package breaks {len(lines)} rules; nothing was written"
+    assert [line.split(": ")[:2] for line in lines] == [
+        [f"{one}:6:9", "root[0].spec.name"],
+        [f"{one}:8:13", "root[1].apiVersion"],
+        [f"{other}:4:7", "root[2].spec.every"],
+        [f"{other}:4:7", "root[2].spec.cron"],
+        [f"{other}:4:7", "root[2].spec.query"],
+        [f"{other}:4:16", "root[2].spec.status"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["apply"], "name at least one package file"),
+        (["apply", "--frob"], "No such option"),
+        (["frob"], "No such command"),
+        (["plan", "-f", "x", "-o", "xml"], "'xml' is not one of"),
+        (["plan", "-f", "x", "--env-ref", "novalue"], "write KEY=VALUE"),
+        (["serve", "everything"], "is not one of"),
+        (["stacks", "show"], "Missing argument"),
+    ],
+)
+async def test_wrong_usage_exits_with_2(arguments: list[str], told: str, tmp_path: Path) -> None:
+    ended = await pkger(*arguments, env=environment(tmp_path))
+    assert ended.code == 2
+    assert told in ended.err
+
+
+async def test_a_stack_that_does_not_exist_is_told(services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
+    for arguments in (["stacks", "show", "nobody"], ["stacks", "uninstall", "nobody", "--yes"]):
+        ended = await pkger(*arguments, env=env)
+        told = "Error: there is no stack 'nobody'; `pkger stacks list` shows those there are\n"
+        assert (ended.code, ended.out, ended.err) == (1, "", told)
+
+
+@pytest.mark.parametrize(
+    ("down", "arguments"),
+    [
+        ("planner", ["apply", "-f", "FILE"]),
+        ("parser", ["apply", "-f", "FILE"]),
+        ("platform", ["plan", "-f", "FILE"]),
+        ("stack", ["apply", "-f", "FILE", "--stack", "s"]),
+        ("applier", ["apply", "-f", "FILE"]),
+        ("stack", ["stacks", "list"]),
+    ],
+)
+async def test_a_service_that_is_down_is_named(
+    down: str, arguments: list[str], tmp_path: Path, short_path: Path
+) -> None:
+    from tests.cluster import cluster  # noqa: PLC0415
+
+    file = tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    nobody = f"unix:{short_path}/nobody.sock"
+    async with cluster(tmp_path, given={down: nobody}) as services:
+        env = environment(tmp_path, services.addresses)
+        ended = await pkger(*[str(file) if word == "FILE" else word for word in arguments], env=env)
+    assert ended.code == 1
+    assert ended.err == f"Error: the {down} service at {nobody} does not answer: no connection\n"
+
+
+async def test_what_the_platform_refuses_is_told_and_undone(services: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "package.json"
+    file.write_text(text(LABEL, an_object("Bucket", "ok", "fine"), an_object("Bucket", "reserved", "_system")))
+    ended = await pkger("apply", "-f", str(file), "--stack", "s", env=environment(tmp_path, services.addresses))
+    assert ended.code == 1
+    assert "create Bucket 'reserved'" in ended.err
+    assert ended.err.endswith("everything that was done is undone\n")
+    assert await services.resources() == []
+    assert await services.stack_names() == []

@@ -1,0 +1,138 @@
+"""Ctrl-C in the middle: what was begun is undone (issue 2)."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub, add_DriverServiceServicer_to_server
+
+from services.drivers.embedded.servicer import EmbeddedDriverServicer
+from services.drivers.embedded.store import Store
+from services.rpc.process import Service
+from services.settings import Settings
+from tests.apply.packages import STEPS
+from tests.cli.command import PKGER, ended, environment, started
+from tests.cluster import Cluster, cluster
+
+
+class Gate:
+    """The embedded platform with a gate before the second batch of writes."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+        self.batches = 0
+
+    @asynccontextmanager
+    async def opened(self, settings: Settings) -> AsyncIterator[Service]:
+        gate, store = self, Store(settings.data / "platform.db")
+
+        class Gated(EmbeddedDriverServicer):
+            async def Mutate(self, request: driver_pb2.MutateRequest, context: Any) -> driver_pb2.MutateResponse:
+                gate.batches += 1
+                if gate.batches == 2:
+                    gate.reached.set()
+                    await gate.open.wait()
+                return await super().Mutate(request, context)
+
+        register = partial(add_DriverServiceServicer_to_server, Gated(store))
+        yield Service([register], ["pkger.driver.v1.DriverService"])
+        store.close()
+
+
+async def test_ctrl_c_in_the_middle_of_an_apply_undoes_it(tmp_path: Path) -> None:
+    file, gate = tmp_path / "package.json", Gate()
+    file.write_text(STEPS[1])
+    async with cluster(tmp_path, replaced={"platform": gate.opened}) as services:
+        process = await started("apply", "-f", str(file), "--stack", "s", env=environment(tmp_path, services.addresses))
+        await gate.reached.wait()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout
+        told = b""
+        while b"turning back" not in told:
+            told += await process.stdout.readline()
+        gate.open.set()
+        end = await ended(process)
+        assert end.code == 1
+        assert end.err == "Error: the operation was cancelled; everything that was done is undone\n"
+        assert await services.resources() == []
+        assert await services.stack_names() == []
+
+
+async def test_a_client_that_is_killed_changes_nothing_about_its_operation(tmp_path: Path) -> None:
+    file, gate = tmp_path / "package.json", Gate()
+    file.write_text(STEPS[1])
+    async with cluster(tmp_path, replaced={"platform": gate.opened}) as services:
+        process = await started("apply", "-f", str(file), "--stack", "s", env=environment(tmp_path, services.addresses))
+        await gate.reached.wait()
+        process.kill()
+        await ended(process)
+        gate.open.set()
+        await _applied(services)
+        assert len((await services.record("s")).resources) == 3
+
+
+async def _applied(services: Cluster) -> None:
+    """Wait for the end of the only operation: its stack is listed once it succeeded."""
+    stub = DriverServiceStub(services.peers["platform"].channel)
+    while not await services.stack_names():
+        await services.peers["platform"].call(stub.Describe, driver_pb2.DescribeRequest())
+
+
+async def test_at_a_terminal_only_a_yes_applies(services: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    for answer, code, count in ((b"n\n", 1, 0), (b"\x03", 1, 0), (b"y\n", 0, 3)):
+        assert await _answered(file, answer, environment(tmp_path, services.addresses)) == code
+        assert len(await services.resources()) == count
+
+
+async def _answered(file: Path, answer: bytes, env: dict[str, str]) -> int:
+    """Exit status of an apply whose question at the terminal gets *answer*."""
+    ours, theirs = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        PKGER,
+        "apply",
+        "-f",
+        str(file),
+        "--stack",
+        "s",
+        env=env,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        preexec_fn=partial(_own_terminal, theirs),
+    )
+    os.close(theirs)
+    seen, asked = b"", asyncio.Event()
+
+    def read() -> None:
+        nonlocal seen
+        try:
+            seen += os.read(ours, 4096)
+        except OSError:
+            asyncio.get_running_loop().remove_reader(ours)
+        if b"Apply this plan? [y/N]" in seen:
+            asked.set()
+
+    asyncio.get_running_loop().add_reader(ours, read)
+    await asked.wait()
+    os.write(ours, answer)
+    code = await process.wait()
+    asyncio.get_running_loop().remove_reader(ours)
+    os.close(ours)
+    return code
+
+
+def _own_terminal(terminal: int) -> None:
+    """Make *terminal* the one whose Ctrl-C goes to this process."""
+    import fcntl  # noqa: PLC0415
+    import termios  # noqa: PLC0415
+
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

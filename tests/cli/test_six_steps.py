@@ -1,0 +1,52 @@
+"""The six steps by ``pkger``, with nothing running (issue 2)."""
+
+import json
+from pathlib import Path
+
+from tests.apply.packages import STEPS
+from tests.cli.command import environment, pkger
+
+
+async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
+    env, file = environment(tmp_path / "home"), tmp_path / "package.json"
+    records = {}
+    for step, text in STEPS.items():
+        file.write_text(text)
+        applied = await pkger("apply", "-f", str(file), "--stack", "s", env=env)
+        assert (applied.code, applied.err) == (0, "")
+        shown = await pkger("stacks", "show", "s", "-o", "json", env=env)
+        assert shown.code == 0
+        records[step] = shown.out
+        if step == 2:
+            assert "nothing written" in applied.out
+
+    first, last = json.loads(records[1]), json.loads(records[6])
+    assert list(first) == ["stack_id", "createdAt", "updatedAt", "config", "resources"]
+    assert first["createdAt"] == first["updatedAt"]
+    assert first["config"] == {}
+    assert first["resources"][0] == {
+        "kind": "Bucket",
+        "id": first["resources"][0]["id"],
+        "pkgName": "pristine_noir",
+        "associations": [{"kind": "Label", "pkgName": "lucid_einstein"}],
+    }
+    assert records[2] == records[1]
+    assert json.loads(records[3])["resources"] == first["resources"]
+    assert json.loads(records[3])["updatedAt"] > first["updatedAt"]
+    assert [each["pkgName"] for each in json.loads(records[4])["resources"]] == [
+        "pristine_noir",
+        "charmed_saratoba",
+        "lucid_einstein",
+        "alcord_mumphries",
+    ]
+    assert json.loads(records[5])["resources"] == first["resources"]
+    assert [(each["pkgName"], each["associations"]) for each in last["resources"]] == [
+        ("pristine_noir", []),
+        ("charmed_saratoba", []),
+    ]
+
+    listed = await pkger("stacks", "list", env=env)
+    assert listed.out.splitlines()[1].split()[0] == "s"
+    gone = await pkger("stacks", "uninstall", "s", "--yes", env=env)
+    assert gone.code == 0
+    assert (await pkger("stacks", "list", "-o", "json", env=env)).out.strip() == "[]"

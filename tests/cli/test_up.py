@@ -1,0 +1,127 @@
+"""``pkger up`` and ``pkger serve``: supervised, stopped by one Ctrl-C, no orphan left (issue 2)."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import orjson
+import pytest
+
+from services.rpc.health import wait_until_serving
+from services.settings import PORTS
+from tests.apply.packages import STEPS
+from tests.cli.command import ended, environment, pkger, sockets, started
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, dict[str, str]]]:
+    """A ``pkger up`` that is ready, and the environment to reach it."""
+    env = environment(folder, sockets(folder))
+    process = await started("up", "--data", str(folder / "data"), env=env)
+    try:
+        assert process.stdout
+        while not (line := await process.stdout.readline()).startswith(b"ready"):
+            assert line, (await ended(process)).err
+        yield process, env
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await ended(process)
+
+
+def children(pid: int) -> dict[str, int]:
+    """Process id of each service that process *pid* runs."""
+    found = {}
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        module = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[2].decode()
+        found[module] = int(child)
+    return found
+
+
+async def gone(pid: int) -> None:
+    """Wait until process *pid* has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended_ = asyncio.Event()
+    asyncio.get_running_loop().add_reader(descriptor, ended_.set)
+    await ended_.wait()
+    asyncio.get_running_loop().remove_reader(descriptor)
+    os.close(descriptor)
+
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+
+
+async def test_one_ctrl_c_stops_everything_and_leaves_no_orphan(short_path: Path) -> None:
+    async with running(short_path) as (process, env):
+        services = children(process.pid)
+        assert set(services) == {"stack_svc", "services.drivers.embedded", "parser_svc", "planner_svc", "applier_svc"}
+        package = short_path / "p.json"
+        package.write_text(STEPS[1])
+        assert (await pkger("apply", "-f", str(package), "--stack", "s", env=env)).code == 0
+        process.send_signal(signal.SIGINT)
+        end = await ended(process)
+        assert end.code == 0
+        assert end.out.endswith("stopping\nstopped\n")
+        assert not [pid for pid in services.values() if Path(f"/proc/{pid}").exists()]
+    assert (short_path / "data" / "stack.db").exists()
+
+
+@pytest.mark.parametrize("module", ["parser_svc", "stack_svc", "services.drivers.embedded"])
+async def test_a_service_that_dies_is_restarted(short_path: Path, module: str) -> None:
+    async with running(short_path) as (process, env):
+        package = short_path / "p.json"
+        package.write_text(STEPS[1])
+        assert (await pkger("apply", "-f", str(package), "--stack", "s", env=env)).code == 0
+        killed = children(process.pid)[module]
+        os.kill(killed, signal.SIGKILL)
+        await gone(killed)
+        await _restarted(process, env)
+        assert children(process.pid)[module] != killed
+        again = await pkger("apply", "-f", str(package), "--stack", "s", env=env)
+        assert (again.code, again.err) == (0, "")
+        assert "nothing written" in again.out
+
+
+async def _restarted(process: asyncio.subprocess.Process, env: Mapping[str, str]) -> None:
+    """Wait until the supervisor told of the restart and all services answer."""
+    assert process.stderr
+    while orjson.loads(await process.stderr.readline())["message"] != "service died, restarting":
+        pass
+    while orjson.loads(await process.stderr.readline())["message"] != "serving":
+        pass
+    for name in PORTS:
+        assert await wait_until_serving(env[f"PKGER_{name.upper()}_ADDRESS"], 30)
+
+
+async def test_a_supervisor_that_is_killed_takes_its_services_along(short_path: Path) -> None:
+    async with running(short_path) as (process, _):
+        services = children(process.pid)
+        process.kill()
+        for pid in services.values():
+            await gone(pid)
+
+
+async def test_an_address_in_use_is_told_and_nothing_is_left_running(short_path: Path) -> None:
+    env = environment(short_path) | {
+        f"PKGER_{name.upper()}_ADDRESS": f"unix:{short_path}/no/such/folder/{name}.sock" for name in PORTS
+    }
+    end = await pkger("up", env=env)
+    assert end.code == 1
+    assert end.err.splitlines()[-1].startswith("Error: the ")
+    assert "cannot listen on" in end.err
+    assert "Traceback" not in end.err
+
+
+async def test_serve_runs_one_service_on_any_free_port(short_path: Path) -> None:
+    process = await started("serve", "parser", "--listen", "127.0.0.1:0", env=environment(short_path))
+    assert process.stderr
+    line = orjson.loads(await process.stderr.readline())
+    assert await wait_until_serving(line["address"], 10)
+    process.send_signal(signal.SIGTERM)
+    assert (await ended(process)).code == 0
