@@ -1,0 +1,150 @@
+"""What an apply promises beside the six steps (issue 2), through real servers."""
+
+import json
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
+
+from services.core.errors import PlanStale, ResourceOwned, StackNotFound
+from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_object, text
+from tests.cluster import Calls, Cluster, InvalidPackage
+
+REFUSED = an_object("Bucket", "reserved", "_system")
+"""The platform keeps such names for itself; the package format allows them."""
+
+
+async def everything(services: Cluster) -> tuple[list[bytes], list[bytes]]:
+    """The platform and all records, byte for byte."""
+    resources = [resource.SerializeToString(deterministic=True) for resource in await services.resources()]
+    records = [await services.record(name) for name in await services.stack_names()]
+    return resources, [record.SerializeToString(deterministic=True) for record in records]
+
+
+async def test_a_refused_resource_leaves_platform_and_record_exactly_as_they_were(services: Cluster) -> None:
+    await services.apply(STEPS[1], stack="s")
+    before = await everything(services)
+    changed = text(RENAMED, BUCKET, DASHBOARD, an_object("Variable", "v", "v", ["lucid_einstein"]), REFUSED)
+    finished = await services.apply(changed, stack="s")
+    assert finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
+    assert finished.cause.startswith("create Bucket 'reserved': ")
+    assert await everything(services) == before
+
+
+async def test_a_refused_first_apply_leaves_nothing_at_all(services: Cluster) -> None:
+    finished = await services.apply(text(LABEL, REFUSED), stack="s")
+    assert finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
+    assert await everything(services) == ([], [])
+    assert not finished.stack_id
+
+
+async def test_packages_given_together_are_one_package(services: Cluster) -> None:
+    labels, others = text(LABEL), text(BUCKET, DASHBOARD)
+    with pytest.raises(InvalidPackage):
+        await services.plan(others)
+    await services.apply(labels, others, stack="s")
+    record = await services.record("s")
+    assert [entry.key.name for entry in record.resources] == ["pristine_noir", "charmed_saratoba", "lucid_einstein"]
+    assert list(record.sources) == ["source-0", "source-1"]
+    assert (await services.plan(STEPS[1], stack="s")).no_change
+    with pytest.raises(InvalidPackage) as caught:
+        await services.plan(labels, STEPS[1])
+    assert caught.value.paths == ["root[1].metadata.name"]
+
+
+async def test_an_apply_without_a_stack_leaves_no_record(services: Cluster) -> None:
+    finished = await services.apply(STEPS[1])
+    assert finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    assert len(finished.inventory) == len(await services.resources()) == 3
+    assert await services.stack_names() == []
+
+
+async def test_an_apply_without_a_stack_never_removes(services: Cluster) -> None:
+    await services.apply(STEPS[1])
+    await services.apply(text(LABEL))
+    assert len(await services.resources()) == 3
+
+
+async def test_a_dry_run_writes_nothing_anywhere(services: Cluster, calls: Calls) -> None:
+    await services.apply(STEPS[1], stack="s")
+    before, served = await everything(services), len(calls.methods)
+    await services.plan(STEPS[6], stack="s")
+    assert set(calls.methods[served:]) <= {"CreatePlan", "ParsePackage", "GetStack", "Describe", "ListResources"}
+    await services.plan(STEPS[4], stack="another", org="elsewhere")
+    assert await everything(services) == before
+
+
+async def test_a_plan_with_nothing_to_do_lists_once_however_many_resources_there_are(
+    services: Cluster, calls: Calls
+) -> None:
+    package = text(
+        LABEL, *(an_object("Task", f"t{n}", f"t{n}", ["lucid_einstein"], every="1h", query="x") for n in range(50))
+    )
+    await services.apply(package, stack="s")
+    calls.methods.clear()
+    assert (await services.plan(package, stack="s")).no_change
+    assert sorted(calls.methods) == ["CreatePlan", "Describe", "GetStack", "ListResources", "ParsePackage"]
+
+
+async def test_only_the_plan_that_was_agreed_to_runs(services: Cluster, calls: Calls) -> None:
+    agreed = await services.plan(STEPS[1], stack="s")
+    await services.mutate(
+        driver_pb2.Mutation(create=driver_pb2.CreateResource(kind="Label", spec_json='{"name":"label_1"}'))
+    )
+    calls.methods.clear()
+    with pytest.raises(PlanStale):
+        [event async for event in services.events(STEPS[1], stack="s", digest=agreed.digest)]
+    assert calls.count("Mutate") == 0
+    assert await services.stack_names() == []
+    anew = await services.plan(STEPS[1], stack="s")
+    events = [event async for event in services.events(STEPS[1], stack="s", digest=anew.digest)]
+    assert events[0].accepted.plan.digest == anew.digest
+    assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+
+
+async def test_a_resource_belongs_to_one_stack(services: Cluster) -> None:
+    await services.apply(STEPS[1], stack="mine")
+    for stack in ("theirs", ""):
+        with pytest.raises(ResourceOwned, match="stack 'mine'"):
+            await services.apply(text(LABEL), stack=stack)
+    assert await services.stack_names() == ["mine"]
+
+
+async def test_organisations_do_not_see_each_other(services: Cluster) -> None:
+    await services.apply(STEPS[1], org="one")
+    await services.apply(STEPS[1], org="two")
+    assert await services.resources() == []
+    assert len(await services.resources("one")) == len(await services.resources("two")) == 3
+
+
+async def test_a_vanished_resource_is_created_again(services: Cluster) -> None:
+    await services.apply(STEPS[1], stack="s")
+    (dashboard,) = await services.resources(kinds=["Dashboard"])
+    await services.mutate(driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind="Dashboard", id=dashboard.id)))
+    plan = await services.plan(STEPS[1], stack="s")
+    assert [step.verb for step in plan.steps] == [plan_pb2.VERB_CREATE, plan_pb2.VERB_ATTACH]
+    await services.apply(STEPS[1], stack="s")
+    (anew,) = await services.resources(kinds=["Dashboard"])
+    assert anew.label_ids == dashboard.label_ids
+    assert anew.id in {entry.remote_id for entry in (await services.record("s")).resources}
+
+
+async def test_the_summary_of_a_finished_apply_has_all_ids(services: Cluster) -> None:
+    finished = await services.apply(STEPS[1], stack="s")
+    ids = {resource.kind: int(resource.id, 16) for resource in await services.resources()}
+    summary = json.loads(finished.summary_json)
+    assert [summary[key][0]["id"] for key in ("buckets", "dashboards", "labels")] == [
+        ids["Bucket"],
+        ids["Dashboard"],
+        ids["Label"],
+    ]
+    assert summary["buckets"][0]["labelAssociations"][0]["id"] == ids["Label"]
+    assert [(mapping["resourceID"], mapping["labelID"]) for mapping in summary["labelMappings"]] == [
+        (ids["Bucket"], ids["Label"]),
+        (ids["Dashboard"], ids["Label"]),
+    ]
+
+
+async def test_a_stack_of_an_unknown_id_is_not_found(services: Cluster) -> None:
+    with pytest.raises(StackNotFound):
+        await services.plan(destroy=True, stack="nobody")
