@@ -1,0 +1,121 @@
+"""What has to hold of docker-compose.yml whatever it starts."""
+
+from typing import Any
+
+import pytest
+
+from services.cli.supervisor import STOP_SECONDS
+from services.settings import GRACE_SECONDS, PORTS, address_variable, load
+from tests.compose.compose_file import COMPOSE_FILE, compose_services, containers, instructions, interpolated, seconds
+
+SERVICES = compose_services({})
+CALLS = {
+    "stack": set(),
+    "platform": set(),
+    "parser": set(),
+    "planner": {"parser", "stack", "platform"},
+    "applier": {"planner", "stack", "platform"},
+}
+"""Whom each service calls (design of the flow): those have to be healthy before it starts."""
+
+
+@pytest.fixture(params=sorted(SERVICES))
+def service(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Each service in turn, with its name."""
+    return {"name": request.param} | SERVICES[request.param]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${SET}", "x"),
+        ("a${SET}b${SET:-y}", "axbx"),
+        ("${UNSET}", ""),
+        ("${UNSET:-y}", "y"),
+        ("${EMPTY:-0.0.0.0:1}", "0.0.0.0:1"),
+        ("$$SET $${SET}", "$SET ${SET}"),
+        ("plain", "plain"),
+    ],
+)
+def test_variables_are_replaced_as_compose_does(text: str, value: str) -> None:
+    assert interpolated(text, {"SET": "x", "EMPTY": ""}) == value
+
+
+@pytest.mark.parametrize("text", ["$", "$ A", "${A-b}", "${}", "$A"])
+def test_a_dollar_that_begins_no_variable_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write"):
+        interpolated(text, {})
+
+
+def test_all_services_are_there_and_start_after_those_they_call() -> None:
+    assert set(SERVICES) == set(PORTS)
+    assert {name: set(service.get("depends_on", {})) for name, service in SERVICES.items()} == CALLS
+    conditions = [need for service in SERVICES.values() for need in service.get("depends_on", {}).values()]
+    assert all(need == {"condition": "service_healthy"} for need in conditions)
+
+
+def test_the_containers_find_each_other(service: dict[str, Any]) -> None:
+    """What the environment of a container says is what the services read from it."""
+    settings = load(service["environment"])
+    assert settings.addresses == {name: f"{name}:{port}" for name, port in PORTS.items()}
+    assert settings.listen == f"0.0.0.0:{PORTS[service['name']]}"
+    assert service["command"] == ["serve", service["name"]]
+
+
+def test_every_container_is_checked_and_started_again(service: dict[str, Any]) -> None:
+    check = service["healthcheck"]
+    assert check["test"] == ["CMD", "python", "-m", "services.healthcheck"]
+    assert check["retries"] > 0
+    assert all(seconds(check[key]) > 0 for key in ("interval", "timeout", "start_period"))
+    assert service["restart"] == "unless-stopped"
+
+
+def test_a_container_may_stop_as_slowly_as_its_service(service: dict[str, Any]) -> None:
+    """Docker's ten seconds would cut off operations that are about to end, or to be undone."""
+    assert seconds(service["stop_grace_period"]) >= max(STOP_SECONDS, 2 * GRACE_SECONDS)
+
+
+def test_no_container_can_do_more_than_it_must(service: dict[str, Any]) -> None:
+    user, _, group = service["user"].partition(":")
+    assert service["user"] == instructions("USER")[-1]
+    assert int(user) > 0
+    assert int(group) > 0
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "cap_add", "network_mode", "pid"} & set(service)
+
+
+def test_ports_are_published_to_this_machine_only(service: dict[str, Any]) -> None:
+    """There is neither TLS nor authorization yet."""
+    port = PORTS[service["name"]]
+    wanted = [] if service["name"] == "platform" else [f"127.0.0.1:{port}:{port}"]
+    assert service.get("ports", []) == wanted
+
+
+def test_what_must_last_is_on_a_volume_of_its_own() -> None:
+    volumes = {name: service["volumes"] for name, service in SERVICES.items() if "volumes" in service}
+    assert volumes == {"stack": ["stack:/data"], "platform": ["platform:/data"]}
+    assert all(SERVICES[name]["environment"]["PKGER_DATA"] == "/data" for name in volumes)
+    assert "\nvolumes:\n  stack:\n  platform:\n" in COMPOSE_FILE.read_text()
+
+
+def test_the_variables_of_clients_stay_out_of_the_containers() -> None:
+    """Who has PKGER_PARSER_ADDRESS=127.0.0.1:50051 for the command line can still start the containers."""
+    clients = {address_variable(name): "127.0.0.1:1" for name in PORTS} | {"PKGER_LISTEN": "x", "PKGER_DATA": "x"}
+    assert compose_services(clients) == SERVICES
+
+
+def test_addresses_and_data_can_be_set() -> None:
+    environ = {"PARSER_ADDRESS": "unix:/p", "PARSER_LISTEN": "unix:/p", "STACK_DATA": "/elsewhere", "STACK_PORT": "7"}
+    services = compose_services(environ)
+    assert {service["environment"]["PKGER_PARSER_ADDRESS"] for service in services.values()} == {"unix:/p"}
+    assert services["parser"]["environment"]["PKGER_LISTEN"] == "unix:/p"
+    assert services["stack"]["environment"]["PKGER_DATA"] == "/elsewhere"
+    assert services["stack"]["volumes"] == ["stack:/elsewhere"]
+    assert services["stack"]["ports"] == ["127.0.0.1:7:50054"]
+
+
+def test_containers_are_sorted_by_what_they_need() -> None:
+    order = list(containers({}))
+    assert all(order.index(need) < order.index(name) for name, needs in CALLS.items() for need in needs)
