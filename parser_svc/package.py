@@ -14,6 +14,9 @@ from services.core.errors import RequestInvalid
 from services.core.model import Location, Package, Violation
 from services.kinds.fields import Fault
 
+_Fault = tuple[int, Fault]
+"""A fault and the position of its object."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
@@ -56,60 +59,63 @@ def parse(sources: Sequence[Source], env: Mapping[str, Any], allow_empty: bool =
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:
         outcome = validate(raw_objects, env)
-    violations, warnings = tuple(_violations(sources, raw_objects, outcome)), outcome.warnings
+    faults, warnings = _distinct(outcome), outcome.warnings
+    violations = _violations(sources, raw_objects, faults[:MAX_VIOLATIONS])
     if not raw_objects and not allow_empty:
         reason = "the package has no objects; write at least one"
         violations = (Violation("Package", "resources", reason, Location(sources[0].name)),)
-    if len(violations) > MAX_VIOLATIONS:
-        warnings = (*warnings, f"there are {len(violations)} violations; these are the first {MAX_VIOLATIONS}")
+    if len(faults) > MAX_VIOLATIONS:
+        warnings = (*warnings, f"there are {len(faults)} violations; these are the first {MAX_VIOLATIONS}")
     contributing = {raw.source for raw in raw_objects}
     names = tuple(source.name for number, source in enumerate(sources) if number in contributing)
     return Parsed(
         package=None if violations else Package(outcome.objects, names),
-        violations=violations[:MAX_VIOLATIONS],
+        violations=violations,
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),
         missing_secrets=tuple(sorted(outcome.secret_keys)),
         warnings=warnings,
     )
 
 
-def _violations(sources: Sequence[Source], raw_objects: Sequence[RawObject], outcome: Outcome) -> list[Violation]:
-    if not outcome.faults:
-        return []
-    located = _locate(sources, raw_objects, outcome.faults)
+def _distinct(outcome: Outcome) -> list[_Fault]:
+    """The faults in the order of the answer; identical ones are reported once (packages.md 8.2)."""
+    distinct: dict[tuple[int, str, str], _Fault] = {}
+    for position, found in sorted(outcome.faults.items()):
+        for fault in found:
+            distinct.setdefault((position, fault.path, fault.reason), (position, fault))
+    return list(distinct.values())
+
+
+def _violations(
+    sources: Sequence[Source], raw_objects: Sequence[RawObject], faults: Sequence[_Fault]
+) -> tuple[Violation, ...]:
+    located = _locate(sources, raw_objects, faults)
 
     def location(position: int, within: Pointer) -> Location:
         raw = raw_objects[position]
         place = located[raw.source].get(raw.pointer_to(within), (0, 0))
         return Location(sources[raw.source].name, *place)
 
-    found = (
+    return tuple(
         Violation(
             kind=raw_objects[position].kind or "unknown",
             path=f"root[{position}].{fault.path}",
             reason=fault.reason if fault.first is None else f"{fault.reason} ({location(fault.first, ())})",
             location=location(position, fault.pointer),
         )
-        for position, faults in sorted(outcome.faults.items())
-        for fault in faults
+        for position, fault in faults
     )
-    unique: dict[tuple[str, str, str], Violation] = {}
-    for violation in found:
-        # Identical ones are reported once (packages.md 8.2), wherever they stand.
-        unique.setdefault((violation.kind, violation.path, violation.reason), violation)
-    return list(unique.values())
 
 
 def _locate(
-    sources: Sequence[Source], raw_objects: Sequence[RawObject], faults: Mapping[int, Sequence[Fault]]
+    sources: Sequence[Source], raw_objects: Sequence[RawObject], faults: Sequence[_Fault]
 ) -> dict[int, dict[Pointer, Place]]:
     """For each source with a fault: its places of interest."""
     wanted: dict[int, set[Pointer]] = defaultdict(set)
-    for position, found in faults.items():
-        for fault in found:
-            raw = raw_objects[position]
-            wanted[raw.source].add(raw.pointer_to(fault.pointer))
-            if fault.first is not None:
-                first = raw_objects[fault.first]
-                wanted[first.source].add(first.pointer)
+    for position, fault in faults:
+        raw = raw_objects[position]
+        wanted[raw.source].add(raw.pointer_to(fault.pointer))
+        if fault.first is not None:
+            first = raw_objects[fault.first]
+            wanted[first.source].add(first.pointer)
     return {number: places(sources[number].text, pointers) for number, pointers in wanted.items()}

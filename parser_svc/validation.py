@@ -1,7 +1,7 @@
 """Validates the objects of a package together: identity, uniqueness, fields, associations (packages.md 3)."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,9 @@ class _Labels:
         self.by_name = {label.name: label for label in labels}
         self.by_display_name = {label.display_name: label for label in self.by_name.values()}
         names = sorted(self.by_name)
-        self.shown = ", ".join(names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
+        self.shown = (
+            ", ".join(name[:80] for name in names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
+        )
 
 
 @dataclass(slots=True)
@@ -96,12 +98,16 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
         faults=findings.faults,
         env_keys=frozenset(reference.env_key for reference in findings.references if reference.env_key),
         secret_keys=frozenset(reference.secret_key for reference in findings.references if reference.secret_key),
-        warnings=tuple(
-            f"root[{position}] is ignored: {raw.kind} is a family of kinds; write the concrete kind"
-            for position, raw in enumerate(raw_objects)
-            if raw.kind in FAMILY_NAMES
-        ),
+        warnings=tuple(_ignored(raw_objects)),
     )
+
+
+def _ignored(raw_objects: Sequence[RawObject]) -> Iterator[str]:
+    for family in sorted(FAMILY_NAMES):
+        positions = [position for position, raw in enumerate(raw_objects) if raw.kind == family]
+        if positions:
+            count = f"root[{positions[0]}]" + (f" and {len(positions) - 1} more" if positions[1:] else "")
+            yield f"{family} is a family of kinds, so objects of it are ignored: {count}; write the concrete kind"
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
@@ -145,20 +151,22 @@ def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[
     for item in (item for kind in KINDS for item in named[kind]):
         meta, display = (item.kind.family, item.name), (item.kind.family, item.display_name)
         if meta in meta_names:
-            first, path, of = meta_names[meta], ("metadata", "name"), "metadata.name"
-            shown = item.name
-        elif item.kind.unique_display_name and display in display_names:
-            first, path, of = display_names[display], ("spec", "name"), "display name"
-            shown = item.display_name
-            # Such an object still occupies its metadata.name.
-            meta_names[meta] = item.position
-        else:
-            meta_names[meta] = display_names[display] = item.position
-            unique.append(item)
+            findings.faults[item.position] = [_taken(item, ("metadata", "name"), item.name, meta_names[meta])]
             continue
-        reason = f"the {of} {shown!r} is taken among the {item.kind.resource_type} by root[{first}]"
-        findings.faults[item.position] = [Fault(".".join(path), reason, path, first)]
+        # An object that is dropped for its display name still occupies its metadata.name (packages.md 3.3).
+        meta_names[meta] = item.position
+        if item.kind.unique_display_name and display in display_names:
+            findings.faults[item.position] = [_taken(item, ("spec", "name"), item.display_name, display_names[display])]
+            continue
+        display_names[display] = item.position
+        unique.append(item)
     return unique
+
+
+def _taken(item: _Named, pointer: tuple[str, str], name: str, first: int) -> Fault:
+    path = ".".join(pointer)
+    reason = f"the name {name[:80]!r} is taken among the {item.kind.resource_type} by root[{first}]; choose another"
+    return Fault(path, reason, pointer, first)
 
 
 def _read(item: _Named, labels: _Labels, env: Mapping[str, Any], findings: _Findings) -> None:
@@ -221,5 +229,5 @@ def _unknown_label(name: str, labels: _Labels) -> str:
     if not name:
         return "the association names no label; write the metadata.name of one as its name"
     if called := labels.by_display_name.get(name):
-        return f"associations name a label by its metadata.name: write {called.name!r}, not {name[:80]!r}"
+        return f"associations name a label by its metadata.name: write {called.name[:80]!r}, not {name[:80]!r}"
     return f"the package has no label with the metadata.name {name[:80]!r}; it has {labels.shown}"

@@ -74,7 +74,7 @@ def _schema_faults(schema: Fields) -> list[Fault]:
     for _, alike in groupby(names, key=str.casefold):
         first, *others = sorted(alike)
         faults += [
-            schema.fault("columns", f"the columns {first!r} and {other!r} differ at most in case; rename one of them")
+            schema.fault("columns", f"the columns {first[:60]!r} and {other[:60]!r} differ at most in case; rename one")
             for other in others
         ]
     return faults

@@ -71,7 +71,9 @@ class Fields:
 
     def mappings(self, key: str) -> list["Fields"]:
         """The mappings of a list; other items are dropped before positions are counted (packages.md, P3)."""
-        found = [(place, item) for place, item in enumerate(self.items(key)) if isinstance(item, dict)]
+        if not (items := self.items(key)):
+            return []
+        found = [(place, item) for place, item in enumerate(items) if isinstance(item, dict)]
         return [
             Fields(item, f"{self.path}.{key}[{position}]", (*self.pointer, key, place))
             for position, (place, item) in enumerate(found)

@@ -1,0 +1,30 @@
+"""The parser as a process of its own."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import orjson
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
+
+from services.rpc.client import Peer
+
+
+async def test_the_process_serves_until_it_is_told_to_stop() -> None:
+    server = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "parser_svc",
+        env={**os.environ, "PKGER_LISTEN": "127.0.0.1:0"},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert server.stderr
+    peer = Peer("parser", orjson.loads(await server.stderr.readline())["address"])
+    kinds = await peer.call(ParserServiceStub(peer.channel).ListKinds, parser_pb2.ListKindsRequest())
+    assert len(kinds.kinds) == 5
+    await peer.close()
+    server.send_signal(signal.SIGTERM)
+    await server.communicate()
+    assert server.returncode == 0
