@@ -27,7 +27,7 @@ step() { printf '\n$ %s\n' "$*"; "$@"; }
 
 "$bin/pkger" up --data "$work" >"$work/up.log" 2>&1 &
 up=$!
-"$bin/python" -m services.healthcheck applier --timeout 30 --wait
+"$bin/python" -m services.healthcheck stack platform parser planner applier --wait --timeout 30
 step "$bin/pkger" apply -f "$here/labels.json" -f "$here/fleet.yml" --stack quickstart --yes
 step "$bin/pkger" stacks show quickstart -o json
 step "$bin/pkger" apply -f "$here/labels.json" -f "$here/fleet.yml" --stack quickstart --yes

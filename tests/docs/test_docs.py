@@ -1,0 +1,103 @@
+"""The README and the docs do what they say: every command runs, every example parses, every link leads somewhere."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from services.settings import PORTS
+from tests.cli.command import environment
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+
+BIN = Path(sys.executable).parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+async def run(script: str, env: Mapping[str, str]) -> str:
+    """Run a block as a reader would; returns what it printed."""
+    script = script.replace(". .venv/bin/activate", ":")
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-euc", script, cwd=ROOT, env=dict(env) | {"PATH": f"{BIN}{os.pathsep}{env['PATH']}"},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+    return out.decode()
+
+
+def readme_block(word: str) -> str:
+    """The one block of the README that has *word*."""
+    (found,) = [block for block in blocks(ROOT / "README.md", "sh") if word in block]
+    return found
+
+
+async def test_quickstart_runs_twice(tmp_path: Path) -> None:
+    for _ in range(2):
+        told = await run(f"examples/quickstart.sh {BIN}", environment(tmp_path))
+        assert "Plan: 6 to create, 5 labels to attach." in told
+        assert '"createdAt"' in told
+        assert "Done: nothing to do, nothing written." in told
+
+
+@pytest.mark.parametrize("target", ["quickstart", "test", "lint", "bench", "gen", "help"])
+def test_make_has_the_target(target: str) -> None:
+    subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
+
+
+async def test_the_commands_of_the_readme_run_with_nothing_running(tmp_path: Path) -> None:
+    told = await run(readme_block("pkger plan"), environment(tmp_path))
+    assert told.count("Plan: 6 to create") == 2
+    assert '"pkgName": "fleet"' in told
+    assert "Done: 6 deleted, 5 labels detached." in told
+
+
+@pytest.mark.skipif(not shutil.which("grpcurl", path=str(BIN)), reason="grpcurl is not installed")
+async def test_the_grpcurl_commands_of_the_readme_run(services: Cluster, tmp_path: Path) -> None:
+    script = readme_block("grpcurl")
+    for name, port in PORTS.items():
+        script = script.replace(f"localhost:{port}", services.addresses[name])
+    told = await run(script, environment(tmp_path))
+    assert "pkger.planner.v1.PlannerService" in told
+    assert "CreatePlanRequest is a message" in told
+    assert '"noChange": true' not in told
+    assert [entry.key.name for entry in (await services.record("demo")).resources] == ["hello"]
+
+
+def test_the_readme_knows_the_ports() -> None:
+    rows = re.findall(r"^\| (\w+) \| (\d+) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert {name: int(port) for name, port in rows} == PORTS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+async def test_the_example_of_the_package_format_is_a_valid_package(services: Cluster) -> None:
+    (example,) = blocks(ROOT / "docs" / "packages.md", "yaml")
+    plan = await services.plan(example)
+    assert [(diff.key.kind, diff.key.name) for diff in plan.resource_diffs] == [
+        ("Bucket", "readings"),
+        ("Label", "sensors"),
+    ]
+
+
+def test_the_rooms_of_the_architecture_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    folders = re.findall(r"^\| `(\w[\w/]*/)` \|", text, re.MULTILINE)
+    assert len(folders) > 8
+    for folder in folders:
+        assert (ROOT / folder).is_dir(), folder
