@@ -165,7 +165,7 @@ def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[
 
 def _taken(item: _Named, pointer: tuple[str, str], name: str, first: int) -> Fault:
     path = ".".join(pointer)
-    reason = f"the name {name[:80]!r} is taken among the {item.kind.resource_type} by root[{first}]; choose another"
+    reason = f"choose another name: {name[:80]!r} is taken among the {item.kind.resource_type} by root[{first}]"
     return Fault(path, reason, pointer, first)
 
 

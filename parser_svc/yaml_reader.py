@@ -23,6 +23,9 @@ from parser_svc.scalars import MERGE, PlainScalars, tagged_scalar
 from services.core.errors import SourceTooLarge, SourceUndecodable
 
 
+_ONLY_TEXT = frozenset((str,))
+
+
 class _Open(NamedTuple):
     """A list or mapping whose end has not come yet; ``outer`` are the items of what it stands in."""
 
@@ -129,9 +132,6 @@ def _mapping(source: str, text: str, start: Any, keys: list[Any], values: list[A
     if MERGE not in mapping:
         return texts
     return _merged(source, start, mapping[MERGE]) | texts
-
-
-_ONLY_TEXT = frozenset((str,))
 
 
 def _merged(source: str, start: Any, value: Any) -> dict[str, Any]:
