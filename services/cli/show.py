@@ -1,7 +1,7 @@
 """What people read: plans, progress, stacks."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -47,20 +47,18 @@ def console() -> Console:
 def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
     """The steps of a plan in their order, with old and new values, and the sum."""
     changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.resource_diffs}
+    lines = []
     for step in plan.steps:
-        out.print(_step_line(step))
+        lines.append(_step_line(step))
         if step.verb == plan_pb2.VERB_UPDATE:
-            for change in changes[step.key.kind, step.key.name]:
-                line = Text(f"      {change.path.lstrip('/')}: ")
-                line.append(_cut(change.old_json or "(none)"), "red").append(" -> ")
-                out.print(line.append(_cut(change.new_json or "(none)"), "green"))
+            lines += map(_change_line, changes[step.key.kind, step.key.name])
     if plan.missing_env_refs:
-        out.print(Text(f"environment values not given: {', '.join(plan.missing_env_refs)}", "yellow"))
+        lines.append(Text(f"environment values not given: {', '.join(plan.missing_env_refs)}", "yellow"))
     if plan.missing_secrets:
-        out.print(Text(f"secrets not given: {', '.join(plan.missing_secrets)}", "yellow"))
-    for warning in plan.warnings:
-        out.print(Text(f"warning: {warning}", "yellow"))
-    out.print(Text(f"Plan: {plan_sum(plan)}.", "bold"))
+        lines.append(Text(f"secrets not given: {', '.join(plan.missing_secrets)}", "yellow"))
+    lines += [Text(f"warning: {warning}", "yellow") for warning in plan.warnings]
+    lines.append(Text(f"Plan: {plan_sum(plan)}.", "bold"))
+    _print_lines(out, lines)
 
 
 def plan_sum(plan: plan_pb2.Plan, done: bool = False) -> str:
@@ -92,6 +90,7 @@ def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb
 def _print_outcomes(
     out: Console, outcomes: Iterable[operation_pb2.StepOutcome], plan: plan_pb2.Plan, prefix: str
 ) -> None:
+    lines = []
     for outcome in outcomes:
         step = plan.steps[outcome.step]
         line = _step_line(step)
@@ -104,7 +103,18 @@ def _print_outcomes(
                 line.append(f"  {prefix}outcome unknown: {outcome.unknown.message}", "red")
             case _:
                 line.append(f"  {prefix}not sent: {outcome.skipped.message}", "yellow")
-        out.print(line)
+        lines.append(line)
+    _print_lines(out, lines)
+
+
+def _print_lines(out: Console, lines: Sequence[Text]) -> None:
+    """Print *lines* at once: one by one, those of a large plan would take seconds."""
+    out.print(Text("\n").join(lines))
+
+
+def _change_line(change: plan_pb2.FieldChange) -> Text:
+    line = Text(f"      {change.path.lstrip('/')}: ").append(_cut(change.old_json or "(none)"), "red")
+    return line.append(" -> ").append(_cut(change.new_json or "(none)"), "green")
 
 
 def _step_line(step: plan_pb2.Step) -> Text:
