@@ -22,7 +22,6 @@ from parser_svc.places import place_of_byte, place_of_repeated_key
 from parser_svc.scalars import MERGE, PlainScalars, tagged_scalar
 from services.core.errors import SourceTooLarge, SourceUndecodable
 
-
 _ONLY_TEXT = frozenset((str,))
 
 
