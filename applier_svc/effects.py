@@ -1,28 +1,23 @@
 """The one place where effects are sent to a platform: an intent before, the outcome after, and retries between."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import grpc
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import operation_pb2
-from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_random_exponential
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
 from applier_svc.batches import batches, rounds
 from applier_svc.ids import Ids
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
-from services.core.errors import ServiceUnavailable
+from applier_svc.patience import Patience
+from services.core.errors import LeaseLost, PkgerError, RequestInvalid, TokenStale
 from services.core.model import Identity, PlatformTraits, Step, Verb
 from services.rpc.client import Peer
-from services.rpc.convert import mutation_to_pb, platform_from_pb
-
-MUTATE_SECONDS = 10.0
-"""Deadline of one batch. The lease has to outlive it (engine.md 6)."""
-
-ATTEMPTS = 6
-"""How often a batch without an answer is sent: with full jitter, about 10 s of a driver being restarted."""
+from services.rpc.convert import mutation_to_pb
 
 Outcomes = dict[int, Outcome]
 """Outcome of each step by its number."""
@@ -54,80 +49,81 @@ class Right(Protocol):
 
 
 class Effects:
-    """Sends the steps of one operation to one platform."""
+    """
+    Sends the steps of one operation to one platform.
 
-    def __init__(self, driver: Peer, org: str, operation: str, ids: Ids, journal: Journal, right: Right) -> None:
+    Attributes:
+        halted: Why nothing is sent any more: the lease is lost, or the driver knows of a newer token. None: it is sent.
+    """
+
+    def __init__(
+        self,
+        driver: Peer,
+        traits: PlatformTraits,
+        org: str,
+        operation: str,
+        ids: Ids,
+        journal: Journal,
+        right: Right,
+        patience: Patience,
+    ) -> None:
+        self.halted: LeaseLost | TokenStale | None = None
         self._driver = driver
         self._stub = DriverServiceStub(driver.channel)
+        self._traits = traits
         self._org = org
         self._operation = operation
         self._ids = ids
         self._journal = journal
         self._right = right
-        self._traits: PlatformTraits | None = None
+        self._patience = patience
 
     async def send(
-        self, steps: Sequence[Step], direction: Direction, stopped: Callable[[], bool]
-    ) -> AsyncIterator[Outcomes]:
+        self,
+        steps: Sequence[Step],
+        direction: Direction,
+        is_stopped: Callable[[], bool],
+        ended: Callable[[Outcomes], Awaitable[None]],
+    ) -> None:
         """
         Send *steps*, which may run at the same time, in batches.
 
         Args:
             steps: The steps.
             direction: Whether they are steps of the plan or inverses of such.
-            stopped: Asked before each batch; when true, the rest of the steps is skipped.
-
-        Yields:
-            The outcomes of each batch as it ends; together one for each step.
-
-        Raises:
-            LeaseLost: The right to write is gone; batches in flight have ended.
-            TokenStale: The driver knows of a newer token.
+            is_stopped: Asked before each batch; when true, its steps are skipped.
+            ended: Gets the outcomes of each batch as it ends; together one for each step.
         """
-        traits = await self._platform()
-        slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
+        slots = asyncio.Semaphore(max(self._traits.max_concurrency, 1))
 
-        async def run(batch: list[Step]) -> Outcomes:
+        async def run(batch: list[Step]) -> None:
             async with slots:
-                if stopped():
-                    return {step.number: Skipped("the operation was stopped before this step") for step in batch}
-                return await self._send_batch(batch, direction, traits)
+                if self.halted:
+                    outcomes = await self._skip(batch, direction, str(self.halted))
+                elif is_stopped():
+                    outcomes = await self._skip(batch, direction, "the operation was stopped before this step")
+                else:
+                    outcomes = await self._send_batch(batch, direction)
+                await ended(outcomes)
 
         for turn in rounds(steps):
-            tasks = [asyncio.create_task(run(batch)) for batch in batches(turn, traits.max_batch_size)]
-            try:
-                for done in asyncio.as_completed(tasks):
-                    yield await done
-            finally:
-                # An error must not leave batches running behind the operation's back.
-                await asyncio.gather(*tasks, return_exceptions=True)
+            todo = (run(batch) for batch in batches(turn, self._traits.max_batch_size))
+            # A defect in one batch must not leave others running behind the operation's back.
+            for result in await asyncio.gather(*todo, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    raise result
 
-    async def _platform(self) -> PlatformTraits:
-        if self._traits is None:
-            self._traits = platform_from_pb(await self._driver.call(self._stub.Describe, driver_pb2.DescribeRequest()))
-        return self._traits
+    async def _skip(self, batch: list[Step], direction: Direction, why: str) -> Outcomes:
+        outcomes: Outcomes = {step.number: Skipped(why) for step in batch}
+        await self._journal.record(outcomes, direction)
+        return outcomes
 
-    async def _send_batch(self, batch: list[Step], direction: Direction, traits: PlatformTraits) -> Outcomes:
+    async def _send_batch(self, batch: list[Step], direction: Direction) -> Outcomes:
         mutations, outcomes = self._mutations(batch, direction)
-        open_steps = {step.number: step for step in batch if step.number in mutations}
-        await self._journal.intend(list(open_steps.values()), direction)
-
-        async def attempt() -> bool:
-            """Send what is open; true while there is something worth sending again."""
-            answers = await self._mutate([mutations[number] for number in open_steps])
-            outcomes.update(zip(open_steps, answers, strict=True))
-            for number, step in list(open_steps.items()):
-                if not isinstance(outcomes[number], Unknown) or not _may_repeat(step, traits):
-                    del open_steps[number]
-            return bool(open_steps)
-
-        if open_steps:
-            await AsyncRetrying(
-                retry=retry_if_result(bool),
-                wait=wait_random_exponential(multiplier=0.2, max=4),
-                stop=stop_after_attempt(ATTEMPTS),
-                retry_error_callback=lambda state: None,
-            )(attempt)
+        ready = [step for step in batch if step.number in mutations]
+        if ready:
+            await self._journal.intend(ready, direction)
+            outcomes |= await self._answers(ready, mutations)
         for step in batch:
             outcome = outcomes[step.number]
             if isinstance(outcome, Done):
@@ -141,39 +137,80 @@ class Effects:
         outcomes: Outcomes = {}
         for step in batch:
             remote_id, label_id = self._ids.of_resource(step), self._ids.of_label(step)
-            missing = (step.verb is not Verb.CREATE and not remote_id) or (step.label is not None and not label_id)
-            if missing:
-                outcomes[step.number] = Failed(
-                    "what it needs was not created", operation_pb2.REJECTION_REASON_NOT_FOUND
-                )
+            if (step.verb is not Verb.CREATE and not remote_id) or (step.label is not None and not label_id):
+                outcomes[step.number] = Failed("what it needs does not exist", operation_pb2.REJECTION_REASON_NOT_FOUND)
             else:
                 key = f"{self._operation}/{step.number}/{direction.value}"
                 mutations[step.number] = mutation_to_pb(step, remote_id, label_id, key)
         return mutations, outcomes
 
+    async def _answers(self, steps: Sequence[Step], mutations: Mapping[int, driver_pb2.Mutation]) -> Outcomes:
+        """Send *steps* in one batch, and again those of them that got no answer and may be repeated."""
+        outcomes: Outcomes = {}
+        waiting = list(steps)
+
+        async def attempt() -> bool:
+            """Send what is waiting; true while there is something worth sending again."""
+            try:
+                answers = await self._mutate([mutations[step.number] for step in waiting])
+            except (LeaseLost, TokenStale) as error:
+                # This time nothing was sent, or all was refused. What was sent before may still have had its effect.
+                self.halted = error
+                for step in waiting:
+                    outcomes.setdefault(step.number, Skipped(str(error)))
+                return False
+            outcomes.update(zip((step.number for step in waiting), answers, strict=True))
+            waiting[:] = [step for step in waiting if self._is_worth_repeating(step, outcomes[step.number])]
+            return bool(waiting)
+
+        await AsyncRetrying(
+            retry=retry_if_result(bool),
+            wait=self._patience.between_attempts(),
+            stop=stop_after_attempt(self._patience.attempts),
+            retry_error_callback=lambda state: None,
+        )(attempt)
+        return outcomes
+
+    def _is_worth_repeating(self, step: Step, outcome: Outcome) -> bool:
+        """Whether nobody knows what became of *step*, and sending it twice has its effect once."""
+        native = self._traits.kinds[step.key.kind].identity is Identity.NATIVE
+        return isinstance(outcome, Unknown) and (step.verb is not Verb.CREATE or native)
+
     async def _mutate(self, mutations: list[driver_pb2.Mutation]) -> list[Outcome]:
+        """
+        Send one batch once.
+
+        Raises:
+            LeaseLost: Nothing was sent.
+            TokenStale: Nothing took effect.
+        """
         request = driver_pb2.MutateRequest(org=self._org, mutations=mutations)
-        if fence := await self._right.hold(MUTATE_SECONDS):
+        if fence := await self._right.hold(self._patience.mutate):
             request.fence.CopyFrom(fence)
         try:
-            answer = await self._driver.call(self._stub.Mutate, request, MUTATE_SECONDS)
-        except (ServiceUnavailable, grpc.aio.AioRpcError) as error:
-            message = str(error) if isinstance(error, ServiceUnavailable) else f"the driver failed: {error.details()}"
-            return [Unknown(message) for _ in mutations]
-        results = zip(mutations, answer.results, strict=True)
-        return [_outcome(mutation, result) for mutation, result in results]
-
-
-def _may_repeat(step: Step, traits: PlatformTraits) -> bool:
-    """Whether sending *step* twice has its effect once."""
-    return step.verb is not Verb.CREATE or traits.kinds[step.key.kind].identity is Identity.NATIVE
+            answer = await self._driver.call(self._stub.Mutate, request, self._patience.mutate)
+        except TokenStale:
+            raise
+        except RequestInvalid as error:
+            return [Failed(str(error)) for _ in mutations]
+        except PkgerError as error:
+            # Whatever else it says, the outcome of every item is unknown (driver.proto).
+            return [Unknown(str(error)) for _ in mutations]
+        except grpc.aio.AioRpcError as error:
+            return [Unknown(f"the driver failed: {error.details()}") for _ in mutations]
+        if len(answer.results) != len(mutations):
+            problem = f"the driver gave {len(answer.results)} results for {len(mutations)} mutations"
+            return [Unknown(problem) for _ in mutations]
+        return [_outcome(mutation, result) for mutation, result in zip(mutations, answer.results, strict=True)]
 
 
 def _outcome(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -> Outcome:
     match result.WhichOneof("result"):
-        case "done":
-            if result.done.HasField("resource"):
+        case "done" if mutation.HasField("create"):
+            if result.done.resource.id:
                 return Done(result.done.resource.id)
+            return Unknown("the driver did not say what it created")
+        case "done":
             return Done(getattr(mutation, mutation.WhichOneof("change") or "").id)
         case "rejected":
             return Failed(result.rejected.message, result.rejected.reason)

@@ -4,12 +4,13 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from applier_svc.ids import Ids
-from services.core.model import InventoryEntry, Key, Plan, StackRecord, Verb, by_key
+from applier_svc.journal import MemoryJournal
+from services.core.model import InventoryEntry, Plan, StackRecord, Verb, by_key
 
 
 def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collection[int]) -> list[InventoryEntry]:
     """
-    The inventory once all steps are done, but for *leftovers*.
+    The inventory once all steps are done, but for *leftovers*; sorted by key.
 
     What could not be removed stays in the inventory, so that the next apply tries again.
     """
@@ -24,23 +25,22 @@ def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collecti
     return [entries[key] for key in sorted(entries)]
 
 
-def after_undo(plan: Plan, record: StackRecord, ids: Ids, created: Collection[Key]) -> list[InventoryEntry]:
+def after_undo(plan: Plan, record: StackRecord, ids: Ids, journal: MemoryJournal) -> list[InventoryEntry]:
     """
-    The inventory once all that was done is undone, as far as that went.
+    The inventory once what was done is undone, as far as that went; sorted by key.
 
-    Args:
-        plan: The plan.
-        record: What was recorded before.
-        ids: Where resources are now: what was deleted and created again has a new id.
-        created: Keys of resources that the operation created and could not delete again.
+    It is the recorded one, but for three things: what was deleted and created again has another id, what was deleted
+    and could not be created again is gone, and what was created and could not be deleted again is there.
     """
-    entries = {entry.key: replace(entry, remote_id=ids.get(entry.key) or entry.remote_id) for entry in record.resources}
-    for entry in plan.inventory:
-        if entry.key in created and ids.get(entry.key):
-            entries[entry.key] = replace(entry, remote_id=ids.get(entry.key))
+    entries = by_key(record.resources)
+    planned = by_key(plan.inventory)
+    for step in filter(journal.took_effect, plan.steps):
+        key, is_undone = step.key, journal.was_undone(step)
+        if step.verb is Verb.DELETE and key in entries:
+            if is_undone:
+                entries[key] = replace(entries[key], remote_id=ids.get(key))
+            else:
+                del entries[key]
+        elif step.verb is Verb.CREATE and not is_undone:
+            entries[key] = replace(planned[key], remote_id=ids.get(key))
     return [entries[key] for key in sorted(entries)]
-
-
-def same(entries: Collection[InventoryEntry], record: StackRecord) -> bool:
-    """Whether *entries* are what is recorded."""
-    return sorted(entries, key=lambda entry: entry.key) == sorted(record.resources, key=lambda entry: entry.key)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from applier_svc.outcomes import Direction, Done, Outcome
-from services.core.model import Key, Plan, Step, Verb
+from services.core.model import Step
 
 
 class MemoryJournal:
@@ -33,12 +33,10 @@ class MemoryJournal:
         ended |= outcomes
         self.open -= outcomes.keys()
 
-    def created_and_left(self, plan: Plan) -> set[Key]:
-        """Keys of the resources that were created and not deleted again."""
-        return {
-            plan.steps[number].key
-            for number, outcome in self.done.items()
-            if plan.steps[number].verb is Verb.CREATE
-            and isinstance(outcome, Done)
-            and not isinstance(self.undone.get(number), Done)
-        }
+    def took_effect(self, step: Step) -> bool:
+        """Whether *step* was certainly carried out."""
+        return isinstance(self.done.get(step.number), Done)
+
+    def was_undone(self, step: Step) -> bool:
+        """Whether *step* was certainly taken back."""
+        return isinstance(self.undone.get(step.number), Done)

@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from applier_svc.feed import Feed
 from applier_svc.operation import Operation, Peers, Wish
-from services.core.errors import Internal, OperationNotFound, PkgerError
+from services.core.errors import Internal, OperationNotFound, PkgerError, ServiceUnavailable
 from services.rpc.call import deadline, request_id
 
 log = logging.getLogger("pkger.applier")
@@ -26,9 +26,17 @@ class Operations:
         self._peers = peers
         self._holder = f"{socket.gethostname()}/{os.getpid()}"
         self._running: dict[str, tuple[Operation, asyncio.Task[None]]] = {}
+        self._draining = False
 
     def start(self, wish: Wish) -> Feed:
-        """Start an operation and return its feed."""
+        """
+        Start an operation and return its feed.
+
+        Raises:
+            ServiceUnavailable: The service is about to end.
+        """
+        if self._draining:
+            raise ServiceUnavailable("applier", self._holder, "it is shutting down")
         name = f"operations/{secrets.token_hex(8)}"
         feed = Feed(name, _now)
         operation = Operation(name, self._holder, wish, self._peers, feed)
@@ -51,7 +59,8 @@ class Operations:
         self._running[name][0].cancel()
 
     async def drain(self, seconds: float) -> None:
-        """Let running operations end; those that take longer than *seconds* turn back."""
+        """Let running operations end and start no more; those that take longer than *seconds* turn back."""
+        self._draining = True
         tasks = [task for _, task in self._running.values()]
         if not tasks:
             return

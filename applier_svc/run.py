@@ -1,18 +1,17 @@
 """Carries a plan out stage by stage, and takes it back when a step fails."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from pkger.model.v1 import operation_pb2
 
-from applier_svc.effects import Effects
+from applier_svc.effects import Effects, Outcomes
 from applier_svc.feed import Happening
 from applier_svc.journal import MemoryJournal
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown, outcome_to_pb
 from applier_svc.undo import inverse, is_to_be_undone, is_undecidable
-from services.core.errors import LeaseLost, TokenStale
 from services.core.model import Plan, Step, Undo
 
 log = logging.getLogger("pkger.applier")
@@ -32,12 +31,17 @@ class Result:
     """
 
     state: operation_pb2.OperationState.ValueType
-    cause: str
-    leftovers: dict[int, Outcome]
+    cause: str = ""
+    leftovers: Mapping[int, Outcome] = field(default_factory=dict)
 
 
 class Run:
-    """One run of one plan."""
+    """
+    One run of one plan.
+
+    Attributes:
+        sealed: Whether it went past the point of no return: what was done stays, whatever fails (engine.md 3).
+    """
 
     def __init__(
         self,
@@ -47,104 +51,100 @@ class Run:
         tell: Callable[[Happening], Awaitable[None]],
         is_cancelled: Callable[[], bool],
     ) -> None:
+        self.sealed = False
         self._plan = plan
         self._effects = effects
         self._journal = journal
         self._tell = tell
         self._is_cancelled = is_cancelled
-        self._sealed = False
 
     async def run(self) -> Result:
-        """
-        Do all steps, or undo those that were done.
-
-        Never raises: a step that fails is an event, and so is a defect of this service.
-        """
-        try:
-            cause = await self._forward()
-            if not cause or self._sealed:
-                return Result(operation_pb2.OPERATION_STATE_SUCCEEDED, cause, self._failures())
+        """Do all steps, or undo those that were done; a step that fails is an event and no error."""
+        cause = await self._forward()
+        if self._effects.halted:
+            return self._blocked(str(self._effects.halted))
+        if cause and not self.sealed:
             return await self._back(cause)
-        except (LeaseLost, TokenStale) as error:
-            # Somebody else may be at work: not one write more, not even to undo.
-            return Result(operation_pb2.OPERATION_STATE_BLOCKED, str(error), {})
+        if self._journal.open:
+            return self._blocked(cause)
+        return Result(operation_pb2.OPERATION_STATE_SUCCEEDED, cause, self._leftovers())
 
     async def take_back(self, cause: str) -> Result:
         """Undo a run that went well, as its outcome cannot be recorded; past the seal it stays."""
-        if self._sealed:
-            return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, {})
-        try:
-            return await self._back(cause)
-        except (LeaseLost, TokenStale):
-            return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, {})
+        return self._blocked(cause) if self.sealed else await self._back(cause)
 
     async def _forward(self) -> str:
         """Run the stages in order; returns what failed first, empty when nothing did."""
         cause = ""
         for index, group in groupby(self._plan.steps, key=lambda step: step.stage):
-            if self._stopped():
-                return CANCELLED
-            steps = list(group)
-            self._sealed = self._sealed or any(step.undo is Undo.NONE for step in steps)
-            await self._tell(
-                operation_pb2.StageStarted(stage=index, name=self._plan.stages[index], step_count=len(steps))
-            )
-            try:
-                await self._do(steps)
-            except (LeaseLost, TokenStale):
-                raise
-            except Exception as error:
-                log.exception("stage failed")
-                cause = cause or f"stage {self._plan.stages[index]!r}: {error}"
-            cause = cause or self._first_failure(steps)
-            if cause and not self._sealed:
+            if self._effects.halted or self._is_stopped() or (cause and not self.sealed):
                 break
-        return cause
-
-    async def _do(self, steps: Sequence[Step]) -> None:
-        async for outcomes in self._effects.send(steps, Direction.DO, self._stopped):
-            ended = [outcome_to_pb(number, outcomes[number]) for number in sorted(outcomes)]
-            await self._tell(operation_pb2.StepsEnded(outcomes=ended))
+            steps = list(group)
+            # Cancelling is over from here on, so that the line between undone and finished is drawn once.
+            self.sealed = self.sealed or any(step.undo is Undo.NONE for step in steps)
+            name = self._plan.stages[index]
+            await self._tell(operation_pb2.StageStarted(stage=index, name=name, step_count=len(steps)))
+            try:
+                await self._effects.send(steps, Direction.DO, self._is_stopped, self._tell_ended)
+            except Exception as error:
+                log.exception("stage failed", extra={"stage": name})
+                cause = cause or f"a defect of the applier in stage {name!r}: {error!r}"
+            cause = cause or self._first_failure(steps)
+        return cause or (CANCELLED if self._is_stopped() else "")
 
     async def _back(self, cause: str) -> Result:
         """Undo in reverse order of stages, from full pre-images."""
         outcomes = dict(self._journal.done)
-        doubtful = [step for step in self._steps_of(outcomes) if is_undecidable(step, outcomes[step.number])]
         # A step with an intent and no outcome was cut off by a defect: nobody knows what came of it.
-        doubtful += [step for step in self._plan.steps if step.number in self._journal.open]
+        doubtful = bool(self._journal.open) or any(
+            is_undecidable(step, outcomes[step.number]) for step in self._steps_of(outcomes)
+        )
         steps = [step for step in self._steps_of(outcomes) if is_to_be_undone(step, outcomes[step.number])]
         await self._tell(operation_pb2.UndoStarted(cause=cause, step_count=len(steps)))
-        clean = not doubtful
         for _, group in groupby(reversed(steps), key=lambda step: step.stage):
-            async for undone in self._effects.send([inverse(step) for step in group], Direction.UNDO, _never):
-                clean = clean and all(isinstance(outcome, Done) for outcome in undone.values())
-                ended = [outcome_to_pb(number, undone[number]) for number in sorted(undone, reverse=True)]
-                await self._tell(operation_pb2.StepsUndone(outcomes=ended))
-        if clean:
-            return Result(operation_pb2.OPERATION_STATE_ROLLED_BACK, cause, {})
-        return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, {})
+            try:
+                await self._effects.send([inverse(step) for step in group], Direction.UNDO, _never, self._tell_undone)
+            except Exception:
+                log.exception("undo failed")
+                doubtful = True
+        if self._effects.halted:
+            return self._blocked(f"{cause}; the undo was cut off: {self._effects.halted}")
+        if doubtful or not all(isinstance(outcome, Done) for outcome in self._journal.undone.values()):
+            return self._blocked(cause)
+        return Result(operation_pb2.OPERATION_STATE_ROLLED_BACK, cause)
 
-    def _stopped(self) -> bool:
-        return self._is_cancelled() and not self._sealed
+    async def _tell_ended(self, outcomes: Outcomes) -> None:
+        ended = [outcome_to_pb(number, outcomes[number]) for number in sorted(outcomes)]
+        await self._tell(operation_pb2.StepsEnded(outcomes=ended))
 
-    def _steps_of(self, numbers: Iterable[int]) -> list[Step]:
-        return [self._plan.steps[number] for number in sorted(numbers)]
+    async def _tell_undone(self, outcomes: Outcomes) -> None:
+        undone = [outcome_to_pb(number, outcomes[number]) for number in sorted(outcomes, reverse=True)]
+        await self._tell(operation_pb2.StepsUndone(outcomes=undone))
 
-    def _failures(self) -> dict[int, Outcome]:
+    def _is_stopped(self) -> bool:
+        return self._is_cancelled() and not self.sealed
+
+    def _blocked(self, cause: str) -> Result:
+        return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, self._leftovers() if self.sealed else {})
+
+    def _leftovers(self) -> Mapping[int, Outcome]:
         return {
             number: outcome for number, outcome in sorted(self._journal.done.items()) if not isinstance(outcome, Done)
         }
 
+    def _steps_of(self, numbers: Iterable[int]) -> list[Step]:
+        return [self._plan.steps[number] for number in sorted(numbers)]
+
     def _first_failure(self, steps: Sequence[Step]) -> str:
-        """One sentence about the steps of a stage that failed."""
-        failed = [(step, self._journal.done.get(step.number)) for step in steps]
+        """One sentence about the steps of a stage that failed; empty when none did."""
+        ended = [(step, self._journal.done.get(step.number)) for step in steps]
         told = [
             f"{step.verb.value} {step.key}: {outcome.message}"
-            for step, outcome in failed
+            for step, outcome in ended
             if isinstance(outcome, Failed | Unknown)
         ]
         if not told:
-            return CANCELLED if any(isinstance(outcome, Skipped) for _, outcome in failed) else ""
+            return CANCELLED if any(isinstance(outcome, Skipped) for _, outcome in ended) else ""
         return told[0] + (f" (and {len(told) - 1} more)" if len(told) > 1 else "")
 
 

@@ -13,7 +13,6 @@ from pkger.planner.v1 import planner_pb2
 from applier_svc.operation import Wish
 from applier_svc.operations import Operations
 from services.core.errors import RequestInvalid
-from services.rpc.convert import target_from_pb
 from services.rpc.server import Register
 
 SERVICE = "pkger.applier.v1.ApplierService"
@@ -31,7 +30,7 @@ class ApplierServicer(ApplierServiceServicer):
         feed = self._operations.start(
             Wish(
                 kind=operation_pb2.OPERATION_KIND_APPLY,
-                target=target_from_pb(request.target),
+                target=request.target,
                 stack=_checked(request.stack) if request.HasField("stack") else None,
                 desired=planner_pb2.CreatePlanRequest(package=request.package, skip=request.skip),
                 plan_digest=request.plan_digest,
@@ -49,7 +48,7 @@ class ApplierServicer(ApplierServiceServicer):
         feed = self._operations.start(
             Wish(
                 kind=operation_pb2.OPERATION_KIND_UNINSTALL,
-                target=target_from_pb(request.target),
+                target=request.target,
                 stack=_checked(request.stack),
                 desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()),
                 plan_digest=request.plan_digest,

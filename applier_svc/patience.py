@@ -1,0 +1,47 @@
+"""How long an operation waits for what, in one value."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tenacity import wait_random_exponential
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """
+    All times in seconds.
+
+    Attributes:
+        attempts: How often a batch without an answer is sent: with the waits below, about 10 s of a driver being
+            restarted.
+        first_wait: Longest wait before the second attempt; doubles with each (full jitter).
+        longest_wait: What it doubles up to.
+        mutate: Deadline of one batch. The lease has to outlive it (engine.md 6).
+        lease: How long a lease lasts without renewal; it is renewed every third of that (engine.md 6).
+        margin: How much longer than a batch a lease has to last, for clocks that do not run alike.
+        undo: How much time an undo is given to send its last batch, should the store not take the record.
+        clock: A clock that is never set back.
+    """
+
+    attempts: int = 6
+    first_wait: float = 0.2
+    longest_wait: float = 4.0
+    mutate: float = 10.0
+    lease: float = 30.0
+    margin: float = 2.0
+    undo: float = 3.0
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def reserve(self) -> float:
+        """What has to be left of the lease so that everything can still be undone."""
+        return self.undo + self.mutate + self.margin
+
+    def between_attempts(self) -> wait_random_exponential:
+        """How long to wait between attempts."""
+        return wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
+
+
+PATIENCE = Patience()
+"""That of a service in production."""
