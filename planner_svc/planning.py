@@ -69,10 +69,25 @@ def make_plan(
         summary=canonical_text(_summary(desired, matching, links, remarks)),
         missing_env_refs=remarks.missing_env_refs,
         missing_secrets=remarks.missing_secrets,
-        warnings=remarks.warnings,
+        warnings=(*remarks.warnings, *_repetitions(matching, stack, platform)),
         sources=desired.package.sources,
         digest=_digest(stack, platform, ordered, inventory),
     )
+
+
+def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:
+    """Warnings of an apply without a stack: it cannot know what it made before where names may repeat."""
+    if stack.id or stack.name:
+        return []
+    names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
+    return [
+        f"{key} is created beside another {key.kind} named {match.wanted.spec.display_name!r}; only a stack would know it"
+        for key, match in matching.matches.items()
+        if match.wanted
+        and not match.live
+        and platform.kinds[key.kind].unique_name("") is None
+        and (key.kind, match.wanted.spec.display_name) in names
+    ]
 
 
 def _inventory(matching: Matching, replaced: frozenset[Key]) -> tuple[InventoryEntry, ...]:

@@ -3,7 +3,7 @@
 import pytest
 
 from services.core.errors import DependencyCycle
-from services.core.model import DiffStatus, Key, Undo
+from services.core.model import DiffStatus, Key, StackRecord, Target, Undo
 from tests.planner.world import World, an_object, told
 
 S1 = (
@@ -139,6 +139,17 @@ def test_the_digest_is_that_of_the_effect():
     before = one.plan(*S1).digest
     one.add("Label", "label_1")
     assert one.plan(*S1).digest != before
+
+
+def test_without_a_stack_a_second_resource_of_one_name_is_warned_of():
+    world = World(record=StackRecord("", Target(), "", 0))
+    world.add("Dashboard", "same")
+    world.add("Label", "same")
+    plan = world.plan(an_object("Dashboard", "same"), an_object("Label", "same"), an_object("Task", "same"))
+    assert plan.warnings == (
+        "Dashboard 'same' is created beside another Dashboard named 'same'; only a stack would know it",
+    )
+    assert World().plan(an_object("Dashboard", "same")).warnings == ()
 
 
 def test_an_adopted_resource_that_is_as_wanted_needs_a_record_and_no_step():
