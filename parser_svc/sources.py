@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from parser_svc.bounds import MAX_BYTES
 from parser_svc.envelope import RawObject, from_array, from_documents
 from parser_svc.json_reader import read_array
 from parser_svc.yaml_reader import read_documents
 from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
+from services.core.limits import MAX_PACKAGE_BYTES
 
 UNNAMED = "string"
 """Name of a source that was given none (packages.md 1.7)."""
@@ -39,11 +39,11 @@ def read_sources(sources: Sequence[Source]) -> list[RawObject]:
         SourceTooLarge: The sources together, or one of them, exceed a bound.
         RequestInvalid: A source has an encoding that this version does not read.
     """
-    left = MAX_BYTES
+    left = MAX_PACKAGE_BYTES
     for source in sources:
         left -= _size(source)
         if left < 0:
-            raise SourceTooLarge(source.name, "bytes in all sources together", MAX_BYTES)
+            raise SourceTooLarge(source.name, "bytes in all sources together", MAX_PACKAGE_BYTES)
     return [item for number, source in enumerate(sources) for item in _read(number, source)]
 
 

@@ -81,7 +81,7 @@ def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTrait
         return []
     names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
     return [
-        f"{key} is created beside another {key.kind} named {match.wanted.spec.display_name!r}; only a stack would know it"
+        f"{key} is created beside another one named {match.wanted.spec.display_name!r}; only a stack would know it"
         for key, match in matching.matches.items()
         if match.wanted
         and not match.live

@@ -5,6 +5,7 @@ import pytest
 from parser_svc.package import parse
 from parser_svc.sources import Encoding, Source
 from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
+from services.core.limits import MAX_PACKAGE_BYTES
 from tests.parser.parsing import document
 
 YAML = document("Label", "name: Good")
@@ -72,7 +73,7 @@ def test_the_first_source_that_is_no_text_of_its_encoding_is_an_error() -> None:
 
 
 def test_all_sources_together_have_a_bound() -> None:
-    comment = "#" + "é" * (5 * 1024 * 1024)
+    comment = "#" + "é" * (MAX_PACKAGE_BYTES // 3)
     with pytest.raises(SourceTooLarge) as caught:
         parse([Source("one.yml", comment), Source("two.yml", comment)], {})
     assert caught.value.metadata["source"] == "two.yml"

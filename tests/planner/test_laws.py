@@ -26,7 +26,7 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
 
 
 @given(packages(), packages())
-def test_a_carried_out_plan_leaves_nothing_to_do(before, wanted):
+def test_a_carried_out_plan_leaves_nothing_to_do(before: tuple[Object, ...], wanted: tuple[Object, ...]) -> None:
     world = World()
     world.apply(*before)
     world.apply(*wanted)
@@ -36,7 +36,9 @@ def test_a_carried_out_plan_leaves_nothing_to_do(before, wanted):
 
 
 @given(packages(), packages())
-def test_a_carried_out_plan_makes_the_platform_what_the_package_says(before, wanted):
+def test_a_carried_out_plan_makes_the_platform_what_the_package_says(
+    before: tuple[Object, ...], wanted: tuple[Object, ...]
+) -> None:
     world = World()
     world.apply(*before)
     world.apply(*wanted)
@@ -48,7 +50,9 @@ def test_a_carried_out_plan_makes_the_platform_what_the_package_says(before, wan
 
 
 @given(packages(), packages())
-def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_its_resource(before, wanted):
+def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_its_resource(
+    before: tuple[Object, ...], wanted: tuple[Object, ...]
+) -> None:
     world = World()
     world.apply(*before)
     plan = world.plan(*wanted)
@@ -58,7 +62,9 @@ def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_it
 
 
 @given(packages(), packages())
-def test_equal_inputs_give_equal_plans_whatever_the_order_of_objects(before, wanted):
+def test_equal_inputs_give_equal_plans_whatever_the_order_of_objects(
+    before: tuple[Object, ...], wanted: tuple[Object, ...]
+) -> None:
     world = World()
     world.apply(*before)
     plan, turned = world.plan(*wanted), world.plan(*reversed(wanted))
@@ -67,7 +73,7 @@ def test_equal_inputs_give_equal_plans_whatever_the_order_of_objects(before, wan
 
 
 @given(packages())
-def test_removing_everything_leaves_nothing(before):
+def test_removing_everything_leaves_nothing(before: tuple[Object, ...]) -> None:
     world = World()
     world.apply(*before)
     world.apply()

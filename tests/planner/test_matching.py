@@ -9,7 +9,7 @@ from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, told
 
 
-def test_a_new_object_of_a_kind_with_unique_names_adopts_the_resource_of_its_name():
+def test_a_new_object_of_a_kind_with_unique_names_adopts_the_resource_of_its_name() -> None:
     world = World()
     bucket = world.add("Bucket", "events")
     plan = world.apply(an_object("Bucket", "b", name="events"))
@@ -19,7 +19,7 @@ def test_a_new_object_of_a_kind_with_unique_names_adopts_the_resource_of_its_nam
     assert world.entry("Bucket", "b").origin is Origin.ADOPTED
 
 
-def test_label_names_match_whatever_their_case_and_are_then_written_as_wanted():
+def test_label_names_match_whatever_their_case_and_are_then_written_as_wanted() -> None:
     world = World()
     label = world.add("Label", "Fleet")
     plan = world.apply(an_object("Label", "fleet"))
@@ -28,13 +28,13 @@ def test_label_names_match_whatever_their_case_and_are_then_written_as_wanted():
 
 
 @pytest.mark.parametrize("kind", ["Dashboard", "Task"])
-def test_kinds_without_unique_names_are_never_matched_by_name(kind):
+def test_kinds_without_unique_names_are_never_matched_by_name(kind: str) -> None:
     world = World()
     world.add(kind, "same")
     assert told(world.plan(an_object(kind, "same"))) == [f"0 create {kind} same"]
 
 
-def test_a_recorded_resource_is_found_by_id_whatever_its_name_is_now():
+def test_a_recorded_resource_is_found_by_id_whatever_its_name_is_now() -> None:
     world = World()
     world.apply(an_object("Dashboard", "d", name="before"))
     first = world.entry("Dashboard", "d").remote_id
@@ -42,7 +42,7 @@ def test_a_recorded_resource_is_found_by_id_whatever_its_name_is_now():
     assert world.entry("Dashboard", "d").remote_id == first
 
 
-def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key():
+def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key() -> None:
     world = World()
     world.apply(an_object("Task", "t"))
     gone = world.entry("Task", "t").remote_id
@@ -54,7 +54,7 @@ def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key():
     assert world.entry("Task", "t").remote_id != gone
 
 
-def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key():
+def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key() -> None:
     world = World()
     world.apply(an_object("Bucket", "old", name="data"))
     bucket = world.entry("Bucket", "old").remote_id
@@ -64,7 +64,7 @@ def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key(
     assert world.entry("Bucket", "new").remote_id == bucket
 
 
-def test_a_resource_that_another_stack_owns_is_a_conflict_that_names_the_owner():
+def test_a_resource_that_another_stack_owns_is_a_conflict_that_names_the_owner() -> None:
     world = World()
     bucket = world.add("Bucket", "b")
     desired = Desired(Package((an_object("Bucket", "b"),)))
@@ -76,19 +76,19 @@ def test_a_resource_that_another_stack_owns_is_a_conflict_that_names_the_owner()
     refuse_owned(matching, {("Bucket", bucket.id): Owner(world.record.id, "s")}, world.record)
 
 
-def test_two_objects_cannot_have_one_resource():
+def test_two_objects_cannot_have_one_resource() -> None:
     world = World()
     world.add("Label", "fleet")
     with pytest.raises(NameTaken, match="Label 'a' of the same package"):
         world.plan(an_object("Label", "a", name="fleet"), an_object("Label", "b", name="FLEET"))
 
 
-def test_two_new_objects_cannot_have_names_that_the_platform_holds_equal():
+def test_two_new_objects_cannot_have_names_that_the_platform_holds_equal() -> None:
     with pytest.raises(NameTaken, match="wants the name 'FLEET', which Label 'a' of the same package has"):
         World().plan(an_object("Label", "a", name="fleet"), an_object("Label", "b", name="FLEET"))
 
 
-def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is_written():
+def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is_written() -> None:
     world = World()
     world.apply(an_object("Bucket", "b", name="mine"))
     other = world.add("Bucket", "theirs")
@@ -96,26 +96,26 @@ def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is
         world.plan(an_object("Bucket", "b", name="theirs"))
 
 
-def test_a_rename_to_a_name_that_this_very_plan_removes_is_refused():
+def test_a_rename_to_a_name_that_this_very_plan_removes_is_refused() -> None:
     world = World()
     world.apply(an_object("Variable", "a", name="x"), an_object("Variable", "b", name="y"))
     with pytest.raises(NameTaken, match="Variable 'b', which is removed only afterwards"):
         world.plan(an_object("Variable", "a", name="y"))
 
 
-def test_a_kind_that_the_platform_has_not_is_refused():
+def test_a_kind_that_the_platform_has_not_is_refused() -> None:
     item = an_object("Label", "x")
     foreign = type(item)(Key("Telegraf", "t"), item.api_version, item.spec)
     with pytest.raises(KindUnsupported, match="no kind 'Telegraf'"):
         World().plan(foreign)
 
 
-def test_an_empty_record_has_the_target_of_the_request():
+def test_an_empty_record_has_the_target_of_the_request() -> None:
     record = StackRecord("", Target("embedded", "acme"), "", 0)
     assert World(record=record).plan(an_object("Label", "a")).target == Target("embedded", "acme")
 
 
-def test_skipped_objects_are_neither_applied_nor_removed():
+def test_skipped_objects_are_neither_applied_nor_removed() -> None:
     world = World()
     world.apply(an_object("Task", "kept", status="active"), an_object("Task", "gone"))
     changed = an_object("Task", "kept", status="inactive")
@@ -125,7 +125,7 @@ def test_skipped_objects_are_neither_applied_nor_removed():
     assert told(world.plan(changed, skip=[Key("Task", "gone")])) == ["0 update Task kept"]
 
 
-def test_a_skipped_label_is_neither_attached_nor_detached():
+def test_a_skipped_label_is_neither_attached_nor_detached() -> None:
     world = World()
     world.apply(an_object("Label", "a"), an_object("Task", "t", ["a"]))
     label = an_object("Label", "a")

@@ -13,7 +13,7 @@ S1 = (
 )
 
 
-def test_labels_come_first_then_primary_kinds_then_associations():
+def test_labels_come_first_then_primary_kinds_then_associations() -> None:
     plan = World().plan(*S1)
     assert told(plan) == [
         "0 create Label lucid_einstein",
@@ -26,7 +26,7 @@ def test_labels_come_first_then_primary_kinds_then_associations():
     assert [diff.status for diff in plan.resource_diffs] == [DiffStatus.NEW] * 3
 
 
-def test_the_same_package_again_is_nothing_to_do():
+def test_the_same_package_again_is_nothing_to_do() -> None:
     world = World()
     world.apply(*S1)
     plan = world.plan(*S1)
@@ -36,7 +36,7 @@ def test_the_same_package_again_is_nothing_to_do():
     assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.EXISTS] * 2
 
 
-def test_a_removed_label_is_detached_everywhere_before_it_is_deleted():
+def test_a_removed_label_is_detached_everywhere_before_it_is_deleted() -> None:
     world = World()
     world.apply(*S1)
     stranger = world.add("Task", "not of the package")
@@ -54,7 +54,7 @@ def test_a_removed_label_is_detached_everywhere_before_it_is_deleted():
     assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.REMOVE] * 2
 
 
-def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last():
+def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last() -> None:
     world = World()
     world.apply(*S1)
     plan = world.plan()
@@ -69,7 +69,7 @@ def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last():
     assert plan.inventory == ()
 
 
-def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_removed():
+def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_removed() -> None:
     world = World()
     world.apply(an_object("Task", "t"))
     theirs = world.add("Label", "theirs")
@@ -78,14 +78,14 @@ def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_remove
     assert told(world.plan()) == [f"0 detach Task t {theirs.id}", "1 delete Task t"]
 
 
-def test_a_label_that_people_detached_is_attached_again():
+def test_a_label_that_people_detached_is_attached_again() -> None:
     world = World()
     world.apply(*S1)
     world._link(world.entry("Bucket", "pristine_noir").remote_id, set())
     assert told(world.plan(*S1)) == ["0 attach Bucket pristine_noir lucid_einstein"]
 
 
-def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_labels_anew():
+def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_labels_anew() -> None:
     world = World()
     label, bucket, _ = S1
     world.apply(label, bucket)
@@ -106,7 +106,7 @@ def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_l
     ).no_change
 
 
-def test_a_name_is_given_up_before_another_object_takes_it():
+def test_a_name_is_given_up_before_another_object_takes_it() -> None:
     world = World()
     world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
     plan = world.apply(
@@ -115,14 +115,14 @@ def test_a_name_is_given_up_before_another_object_takes_it():
     assert told(plan) == ["0 update Bucket b", "1 update Bucket a", "2 create Bucket c"]
 
 
-def test_objects_that_exchange_their_names_are_a_cycle_that_is_named():
+def test_objects_that_exchange_their_names_are_a_cycle_that_is_named() -> None:
     world = World()
     world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
     with pytest.raises(DependencyCycle, match="Bucket 'a' -> Bucket 'b' -> Bucket 'a'"):
         world.plan(an_object("Bucket", "a", name="y"), an_object("Bucket", "b", name="x"))
 
 
-def test_a_diff_names_each_field_with_its_old_and_new_value():
+def test_a_diff_names_each_field_with_its_old_and_new_value() -> None:
     world = World()
     world.apply(an_object("Label", "a", color="red"))
     (diff,) = world.plan(an_object("Label", "a", name="b", color="blue")).resource_diffs
@@ -132,7 +132,7 @@ def test_a_diff_names_each_field_with_its_old_and_new_value():
     ]
 
 
-def test_the_digest_is_that_of_the_effect():
+def test_the_digest_is_that_of_the_effect() -> None:
     one, other = World(), World()
     assert one.plan(*S1).digest == other.plan(*reversed(S1)).digest
     assert one.plan(*S1).digest != one.plan(*S1[:2]).digest
@@ -141,18 +141,18 @@ def test_the_digest_is_that_of_the_effect():
     assert one.plan(*S1).digest != before
 
 
-def test_without_a_stack_a_second_resource_of_one_name_is_warned_of():
+def test_without_a_stack_a_second_resource_of_one_name_is_warned_of() -> None:
     world = World(record=StackRecord("", Target(), "", 0))
     world.add("Dashboard", "same")
     world.add("Label", "same")
     plan = world.plan(an_object("Dashboard", "same"), an_object("Label", "same"), an_object("Task", "same"))
     assert plan.warnings == (
-        "Dashboard 'same' is created beside another Dashboard named 'same'; only a stack would know it",
+        "Dashboard 'same' is created beside another one named 'same'; only a stack would know it",
     )
     assert World().plan(an_object("Dashboard", "same")).warnings == ()
 
 
-def test_an_adopted_resource_that_is_as_wanted_needs_a_record_and_no_step():
+def test_an_adopted_resource_that_is_as_wanted_needs_a_record_and_no_step() -> None:
     world = World()
     world.add("Label", "a")
     plan = world.apply(an_object("Label", "a"))
