@@ -1,8 +1,9 @@
 """Values of the core as protobuf messages and back; the only place that knows both."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import orjson
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -15,6 +16,39 @@ from services.core.errors import RequestInvalid
 from services.kinds.canonical import canonical_text, spec_from_text
 
 E = TypeVar("E", bound=Enum)
+
+
+class _Numbers(Generic[E]):
+    """The members of an enum of the core beside the numbers of its protobuf twin, which has one more: UNSPECIFIED."""
+
+    def __init__(self, enum: type[E], twin: Any, prefix: str) -> None:
+        self._prefix = prefix
+        self._numbers = {member: twin.Value(f"{prefix}_{member.name}") for member in enum}
+        self._members = {number: member for member, number in self._numbers.items()}
+
+    def number(self, member: E) -> Any:
+        """The number of a member."""
+        return self._numbers[member]
+
+    def member(self, number: int) -> E:
+        """
+        The member behind a number.
+
+        Raises:
+            RequestInvalid: The value is UNSPECIFIED, which nobody sends, or one that this version does not know.
+        """
+        try:
+            return self._members[number]
+        except KeyError:
+            raise RequestInvalid(self._prefix.lower(), f"{number} is not a value to send") from None
+
+
+_ORIGIN = _Numbers(model.Origin, object_pb2.Origin, "ORIGIN")
+_VERB = _Numbers(model.Verb, plan_pb2.Verb, "VERB")
+_UNDO = _Numbers(model.Undo, plan_pb2.Undo, "UNDO")
+_DIFF_STATUS = _Numbers(model.DiffStatus, plan_pb2.DiffStatus, "DIFF_STATUS")
+_IDENTITY = _Numbers(model.Identity, driver_pb2.Identity, "IDENTITY")
+_NAME_UNIQUENESS = _Numbers(model.NameUniqueness, driver_pb2.NameUniqueness, "NAME_UNIQUENESS")
 
 
 def target_to_pb(target: model.Target) -> object_pb2.Target:
@@ -140,7 +174,7 @@ def entry_to_pb(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:
     return object_pb2.InventoryEntry(
         key=key_to_pb(entry.key),
         remote_id=entry.remote_id,
-        origin=object_pb2.Origin.Value(_value_name("ORIGIN", entry.origin)),
+        origin=_ORIGIN.number(entry.origin),
         associations=map(key_to_pb, entry.associations),
     )
 
@@ -150,7 +184,7 @@ def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
     return model.InventoryEntry(
         key=key_from_pb(message.key),
         remote_id=message.remote_id,
-        origin=_member(model.Origin, object_pb2.Origin.Name, message.origin, "ORIGIN"),
+        origin=_ORIGIN.member(message.origin),
         associations=tuple(map(key_from_pb, message.associations)),
     )
 
@@ -177,14 +211,14 @@ def step_to_pb(step: model.Step) -> plan_pb2.Step:
     return plan_pb2.Step(
         number=step.number,
         stage=step.stage,
-        verb=plan_pb2.Verb.Value(_value_name("VERB", step.verb)),
+        verb=_VERB.number(step.verb),
         key=key_to_pb(step.key),
         remote_id=step.remote_id,
         label=key_to_pb(step.label) if step.label else None,
         label_id=step.label_id,
         old_spec_json=_text(step.old_spec),
         new_spec_json=_text(step.new_spec),
-        undo=plan_pb2.Undo.Value(_value_name("UNDO", step.undo)),
+        undo=_UNDO.number(step.undo),
         reason=step.reason,
     )
 
@@ -194,14 +228,14 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
     return model.Step(
         number=message.number,
         stage=message.stage,
-        verb=_member(model.Verb, plan_pb2.Verb.Name, message.verb, "VERB"),
+        verb=_VERB.member(message.verb),
         key=key_from_pb(message.key),
         remote_id=message.remote_id,
         label=key_from_pb(message.label) if message.HasField("label") else None,
         label_id=message.label_id,
         old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
         new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
-        undo=_member(model.Undo, plan_pb2.Undo.Name, message.undo, "UNDO"),
+        undo=_UNDO.member(message.undo),
         reason=message.reason,
     )
 
@@ -210,7 +244,7 @@ def _diff_to_pb(diff: model.ResourceDiff) -> plan_pb2.ResourceDiff:
     return plan_pb2.ResourceDiff(
         key=key_to_pb(diff.key),
         remote_id=diff.remote_id,
-        status=plan_pb2.DiffStatus.Value(_value_name("DIFF_STATUS", diff.status)),
+        status=_DIFF_STATUS.number(diff.status),
         old_spec_json=_text(diff.old_spec),
         new_spec_json=_text(diff.new_spec),
         changes=[
@@ -223,7 +257,7 @@ def _diff_from_pb(message: plan_pb2.ResourceDiff) -> model.ResourceDiff:
     return model.ResourceDiff(
         key=key_from_pb(message.key),
         remote_id=message.remote_id,
-        status=_member(model.DiffStatus, plan_pb2.DiffStatus.Name, message.status, "DIFF_STATUS"),
+        status=_DIFF_STATUS.member(message.status),
         old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
         new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
         changes=tuple(model.FieldChange(change.path, change.old_json, change.new_json) for change in message.changes),
@@ -232,7 +266,7 @@ def _diff_from_pb(message: plan_pb2.ResourceDiff) -> model.ResourceDiff:
 
 def _mapping_to_pb(diff: model.LabelMappingDiff) -> plan_pb2.LabelMappingDiff:
     return plan_pb2.LabelMappingDiff(
-        status=plan_pb2.DiffStatus.Value(_value_name("DIFF_STATUS", diff.status)),
+        status=_DIFF_STATUS.number(diff.status),
         resource=key_to_pb(diff.resource),
         resource_id=diff.resource_id,
         label=key_to_pb(diff.label),
@@ -242,7 +276,7 @@ def _mapping_to_pb(diff: model.LabelMappingDiff) -> plan_pb2.LabelMappingDiff:
 
 def _mapping_from_pb(message: plan_pb2.LabelMappingDiff) -> model.LabelMappingDiff:
     return model.LabelMappingDiff(
-        status=_member(model.DiffStatus, plan_pb2.DiffStatus.Name, message.status, "DIFF_STATUS"),
+        status=_DIFF_STATUS.member(message.status),
         resource=key_from_pb(message.resource),
         resource_id=message.resource_id,
         label=key_from_pb(message.label),
@@ -273,14 +307,23 @@ def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
 
 def plan_from_pb(message: plan_pb2.Plan) -> model.Plan:
     """Translate a plan."""
+    return replace(
+        work_from_pb(message),
+        resource_diffs=tuple(map(_diff_from_pb, message.resource_diffs)),
+        label_mapping_diffs=tuple(map(_mapping_from_pb, message.label_mapping_diffs)),
+    )
+
+
+def work_from_pb(message: plan_pb2.Plan) -> model.Plan:
+    """What an apply needs of a plan: all of it but the diffs, which are most of it and for people only."""
     return model.Plan(
         target=target_from_pb(message.target),
         stack_id=message.stack_id,
         base_generation=message.base_generation,
         stages=tuple(message.stages),
         steps=tuple(map(step_from_pb, message.steps)),
-        resource_diffs=tuple(map(_diff_from_pb, message.resource_diffs)),
-        label_mapping_diffs=tuple(map(_mapping_from_pb, message.label_mapping_diffs)),
+        resource_diffs=(),
+        label_mapping_diffs=(),
         inventory=entries_from_pb(message.inventory),
         no_change=message.no_change,
         summary=message.summary_json,
@@ -319,10 +362,10 @@ def platform_from_pb(message: driver_pb2.DescribeResponse) -> model.PlatformTrai
 def _traits_to_pb(traits: model.KindTraits) -> driver_pb2.KindTraits:
     return driver_pb2.KindTraits(
         kind=traits.kind,
-        identity=driver_pb2.Identity.Value(_value_name("IDENTITY", traits.identity)),
-        name_uniqueness=driver_pb2.NameUniqueness.Value(_value_name("NAME_UNIQUENESS", traits.name_uniqueness)),
+        identity=_IDENTITY.number(traits.identity),
+        name_uniqueness=_NAME_UNIQUENESS.number(traits.name_uniqueness),
         stage=traits.stage,
-        delete_undo=plan_pb2.Undo.Value(_value_name("UNDO", traits.delete_undo)),
+        delete_undo=_UNDO.number(traits.delete_undo),
         immutable_paths=traits.immutable_paths,
         sensitive_paths=traits.sensitive_paths,
         set_paths=traits.set_paths,
@@ -333,12 +376,10 @@ def _traits_to_pb(traits: model.KindTraits) -> driver_pb2.KindTraits:
 def _traits_from_pb(message: driver_pb2.KindTraits) -> model.KindTraits:
     return model.KindTraits(
         kind=message.kind,
-        identity=_member(model.Identity, driver_pb2.Identity.Name, message.identity, "IDENTITY"),
-        name_uniqueness=_member(
-            model.NameUniqueness, driver_pb2.NameUniqueness.Name, message.name_uniqueness, "NAME_UNIQUENESS"
-        ),
+        identity=_IDENTITY.member(message.identity),
+        name_uniqueness=_NAME_UNIQUENESS.member(message.name_uniqueness),
         stage=message.stage,
-        delete_undo=_member(model.Undo, plan_pb2.Undo.Name, message.delete_undo, "UNDO"),
+        delete_undo=_UNDO.member(message.delete_undo),
         immutable_paths=tuple(message.immutable_paths),
         sensitive_paths=tuple(message.sensitive_paths),
         set_paths=tuple(message.set_paths),
@@ -376,20 +417,3 @@ def mutation_to_pb(step: model.Step, remote_id: str, label_id: str, idempotency_
 def time_to_pb(microseconds: int) -> Timestamp:
     """A time in microseconds since 1970 as a Timestamp."""
     return Timestamp(seconds=microseconds // 1_000_000, nanos=microseconds % 1_000_000 * 1000)
-
-
-def _value_name(prefix: str, member: Enum) -> str:
-    return f"{prefix}_{member.name}"
-
-
-def _member(enum: type[E], name_of: Callable[[Any], str], number: int, prefix: str) -> E:
-    """
-    The member behind the number of a protobuf value.
-
-    Raises:
-        RequestInvalid: The value is UNSPECIFIED, which nobody sends, or one that this version does not know.
-    """
-    try:
-        return enum[name_of(number).removeprefix(f"{prefix}_")]
-    except (KeyError, ValueError):
-        raise RequestInvalid(prefix.lower(), f"{number} is not a value to send") from None
