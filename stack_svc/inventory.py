@@ -61,7 +61,7 @@ def owners(db: sqlite_utils.Database, target: Target, resources: Collection[Reso
 
 def content(entries: Collection[InventoryEntry]) -> AbstractSet[InventoryEntry]:
     """What counts when inventories are compared: the order of entries and of their associations means nothing."""
-    return {replace(entry, associations=tuple(sorted(entry.associations))) for entry in entries}
+    return {_in_order(entry) for entry in entries}
 
 
 def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collection[InventoryEntry]) -> bool:
@@ -99,6 +99,11 @@ def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collect
         ],
     )
     return bool(gone or new)
+
+
+def _in_order(entry: InventoryEntry) -> InventoryEntry:
+    associations = tuple(sorted(entry.associations))
+    return entry if associations == entry.associations else replace(entry, associations=associations)
 
 
 def _check(wanted: Collection[InventoryEntry]) -> None:
