@@ -11,6 +11,10 @@ from tests.cluster import Calls, Cluster, cluster
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+
+
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
     """All services on an empty store."""

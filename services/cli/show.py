@@ -27,15 +27,15 @@ _PLANNED = {
     plan_pb2.VERB_CREATE: "to create",
     plan_pb2.VERB_UPDATE: "to update",
     plan_pb2.VERB_DELETE: "to delete",
-    plan_pb2.VERB_ATTACH: "labels to attach",
-    plan_pb2.VERB_DETACH: "labels to detach",
+    plan_pb2.VERB_ATTACH: "label(s) to attach",
+    plan_pb2.VERB_DETACH: "label(s) to detach",
 }
 _DONE = {
     plan_pb2.VERB_CREATE: "created",
     plan_pb2.VERB_UPDATE: "updated",
     plan_pb2.VERB_DELETE: "deleted",
-    plan_pb2.VERB_ATTACH: "labels attached",
-    plan_pb2.VERB_DETACH: "labels detached",
+    plan_pb2.VERB_ATTACH: "label(s) attached",
+    plan_pb2.VERB_DETACH: "label(s) detached",
 }
 
 
@@ -78,11 +78,13 @@ def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb
     match event.WhichOneof("event"):
         case "stage_started":
             stage = event.stage_started
-            out.print(Text(f"{stage.name}: {stage.step_count} steps", "bold"))
+            out.print(Text(f"{stage.name}: {_steps(stage.step_count)}", "bold"))
         case "steps_ended":
             _print_outcomes(out, event.steps_ended.outcomes, plan, "")
         case "undo_started":
-            out.print(Text(f"undoing {event.undo_started.step_count} steps: {event.undo_started.cause}", "bold red"))
+            undo = event.undo_started
+            what = f"undoing {_steps(undo.step_count)}" if undo.step_count else "nothing was done that had to be undone"
+            out.print(Text(f"{undo.cause}; {what}", "bold red"))
         case "steps_undone":
             _print_outcomes(out, event.steps_undone.outcomes, plan, "undone: ")
 
@@ -96,7 +98,7 @@ def _print_outcomes(
         line = _step_line(step)
         match outcome.WhichOneof("outcome"):
             case "done":
-                line.append(f"  {prefix}{_DONE[step.verb].removeprefix('labels ')} {outcome.done.remote_id}", "dim")
+                line.append(f"  {prefix}{_DONE[step.verb].removeprefix('label(s) ')} {outcome.done.remote_id}", "dim")
             case "failed":
                 line.append(f"  {prefix}failed: {outcome.failed.message}", "red")
             case "unknown":
@@ -127,6 +129,10 @@ def _step_line(step: plan_pb2.Step) -> Text:
     elif spec := step.new_spec_json or step.old_spec_json:
         what += f" {json.dumps(orjson.loads(spec)['name'], ensure_ascii=False)}"
     return Text("  ").append(f"{sign} {what}", style)
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
 
 
 def _cut(text: str) -> str:
@@ -166,6 +172,19 @@ def stack_document(stack: stack_pb2.Stack) -> dict[str, Any]:
         "updatedAt": stack.update_time.ToJsonString(),
         "config": orjson.loads(stack.config_json),
         "resources": [_resource_document(entry) for entry in stack.resources],
+    }
+
+
+def listing_document(stack: stack_pb2.Stack) -> dict[str, Any]:
+    """One stack of a listing as JSON data."""
+    return {
+        "stack_id": stack.id,
+        "name": stack.name,
+        "platform": stack.target.platform,
+        "org": stack.target.org,
+        "createdAt": stack.create_time.ToJsonString(),
+        "updatedAt": stack.update_time.ToJsonString(),
+        "resourceCount": stack.resource_count,
     }
 
 

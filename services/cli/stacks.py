@@ -9,7 +9,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
-from services.cli.show import console, print_json, print_stack, print_stacks, stack_document
+from services.cli.show import console, listing_document, print_json, print_stack, print_stacks, stack_document
 
 NEEDS = ("stack",)
 
@@ -39,7 +39,7 @@ async def list_all(environ: Mapping[str, str], output: str) -> None:
         async with session(NEEDS, environ) as services:
             stacks = await interrupts.or_stop(_all(services))
     if output == "json":
-        print_json(console(), [stack_document(stack) | {"name": stack.name} for stack in stacks])
+        print_json(console(), [listing_document(stack) for stack in stacks])
     else:
         print_stacks(console(), stacks)
 

@@ -46,7 +46,7 @@ def readme_block(word: str) -> str:
 async def test_quickstart_runs_twice(tmp_path: Path) -> None:
     for _ in range(2):
         told = await run(f"examples/quickstart.sh {BIN}", environment(tmp_path))
-        assert "Plan: 6 to create, 5 labels to attach." in told
+        assert "Plan: 6 to create, 5 label(s) to attach." in told
         assert '"createdAt"' in told
         assert "Done: nothing to do, nothing written." in told
 
@@ -60,7 +60,7 @@ async def test_the_commands_of_the_readme_run_with_nothing_running(tmp_path: Pat
     told = await run(readme_block("pkger plan"), environment(tmp_path))
     assert told.count("Plan: 6 to create") == 2
     assert '"pkgName": "fleet"' in told
-    assert "Done: 6 deleted, 5 labels detached." in told
+    assert "Done: 6 deleted, 5 label(s) detached." in told
 
 
 @pytest.mark.skipif(not shutil.which("grpcurl", path=str(BIN)), reason="grpcurl is not installed")

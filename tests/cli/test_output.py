@@ -1,0 +1,65 @@
+"""What people read, as golden files; ``pytest --update-golden`` writes them anew."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.apply.packages import BUCKET, DASHBOARD, LABEL, STEPS, an_object, text
+from tests.cli.command import environment, pkger
+from tests.cluster import Cluster
+
+GOLDEN = Path(__file__).with_name("golden")
+
+CHANGED = text(
+    an_object("Label", "lucid_einstein", "cool label name", color="#326bba"),
+    an_object("Bucket", "pristine_noir", "bucket_1", retentionRules=[{"type": "expire", "everySeconds": 86400}]),
+    an_object("Task", "alcord_mumphries", "task_1", ["lucid_einstein"], every="1h", query="buckets()"),
+)
+REFUSED = text(LABEL, BUCKET, DASHBOARD, an_object("Bucket", "reserved", "_system"))
+BROKEN = text(BUCKET, an_object("Label", "Bad Name", "x"))
+UNKNOWN = text(an_object("Label", "l", "l1") | {"metadata": {"name": {"envRef": {"key": "stage"}}}})
+
+CASES: dict[str, tuple[str, list[str]]] = {
+    "apply-first": (STEPS[1], ["apply", "-f", "FILE", "--stack", "s"]),
+    "apply-again": (STEPS[1], ["apply", "-f", "FILE", "--stack", "s"]),
+    "plan-changed": (CHANGED, ["plan", "-f", "FILE", "--stack", "s"]),
+    "plan-environment": (UNKNOWN, ["plan", "-f", "FILE"]),
+    "apply-broken": (BROKEN, ["apply", "-f", "FILE", "--stack", "s"]),
+    "apply-refused": (REFUSED, ["apply", "-f", "FILE", "--stack", "s"]),
+    "apply-changed": (CHANGED, ["apply", "-f", "FILE", "--stack", "s"]),
+    "stacks-show": ("", ["stacks", "show", "s"]),
+    "stacks-show-json": ("", ["stacks", "show", "s", "-o", "json"]),
+    "stacks-list": ("", ["stacks", "list"]),
+    "stacks-list-json": ("", ["stacks", "list", "-o", "json"]),
+    "uninstall": ("", ["stacks", "uninstall", "s", "--yes"]),
+    "stacks-list-empty": ("", ["stacks", "list"]),
+}
+"""Commands in the order in which they run, on one store."""
+
+
+async def test_what_people_read(services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    env, file, told = environment(tmp_path, services.addresses), tmp_path / "package.json", {}
+    for name, (package, arguments) in CASES.items():
+        file.write_text(package)
+        ended = await pkger(*[str(file) if word == "FILE" else word for word in arguments], env=env)
+        told[name] = f"$ pkger {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
+    steady = _steady(told, tmp_path)
+    if request.config.getoption("--update-golden"):
+        for name, printed in steady.items():
+            (GOLDEN / f"{name}.txt").write_text(printed)
+    assert steady == {name: (GOLDEN / f"{name}.txt").read_text() for name in CASES}
+
+
+def _steady(told: dict[str, str], folder: Path) -> dict[str, str]:
+    """The same texts with ids in the order in which they were first seen, and no times."""
+    ids: dict[str, str] = {}
+
+    def number(found: re.Match[str]) -> str:
+        return ids.setdefault(found.group(), f"{len(ids) + 1:016d}")
+
+    steady = {}
+    for name, printed in told.items():
+        timeless = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "2026-01-01T00:00:00.000000Z", printed)
+        steady[name] = re.sub(r"\b[0-9a-f]{16}\b", number, timeless.replace(str(folder), "."))
+    return steady
