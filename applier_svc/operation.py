@@ -24,7 +24,7 @@ from services.core.errors import PkgerError, PlanStale
 from services.core.model import InventoryEntry, Plan, PlatformTraits, StackRecord, by_key
 from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert import entry_to_pb, plan_from_pb, platform_from_pb, target_from_pb
+from services.rpc.convert import entry_to_pb, platform_from_pb, target_from_pb, work_from_pb
 
 log = logging.getLogger("pkger.applier")
 
@@ -108,7 +108,7 @@ class Operation:
             return
         await self._feed.tell(operation_pb2.Accepted(plan=message))
         try:
-            finished = await self._carry_out(plan_from_pb(message), traits, lease)
+            finished = await self._carry_out(work_from_pb(message), traits, lease)
         except Exception as error:
             # Whoever waits for the end is told of it, whatever defect led to it.
             log.exception("operation cut off", extra={"operation": self.name})
