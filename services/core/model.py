@@ -303,7 +303,7 @@ class Desired:
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""
-        return key in self.skip or Key(key.kind, "") in self.skip
+        return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)
 
 
 def by_key(entries: Sequence[InventoryEntry]) -> dict[Key, InventoryEntry]:
