@@ -1,0 +1,234 @@
+"""A driver that stands before the embedded platform and goes wrong by script, behind a proxy that can be cut."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import (
+    DriverServiceServicer,
+    DriverServiceStub,
+    add_DriverServiceServicer_to_server,
+)
+from pkger.model.v1 import operation_pb2
+
+from services.core.errors import ServiceUnavailable, TokenStale
+from services.drivers.embedded.servicer import embedded_platform
+from services.rpc.client import Peer
+from services.rpc.server import serving
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class ItemFault(Enum):
+    """What happens to one mutation."""
+
+    REJECT = "the platform refuses it"
+    LOSE_REQUEST = "it never gets there"
+    LOSE_RESPONSE = "it takes effect and the answer is lost"
+
+
+class CallFault(Enum):
+    """What happens to one call of Mutate."""
+
+    AWAY = "nobody answers"
+    AWAY_AFTERWARDS = "it takes effect and then nobody answers"
+    RESET = "it takes effect and the connection is cut"
+    DEFECT = "it takes effect and the driver fails"
+    BARE = "it takes effect and something answers that knows nothing of our errors"
+    SHORT = "it takes effect and a result is missing"
+    STALE = "the driver knows of a newer token"
+
+
+class Gate:
+    """A call that waits until the test lets it pass."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+
+    async def passing(self) -> None:
+        self.reached.set()
+        await self.opened.wait()
+
+
+class FaultyDriver(DriverServiceServicer):
+    """
+    Forwards everything, but for the faults it is told of.
+
+    Attributes:
+        sent: The mutations that arrived, in order, those that were lost included.
+        calls: How many calls of Mutate arrived.
+    """
+
+    def __init__(self, behind: Peer, proxy: "Proxy") -> None:
+        self._behind = behind
+        self._stub = DriverServiceStub(behind.channel)
+        self._proxy = proxy
+        self.heal()
+
+    def heal(self) -> None:
+        """Forget all faults and start counting anew."""
+        self.sent: list[driver_pb2.Mutation] = []
+        self.calls = 0
+        self._items: Mapping[int, ItemFault] = {}
+        self._lasting = False
+        self._lasting_for: dict[bytes, ItemFault] = {}
+        self._calls: Mapping[int, CallFault] = {}
+        self._all_later: CallFault | None = None
+        self._gates: dict[int, Gate] = {}
+
+    def fail_items(self, faults: Mapping[int, ItemFault], lasting: bool = False) -> None:
+        """
+        From now on, mutations meet *faults*, counted from 0 over all calls.
+
+        Args:
+            faults: The fault of each mutation.
+            lasting: The same mutation meets the same fault again whenever it is sent again.
+        """
+        self.heal()
+        self._items, self._lasting = faults, lasting
+
+    def fail_calls(self, faults: Mapping[int, CallFault], later: CallFault | None = None) -> None:
+        """From now on, calls of Mutate meet *faults*, counted from 0, and after the last of these all meet *later*."""
+        self.heal()
+        self._calls, self._all_later = faults, later
+
+    def gate(self, call: int) -> Gate:
+        """Make call number *call* of Mutate wait; may be added to other faults."""
+        self._gates[call] = Gate()
+        return self._gates[call]
+
+    async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
+        return await self._behind.call(self._stub.Describe, request)
+
+    async def ListResources(
+        self, request: driver_pb2.ListResourcesRequest, context: Context
+    ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        async for chunk in self._behind.stream(self._stub.ListResources, request):
+            yield chunk
+
+    async def ReadResources(
+        self, request: driver_pb2.ReadResourcesRequest, context: Context
+    ) -> driver_pb2.ReadResourcesResponse:
+        return await self._behind.call(self._stub.ReadResources, request)
+
+    async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
+        call, self.calls = self.calls, self.calls + 1
+        faults = [self._fault_of(mutation) for mutation in request.mutations]
+        fault = self._calls.get(call)
+        if fault is None and self._all_later and call > max(self._calls, default=-1):
+            fault = self._all_later
+        if call in self._gates:
+            await self._gates[call].passing()
+        match fault:
+            case CallFault.AWAY:
+                raise ServiceUnavailable("platform", "elsewhere", "scripted")
+            case CallFault.STALE:
+                raise TokenStale(request.fence.scope, request.fence.token, request.fence.token + 1)
+        response = await self._forward(request, faults)
+        match fault:
+            case CallFault.AWAY_AFTERWARDS:
+                raise ServiceUnavailable("platform", "elsewhere", "scripted")
+            case CallFault.RESET:
+                self._proxy.cut()
+            case CallFault.DEFECT:
+                raise PlatformBroken
+            case CallFault.BARE:
+                await context.abort(grpc.StatusCode.UNKNOWN, "502 bad gateway")
+            case CallFault.SHORT:
+                del response.results[-1]
+        return response
+
+    def _fault_of(self, mutation: driver_pb2.Mutation) -> ItemFault | None:
+        number = len(self.sent)
+        self.sent.append(mutation)
+        content = mutation.SerializeToString(deterministic=True)
+        if number in self._items and self._lasting:
+            self._lasting_for.setdefault(content, self._items[number])
+        return self._lasting_for.get(content) or self._items.get(number)
+
+    async def _forward(
+        self, request: driver_pb2.MutateRequest, faults: list[ItemFault | None]
+    ) -> driver_pb2.MutateResponse:
+        passed = driver_pb2.MutateRequest()
+        passed.CopyFrom(request)
+        del passed.mutations[:]
+        stopped = (ItemFault.REJECT, ItemFault.LOSE_REQUEST)
+        passed.mutations.extend(
+            mutation for mutation, fault in zip(request.mutations, faults, strict=True) if fault not in stopped
+        )
+        answers = iter((await self._behind.call(self._stub.Mutate, passed)).results)
+        response = driver_pb2.MutateResponse()
+        for fault in faults:
+            result = response.results.add()
+            match fault:
+                case ItemFault.REJECT:
+                    result.rejected.reason = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
+                    result.rejected.message = "scripted refusal"
+                case ItemFault.LOSE_REQUEST:
+                    result.ambiguous.message = "scripted loss"
+                case ItemFault.LOSE_RESPONSE:
+                    next(answers)
+                    result.ambiguous.message = "scripted loss"
+                case None:
+                    result.CopyFrom(next(answers))
+        return response
+
+
+class PlatformBroken(Exception):
+    """A defect of a driver, as far as its callers can tell."""
+
+
+class Proxy:
+    """Passes bytes on to *port* of this machine."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._clients: set[asyncio.StreamWriter] = set()
+
+    def cut(self) -> None:
+        """Reset all connections; new ones are accepted at once."""
+        for client in self._clients:
+            client.transport.abort()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until either side ends it."""
+        self._clients.add(writer)
+        above, below = await asyncio.open_connection("127.0.0.1", self._port)
+        await asyncio.gather(_pump(reader, below), _pump(above, writer))
+        self._clients.discard(writer)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while received := await reader.read(65536):
+            writer.write(received)
+            await writer.drain()
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+@asynccontextmanager
+async def faulty_platform(data: Path) -> AsyncIterator[tuple[FaultyDriver, str]]:
+    """The driver before an embedded platform in the folder *data*, and the address of the proxy before it."""
+    with embedded_platform(data / "platform.db") as (register, names):
+        async with (
+            serving(register, names, "127.0.0.1:0", grace=0) as inner,
+            Peer("platform", inner) as behind,
+        ):
+            proxy = Proxy(0)
+            driver = FaultyDriver(behind, proxy)
+            add = partial(add_DriverServiceServicer_to_server, driver)
+            async with serving([add], names, "127.0.0.1:0", grace=0) as outer:
+                proxy._port = int(outer.rpartition(":")[2])
+                listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+                yield driver, f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+                listening.close()
+                proxy.cut()

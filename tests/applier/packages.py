@@ -1,0 +1,52 @@
+"""Packages that together make every sort of step."""
+
+from tests.apply.packages import an_object, text
+
+FRESH = text(
+    an_object("Label", "red", "red"),
+    an_object("Label", "green", "green"),
+    an_object("Bucket", "raw", "raw", ["red"]),
+    an_object("Dashboard", "cpu", "board", ["red", "green"]),
+    an_object("Dashboard", "mem", "board"),
+    an_object("Task", "roll", "roll", ["green"], every="1h", query="buckets()"),
+)
+
+UPDATED = text(
+    an_object("Label", "red", "crimson"),
+    an_object("Label", "green", "green", description="grass"),
+    an_object("Bucket", "raw", "raw", ["red"], description="as it comes"),
+    an_object("Dashboard", "cpu", "cpu", ["red", "green"]),
+    an_object("Dashboard", "mem", "board", description="memory"),
+    an_object("Task", "roll", "roll", ["green"], every="2h", query="buckets()"),
+)
+
+MIXED = text(
+    an_object("Label", "red", "crimson"),
+    an_object("Label", "blue", "blue"),
+    an_object("Dashboard", "cpu", "board", ["blue"]),
+    an_object("Dashboard", "disk", "board", ["red"]),
+    an_object("Variable", "region", "region", type="constant", values=["eu"]),
+)
+"""After FRESH: creates, an update, attaches, detaches, deletions that can be undone and, in the end, a bucket's."""
+
+REVERSIBLE = text(
+    an_object("Label", "red", "crimson"),
+    an_object("Label", "blue", "blue"),
+    an_object("Bucket", "raw", "raw", ["blue"]),
+    an_object("Dashboard", "cpu", "board", ["blue"]),
+    an_object("Dashboard", "disk", "board", ["red"]),
+)
+"""After FRESH: as MIXED, without anything that cannot be undone."""
+
+EXPLICIT = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw", ["red"], schemaType="explicit"))
+IMPLICIT = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw", ["red"], schemaType="implicit"))
+"""One after the other: the bucket is replaced."""
+
+CHANGES = {
+    "fresh": ("", FRESH),
+    "updated": (FRESH, UPDATED),
+    "mixed": (FRESH, MIXED),
+    "reversible": (FRESH, REVERSIBLE),
+    "replaced": (IMPLICIT, EXPLICIT),
+}
+"""Pairs of packages: what a stack has, and what it is to get."""

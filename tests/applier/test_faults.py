@@ -1,0 +1,170 @@
+"""A fault at every single write: an apply happens, or is undone, or says what nobody knows (engine.md 10.2)."""
+
+import pytest
+
+from tests.applier.faulty import CallFault, ItemFault
+from tests.applier.packages import CHANGES, FRESH
+from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Content, World, check, end, plan_of
+
+change = pytest.mark.parametrize("change", CHANGES)
+
+
+async def wanted_after(faulty: World, before: str, after: str) -> tuple[Content, int, int]:
+    """What a change without faults leads to, and how many mutations and calls it takes."""
+    case = await faulty.case_with(*filter(None, [before]))
+    events = await case.apply(after)
+    assert end(events).state == SUCCEEDED
+    counts = len(faulty.driver.sent), faulty.driver.calls
+    assert counts[0] == len(plan_of(events).steps)
+    return (await case.look()).content, *counts
+
+
+async def finishes_the_job(case: Case, package: str, wanted: Content) -> None:
+    """The next apply, on a platform in good health, reaches what was wanted."""
+    case.driver.heal()
+    assert end(await case.apply(package)).state == SUCCEEDED
+    now = await case.look()
+    assert now.content == wanted
+    assert set(now.recorded.values()) == now.ids
+    assert end(await case.apply(package)).no_change
+
+
+@change
+async def test_a_refused_write_is_undone_or_left_for_the_next_apply(faulty: World, change: str) -> None:
+    before, after = CHANGES[change]
+    wanted, mutations, _ = await wanted_after(faulty, before, after)
+    for number in range(mutations):
+        case = await faulty.case_with(*filter(None, [before]))
+        at_first = await case.look()
+        case.driver.fail_items({number: ItemFault.REJECT}, lasting=True)
+        events = await case.apply(after)
+        check(at_first, events, await case.look(), wanted)
+        finished = end(events)
+        sealed_at = next((step.number for step in plan_of(events).steps if step.undo == 3), mutations)
+        if number < sealed_at:
+            assert finished.state == ROLLED_BACK
+            assert "scripted refusal" in finished.cause
+        else:
+            assert finished.state == SUCCEEDED
+            assert number in [outcome.step for outcome in finished.leftovers]
+        await finishes_the_job(case, after, wanted)
+
+
+@change
+@pytest.mark.parametrize("fault", [ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
+async def test_a_write_lost_once_has_its_effect_once(faulty: World, change: str, fault: ItemFault) -> None:
+    before, after = CHANGES[change]
+    wanted, mutations, _ = await wanted_after(faulty, before, after)
+    for number in range(mutations):
+        case = await faulty.case_with(*filter(None, [before]))
+        at_first = await case.look()
+        case.driver.fail_items({number: fault})
+        events = await case.apply(after)
+        assert end(events).state == SUCCEEDED
+        assert not end(events).leftovers
+        check(at_first, events, await case.look(), wanted)
+        assert len(case.driver.sent) == mutations + 1
+
+
+@change
+@pytest.mark.parametrize("fault", [ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
+async def test_a_write_lost_for_good_is_undone_or_named(faulty: World, change: str, fault: ItemFault) -> None:
+    before, after = CHANGES[change]
+    wanted, mutations, _ = await wanted_after(faulty, before, after)
+    for number in range(mutations):
+        case = await faulty.case_with(*filter(None, [before]))
+        at_first = await case.look()
+        case.driver.fail_items({number: fault}, lasting=True)
+        events = await case.apply(after)
+        check(at_first, events, await case.look(), wanted)
+        step = plan_of(events).steps[number]
+        if end(events).state == BLOCKED:
+            assert step.verb in (1, 3)
+        elif end(events).state == SUCCEEDED:
+            assert [outcome.step for outcome in end(events).leftovers if outcome.HasField("unknown")] == [number]
+
+
+@change
+@pytest.mark.parametrize(
+    "fault",
+    [
+        CallFault.AWAY,
+        CallFault.AWAY_AFTERWARDS,
+        CallFault.RESET,
+        CallFault.DEFECT,
+        CallFault.BARE,
+        CallFault.SHORT,
+    ],
+)
+async def test_a_call_that_fails_once_changes_nothing(faulty: World, change: str, fault: CallFault) -> None:
+    before, after = CHANGES[change]
+    wanted, _, calls = await wanted_after(faulty, before, after)
+    for number in range(calls):
+        case = await faulty.case_with(*filter(None, [before]))
+        at_first = await case.look()
+        case.driver.fail_calls({number: fault})
+        events = await case.apply(after)
+        assert end(events).state == SUCCEEDED
+        assert not end(events).leftovers
+        check(at_first, events, await case.look(), wanted)
+
+
+@change
+@pytest.mark.parametrize("fault", [CallFault.AWAY, CallFault.AWAY_AFTERWARDS])
+async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
+    faulty: World, change: str, fault: CallFault
+) -> None:
+    before, after = CHANGES[change]
+    wanted, _, calls = await wanted_after(faulty, before, after)
+    for number in range(calls):
+        case = await faulty.case_with(*filter(None, [before]))
+        at_first = await case.look()
+        case.driver.fail_calls({number: fault}, later=fault)
+        events = await case.apply(after)
+        check(at_first, events, await case.look(), wanted)
+        assert end(events).state in (BLOCKED, SUCCEEDED)
+        if fault is CallFault.AWAY:
+            await finishes_the_job(case, after, wanted)
+
+
+@change
+async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more(faulty: World, change: str) -> None:
+    before, after = CHANGES[change]
+    wanted, _, calls = await wanted_after(faulty, before, after)
+    for number in range(calls):
+        case = await faulty.case_with(*filter(None, [before]))
+        at_first = await case.look()
+        case.driver.fail_calls({number: CallFault.STALE})
+        events = await case.apply(after)
+        assert case.driver.calls == number + 1
+        assert end(events).state == BLOCKED
+        check(at_first, events, await case.look(), wanted)
+        await finishes_the_job(case, after, wanted)
+
+
+async def test_a_refused_uninstall_puts_everything_back(faulty: World) -> None:
+    case = await faulty.case_with(FRESH)
+    steps = len(plan_of(await case.uninstall()).steps)
+    for number in range(steps):
+        case = await faulty.case_with(FRESH)
+        at_first = await case.look()
+        case.driver.fail_items({number: ItemFault.REJECT}, lasting=True)
+        events = await case.uninstall()
+        check(at_first, events, await case.look(), [])
+        case.driver.heal()
+        assert end(await case.uninstall()).state == SUCCEEDED
+        gone = await case.look()
+        assert (gone.content, gone.record) == ([], None)
+
+
+async def test_an_undo_that_is_refused_is_told_and_recorded(faulty: World) -> None:
+    case = faulty.case()
+    at_first = await case.look()
+    # The third create is refused, and so is the deletion of a resource that was created before it.
+    case.driver.fail_items({2: ItemFault.REJECT, 7: ItemFault.REJECT}, lasting=True)
+    events = await case.apply(FRESH)
+    check(at_first, events, await case.look(), [])
+    assert end(events).state == BLOCKED
+    assert len(end(events).inventory) == 1
+    case.driver.heal()
+    assert end(await case.apply(FRESH)).state == SUCCEEDED

@@ -1,0 +1,282 @@
+"""One organisation with one stack under faults: what is there, what is recorded, and what must hold of the two."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+import applier_svc.__main__ as applier
+from applier_svc.patience import Patience
+from services.core.errors import StackNotFound
+from services.rpc.process import Opened
+from tests.applier.faulty import FaultyDriver, faulty_platform
+from tests.cluster import Cluster, cluster, sources
+
+SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
+ROLLED_BACK = operation_pb2.OPERATION_STATE_ROLLED_BACK
+BLOCKED = operation_pb2.OPERATION_STATE_BLOCKED
+
+QUICK = Patience(attempts=3, first_wait=0.002, longest_wait=0.01)
+"""For a platform that is at most a script away."""
+
+Events = list[operation_pb2.OperationEvent]
+Content = list[tuple[str, str, tuple[str, ...]]]
+"""Kind, spec and names of labels of each resource, sorted; ids do not count."""
+
+
+class Snapshot(NamedTuple):
+    """What there is at one moment; the record is None when there is none."""
+
+    resources: Sequence[object_pb2.Resource]
+    record: stack_pb2.Stack | None
+
+    @property
+    def content(self) -> Content:
+        names = {resource.id: json.loads(resource.spec_json)["name"] for resource in self.resources}
+        return sorted(
+            (resource.kind, resource.spec_json, tuple(sorted(names[label] for label in resource.label_ids)))
+            for resource in self.resources
+        )
+
+    @property
+    def ids(self) -> set[tuple[str, str]]:
+        """Kind and id of what is on the platform."""
+        return {(resource.kind, resource.id) for resource in self.resources}
+
+    @property
+    def recorded(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Kind and id of what is recorded, by the key of its object."""
+        entries = self.record.resources if self.record else ()
+        return {(entry.key.kind, entry.key.name): (entry.key.kind, entry.remote_id) for entry in entries}
+
+    @property
+    def recorded_content(self) -> list[tuple[str, str, int, tuple[str, ...]]]:
+        """The record without ids."""
+        entries = self.record.resources if self.record else ()
+        return [
+            (entry.key.kind, entry.key.name, entry.origin, tuple(label.name for label in entry.associations))
+            for entry in entries
+        ]
+
+
+@dataclass
+class Case:
+    """
+    One stack in an organisation of its own.
+
+    Attributes:
+        services: The services.
+        driver: The driver of the platform.
+        org: The organisation.
+        stack: Name of the stack; empty for operations on behalf of none.
+    """
+
+    services: Cluster
+    driver: FaultyDriver
+    org: str
+    stack: str = "s"
+
+    async def apply(self, *texts: str, digest: str = "") -> Events:
+        """All events of one apply."""
+        return [event async for event in self.events(*texts, digest=digest)]
+
+    def events(self, *texts: str, digest: str = "") -> AsyncIterator[operation_pb2.OperationEvent]:
+        return self.services.events(*texts, stack=self.stack, org=self.org, digest=digest)
+
+    async def uninstall(self) -> Events:
+        """All events of one uninstall."""
+        peer = self.services.peers["applier"]
+        request = applier_pb2.UninstallStackRequest(target=self._target(), stack=planner_pb2.StackRef(name=self.stack))
+        stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
+        return [answer.event async for answer in stream]
+
+    def request(self, *texts: str) -> applier_pb2.ApplyRequest:
+        request = applier_pb2.ApplyRequest(
+            target=self._target(), package=planner_pb2.PackageSources(sources=sources(texts))
+        )
+        if self.stack:
+            request.stack.name = self.stack
+        return request
+
+    async def look(self) -> Snapshot:
+        peer = self.services.peers["stack"]
+        named = stack_pb2.NamedStack(target=self._target(), name=self.stack or "s")
+        try:
+            answer = await peer.call(StackServiceStub(peer.channel).GetStack, stack_pb2.GetStackRequest(named=named))
+        except StackNotFound:
+            record = None
+        else:
+            record = answer.stack
+        return Snapshot(await self.services.resources(org=self.org), record)
+
+    def _target(self) -> object_pb2.Target:
+        return object_pb2.Target(org=self.org)
+
+
+@dataclass
+class World:
+    """
+    Services around a driver that goes wrong by script.
+
+    Attributes:
+        services: The services.
+        driver: The driver.
+    """
+
+    services: Cluster
+    driver: FaultyDriver
+    _count: int = field(default=0)
+
+    def case(self, stack: str = "s") -> Case:
+        """A stack in an organisation that nobody used yet, and a driver without faults."""
+        self._count += 1
+        self.driver.heal()
+        return Case(self.services, self.driver, f"org-{self._count}", stack)
+
+    async def case_with(self, *texts: str) -> Case:
+        """A stack that has the package *texts*."""
+        case = self.case()
+        if texts:
+            assert end(await case.apply(*texts)).state == SUCCEEDED
+        self.driver.heal()
+        return case
+
+
+@asynccontextmanager
+async def world(
+    data: Path,
+    patience: Patience = QUICK,
+    replaced: dict[str, Opened] | None = None,
+    given: dict[str, str] | None = None,
+) -> AsyncIterator[World]:
+    """All services; the driver between them and the platform goes wrong when told to."""
+    async with faulty_platform(data) as (driver, address):
+        opened: dict[str, Opened] = {"applier": partial(applier.opened, patience=patience), **(replaced or {})}
+        async with cluster(data, opened, {"platform": address, **(given or {})}) as services:
+            yield World(services, driver)
+
+
+def end(events: Events) -> operation_pb2.Finished:
+    """How an operation ended; checks what holds of the events of every operation."""
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert len({event.operation for event in events}) == 1
+    kinds = [event.WhichOneof("event") for event in events]
+    assert kinds[0] == "accepted"
+    assert kinds[-1] == "finished"
+    assert kinds.count("finished") == kinds.count("accepted") == 1
+    return events[-1].finished
+
+
+def plan_of(events: Events) -> plan_pb2.Plan:
+    return events[0].accepted.plan
+
+
+def told(events: Events) -> list[Any]:
+    """Events in words; the plan and the summary, which have tests of their own, are left out."""
+    plan = plan_of(events)
+    return [_words(event, plan) for event in events]
+
+
+def _words(event: operation_pb2.OperationEvent, plan: plan_pb2.Plan) -> Any:
+    match event.WhichOneof("event"):
+        case "accepted":
+            return f"accepted {len(plan.steps)} steps"
+        case "stage_started":
+            started = event.stage_started
+            return f"stage {started.stage} {started.name}: {started.step_count}"
+        case "steps_ended":
+            return [_outcome(outcome, plan) for outcome in event.steps_ended.outcomes]
+        case "undo_started":
+            return f"undo of {event.undo_started.step_count}: {event.undo_started.cause}"
+        case "steps_undone":
+            return ["undo", *(_outcome(outcome, plan) for outcome in event.steps_undone.outcomes)]
+        case _:
+            state = operation_pb2.OperationState.Name(event.finished.state).removeprefix("OPERATION_STATE_")
+            words = [state, event.finished.cause] + (["no change"] if event.finished.no_change else [])
+            owned = [f"{entry.key.kind} {entry.key.name}" for entry in event.finished.inventory]
+            leftovers = [_outcome(outcome, plan) for outcome in event.finished.leftovers]
+            return [" ".join(filter(None, words)), owned] + ([leftovers] if leftovers else [])
+
+
+def _outcome(outcome: operation_pb2.StepOutcome, plan: plan_pb2.Plan) -> str:
+    step = plan.steps[outcome.step]
+    verb = plan_pb2.Verb.Name(step.verb).removeprefix("VERB_").lower()
+    label = f" {step.label.name}" if step.HasField("label") else ""
+    return f"{outcome.WhichOneof('outcome')}: {verb} {step.key.kind} {step.key.name}{label}"
+
+
+def in_doubt(events: Events) -> set[tuple[str, str]]:
+    """Keys of the objects whose steps, or the undo of whose steps, an event says are not known to have worked."""
+    plan = plan_of(events)
+    outcomes: Iterable[operation_pb2.StepOutcome] = (
+        outcome for event in events for outcome in (*event.steps_ended.outcomes, *event.steps_undone.outcomes)
+    )
+    found = set()
+    for outcome in outcomes:
+        if outcome.WhichOneof("outcome") != "done":
+            step = plan.steps[outcome.step]
+            found |= {(step.key.kind, step.key.name)} | ({("Label", step.label.name)} if step.label.name else set())
+    return found
+
+
+def display_names(keys: set[tuple[str, str]], events: Events) -> set[tuple[str, str]]:
+    """Kind and display name of the resources that the steps of the objects *keys* are about."""
+    return {
+        (step.key.kind, json.loads(spec)["name"])
+        for step in plan_of(events).steps
+        if (step.key.kind, step.key.name) in keys
+        for spec in (step.old_spec_json, step.new_spec_json)
+        if spec
+    }
+
+
+def check(before: Snapshot, events: Events, after: Snapshot, wanted: Content) -> None:
+    """
+    What has to hold after every operation on a stack that owns all there is in its organisation.
+
+    Args:
+        before: What there was.
+        events: What the operation told.
+        after: What there is.
+        wanted: What there is when all goes well.
+    """
+    finished = end(events)
+    if finished.stack_id:
+        assert after.record is not None
+        assert finished.stack_id == after.record.id
+        assert list(finished.inventory) == list(after.record.resources)
+    else:
+        assert after.record is None
+    recorded = set(after.recorded.values())
+    if finished.state == ROLLED_BACK:
+        assert after.content == before.content
+        assert after.recorded_content == before.recorded_content
+        assert recorded == after.ids
+        assert (after.record is None) == (before.record is None)
+        if after.recorded == before.recorded:
+            assert after.record == before.record
+        return
+    if finished.state == SUCCEEDED and not finished.leftovers:
+        assert after.content == wanted
+        assert recorded == after.ids
+        return
+    doubtful = in_doubt(events)
+    assert doubtful, "blocked, and no event says why"
+    # Each difference of record and platform is named by an event.
+    assert {key for key, resource in after.recorded.items() if resource not in after.ids} <= doubtful
+    unrecorded = {
+        (resource.kind, json.loads(resource.spec_json)["name"])
+        for resource in after.resources
+        if (resource.kind, resource.id) not in recorded
+    }
+    assert unrecorded <= display_names(doubtful, events)
