@@ -86,6 +86,13 @@ def test_no_container_can_do_more_than_it_must(service: dict[str, Any]) -> None:
     assert not {"privileged", "cap_add", "network_mode", "pid"} & set(service)
 
 
+def test_one_service_builds_the_image_and_none_is_fetched() -> None:
+    """Compose builds services at the same time, and then one name may be taken already; Docker Hub has no pkger."""
+    assert [name for name, service in SERVICES.items() if "build" in service] == ["stack"]
+    policies = {name: service["pull_policy"] for name, service in SERVICES.items()}
+    assert policies == dict.fromkeys(PORTS, "never") | {"stack": "build"}
+
+
 def test_ports_are_published_to_this_machine_only(service: dict[str, Any]) -> None:
     """There is neither TLS nor authorization yet."""
     port = PORTS[service["name"]]

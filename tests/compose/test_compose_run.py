@@ -1,6 +1,7 @@
 """docker-compose.yml without Docker: its commands, environment and health checks as processes of this machine."""
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from services.settings import PORTS, address_variable
 from tests.apply.packages import STEPS
 from tests.compose.compose_file import containers
 from tests.compose.processes import base_environment, run, stop, up
+from tests.conftest import ROOT
 
 LABELLED = ["lucid_einstein"]
 RECORDS: dict[int, list[tuple[str, str, list[str]]]] = {
@@ -89,6 +91,22 @@ async def test_the_six_steps_run_through_what_compose_starts(folder: Path) -> No
 
     async with up({"stack": described["stack"]}, folder):
         assert await record(folder) == records[6]
+
+
+async def test_the_commands_of_the_deployment_page_run_in_their_containers(folder: Path) -> None:
+    text = (ROOT / "docs" / "deploy.md").read_text()
+    commands = re.findall(r"^docker compose exec (?:-T )?(\w+) (.*)$", text, re.MULTILINE)
+    described = containers(sockets(folder))
+    async with up(described, folder):
+        results = [
+            await run(["sh", "-c", command], base_environment(folder) | dict(described[name].environment), ROOT)
+            for name, command in commands
+        ]
+
+    assert [(status, errors) for status, _, errors in results] == [(0, "")] * 2
+    (_, applied, _), (_, shown, _) = results
+    assert "Done: 1 created." in applied
+    assert shown.startswith("stack fleet\n")
 
 
 async def test_a_container_that_cannot_start_is_told_with_its_log(folder: Path) -> None:

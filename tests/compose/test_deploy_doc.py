@@ -1,0 +1,67 @@
+"""docs/deploy.md tells what the code reads, and what it takes when nothing is set."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from services.settings import PORTS, address_variable, load
+from tests.compose.compose_file import COMPOSE_FILE, compose_services, instructions, seconds
+from tests.conftest import ROOT
+
+TEXT = (ROOT / "docs" / "deploy.md").read_text()
+DEFAULTS = dict(re.findall(r"^\| `(PKGER_\w+)` \| `?(.*?)`? \|", TEXT, re.MULTILINE))
+"""The table: variables and their defaults."""
+
+
+class Asked(Mapping[str, str]):
+    """An environment in which nothing is set, and that remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_the_table_has_every_variable_that_is_read() -> None:
+    environ = Asked()
+    load(environ)
+    assert set(DEFAULTS) == environ.names
+
+
+def test_the_table_has_the_defaults_that_are_taken() -> None:
+    settings = load({})
+    for name in PORTS:
+        assert DEFAULTS[address_variable(name)] == settings.addresses[name]
+    assert load({"PKGER_SERVER": DEFAULTS["PKGER_SERVER"]}) == settings
+    assert settings.listen == ""
+    assert DEFAULTS["PKGER_DATA"] == "PKGER_HOME"
+    assert settings.data == settings.home == Path(DEFAULTS["PKGER_HOME"]).expanduser()
+
+
+def test_the_text_says_what_the_files_say() -> None:
+    services = compose_services({})
+    (grace,) = {seconds(service["stop_grace_period"]) for service in services.values()}
+    (user,) = {service["user"].partition(":")[0] for service in services.values()}
+    assert f"{grace:.0f} seconds" in TEXT.replace("\n", " ")
+    assert f"user {user}" in TEXT
+    assert any("PKGER_DATA=/data" in line.split() for line in instructions("ENV"))
+
+
+def test_what_can_be_set_from_outside_is_what_the_text_says() -> None:
+    wanted = {f"{name.upper()}_{what}" for name in PORTS for what in ("PORT", "LISTEN", "ADDRESS")} - {"PLATFORM_PORT"}
+    wanted |= {"STACK_DATA", "PLATFORM_DATA"}
+    assert set(re.findall(r"\$\{(\w+)", COMPOSE_FILE.read_text())) == wanted
+
+
+def test_files_that_the_text_names_are_there() -> None:
+    named = re.findall(r"`((?:services|docker)[\w./-]*\.(?:py|yml))`", TEXT)
+    assert len(named) >= 3
+    assert all((ROOT / name).is_file() for name in named)
