@@ -8,7 +8,7 @@ COPY parser_svc parser_svc
 COPY planner_svc planner_svc
 COPY applier_svc applier_svc
 COPY stack_svc stack_svc
-# The build generates the code of protos/. Its tools, and pip, stay behind in this stage.
+# The build generates the code of protos/. Its tools stay behind in this stage.
 RUN python -m venv --without-pip /opt/pkger \
  && pip --python /opt/pkger/bin/python install --no-cache-dir --disable-pip-version-check .
 
