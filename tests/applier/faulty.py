@@ -83,21 +83,25 @@ class FaultyDriver(DriverServiceServicer):
         self._all_later: CallFault | None = None
         self._gates: dict[int, Gate] = {}
 
-    def fail_items(self, faults: Mapping[int, ItemFault], lasting: bool = False) -> None:
+    def fail(
+        self,
+        items: Mapping[int, ItemFault] | None = None,
+        calls: Mapping[int, CallFault] | None = None,
+        lasting: bool = False,
+        later: CallFault | None = None,
+    ) -> None:
         """
-        From now on, mutations meet *faults*, counted from 0 over all calls.
+        From now on, meet faults, and no others than these.
 
         Args:
-            faults: The fault of each mutation.
-            lasting: The same mutation meets the same fault again whenever it is sent again.
+            items: The fault of each mutation, counted from 0 over all calls.
+            calls: The fault of each call of Mutate, counted from 0.
+            lasting: A mutation meets its fault again whenever it is sent again.
+            later: The fault of all calls after the last one in *calls*.
         """
         self.heal()
-        self._items, self._lasting = faults, lasting
-
-    def fail_calls(self, faults: Mapping[int, CallFault], later: CallFault | None = None) -> None:
-        """From now on, calls of Mutate meet *faults*, counted from 0, and after the last of these all meet *later*."""
-        self.heal()
-        self._calls, self._all_later = faults, later
+        self._items, self._calls = items or {}, calls or {}
+        self._lasting, self._all_later = lasting, later
 
     def gate(self, call: int) -> Gate:
         """Make call number *call* of Mutate wait; may be added to other faults."""
@@ -140,7 +144,8 @@ class FaultyDriver(DriverServiceServicer):
             case CallFault.DEFECT:
                 raise PlatformBroken
             case CallFault.BARE:
-                await context.abort(grpc.StatusCode.UNKNOWN, "502 bad gateway")
+                context.set_code(grpc.StatusCode.UNKNOWN)
+                context.set_details("502 bad gateway")
             case CallFault.SHORT:
                 del response.results[-1]
         return response

@@ -36,7 +36,7 @@ async def test_a_refused_write_is_undone_or_left_for_the_next_apply(faulty: Worl
     for number in range(mutations):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
-        case.driver.fail_items({number: ItemFault.REJECT}, lasting=True)
+        case.driver.fail({number: ItemFault.REJECT}, lasting=True)
         events = await case.apply(after)
         check(at_first, events, await case.look(), wanted)
         finished = end(events)
@@ -58,7 +58,7 @@ async def test_a_write_lost_once_has_its_effect_once(faulty: World, change: str,
     for number in range(mutations):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
-        case.driver.fail_items({number: fault})
+        case.driver.fail({number: fault})
         events = await case.apply(after)
         assert end(events).state == SUCCEEDED
         assert not end(events).leftovers
@@ -74,7 +74,7 @@ async def test_a_write_lost_for_good_is_undone_or_named(faulty: World, change: s
     for number in range(mutations):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
-        case.driver.fail_items({number: fault}, lasting=True)
+        case.driver.fail({number: fault}, lasting=True)
         events = await case.apply(after)
         check(at_first, events, await case.look(), wanted)
         step = plan_of(events).steps[number]
@@ -102,7 +102,7 @@ async def test_a_call_that_fails_once_changes_nothing(faulty: World, change: str
     for number in range(calls):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
-        case.driver.fail_calls({number: fault})
+        case.driver.fail(calls={number: fault})
         events = await case.apply(after)
         assert end(events).state == SUCCEEDED
         assert not end(events).leftovers
@@ -119,7 +119,7 @@ async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
     for number in range(calls):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
-        case.driver.fail_calls({number: fault}, later=fault)
+        case.driver.fail(calls={number: fault}, later=fault)
         events = await case.apply(after)
         check(at_first, events, await case.look(), wanted)
         assert end(events).state in (BLOCKED, SUCCEEDED)
@@ -134,7 +134,7 @@ async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more(faulty: Wo
     for number in range(calls):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
-        case.driver.fail_calls({number: CallFault.STALE})
+        case.driver.fail(calls={number: CallFault.STALE})
         events = await case.apply(after)
         assert case.driver.calls == number + 1
         assert end(events).state == BLOCKED
@@ -148,7 +148,7 @@ async def test_a_refused_uninstall_puts_everything_back(faulty: World) -> None:
     for number in range(steps):
         case = await faulty.case_with(FRESH)
         at_first = await case.look()
-        case.driver.fail_items({number: ItemFault.REJECT}, lasting=True)
+        case.driver.fail({number: ItemFault.REJECT}, lasting=True)
         events = await case.uninstall()
         check(at_first, events, await case.look(), [])
         case.driver.heal()
@@ -161,7 +161,7 @@ async def test_an_undo_that_is_refused_is_told_and_recorded(faulty: World) -> No
     case = faulty.case()
     at_first = await case.look()
     # The third create is refused, and so is the deletion of a resource that was created before it.
-    case.driver.fail_items({2: ItemFault.REJECT, 7: ItemFault.REJECT}, lasting=True)
+    case.driver.fail({2: ItemFault.REJECT, 7: ItemFault.REJECT}, lasting=True)
     events = await case.apply(FRESH)
     check(at_first, events, await case.look(), [])
     assert end(events).state == BLOCKED
