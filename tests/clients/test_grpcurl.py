@@ -29,6 +29,11 @@ def blocks(heading: str, language: str = "sh") -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
 
 
+def test_every_section_has_its_test() -> None:
+    text = (ROOT / "docs" / "clients.md").read_text()
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["What is there", "A dry run", "An apply", "An error"]
+
+
 async def shell(script: str, services: Cluster) -> tuple[int, str, str]:
     """Exit status, output and error output of *script*, with the default addresses replaced by those of *services*."""
     for name, port in PORTS.items():
