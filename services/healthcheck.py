@@ -1,23 +1,15 @@
 """Asks servers whether they serve: ``python -m services.healthcheck [ADDRESS | SERVICE]...``, exit 0 when all do."""
 
 import argparse
+import asyncio
 import sys
-import time
 from collections.abc import Sequence
 
-import grpc
-from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
-from grpc_health.v1.health_pb2_grpc import HealthStub
-
+from services.rpc.health import problem_of
 from services.settings import PORTS, Settings, load
 
 ANY_HOST = ("0.0.0.0", "[::]", "")  # noqa: S104
 """Hosts that a server binds to be reached at every address of its machine, this one too."""
-
-_RECONNECT_MS = 50
-"""Pause between attempts to connect to a server that is just starting."""
-
-_OPTIONS = [(f"grpc.{name}_reconnect_backoff_ms", _RECONNECT_MS) for name in ("initial", "min", "max")]
 
 
 def address_to_ask(server: str, settings: Settings) -> str:
@@ -39,31 +31,6 @@ def address_to_ask(server: str, settings: Settings) -> str:
     return f"127.0.0.1:{port}" if colon and host in ANY_HOST else settings.listen
 
 
-def problem_of(address: str, seconds: float, wait: bool = False) -> str:
-    """
-    What keeps the server at *address* from serving; empty when it serves.
-
-    Args:
-        address: Whom to ask.
-        seconds: How long to wait for the answer at most.
-        wait: Take only "it serves" for an answer: wait for a server that is not there yet, or not ready.
-    """
-    problem = f"{address} does not answer"
-    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
-        # A watch tells the state of now first, and then every other one.
-        answers = HealthStub(channel).Watch(HealthCheckRequest(), timeout=seconds, wait_for_ready=wait)
-        try:
-            for answer in answers:
-                if answer.status == HealthCheckResponse.SERVING:
-                    return ""
-                problem = f"{address} is {HealthCheckResponse.ServingStatus.Name(answer.status)}"
-                if not wait:
-                    return problem
-        except grpc.RpcError as error:
-            return f"{problem}: {error.code().name}"
-    return problem
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the check; the result is the exit status."""
     parser = argparse.ArgumentParser(
@@ -78,15 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--wait", action="store_true", help="wait for servers that do not serve yet")
     parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="seconds to wait in all (5)")
     given = parser.parse_args(arguments)
-    settings, end = load(), time.monotonic() + given.timeout
+    settings = load()
     try:
         addresses = [address_to_ask(server, settings) for server in given.servers or [""]]
-        problems = [problem_of(address, max(end - time.monotonic(), 0), given.wait) for address in addresses]
     except ValueError as error:
-        problems = [str(error)]
+        print(error, file=sys.stderr)
+        return 1
+    problems = asyncio.run(_problems(addresses, given.timeout, given.wait))
     for problem in filter(None, problems):
         print(problem, file=sys.stderr)
     return 1 if any(problems) else 0
+
+
+async def _problems(addresses: Sequence[str], seconds: float, wait: bool) -> list[str]:
+    return await asyncio.gather(*(problem_of(address, seconds, wait) for address in addresses))
 
 
 if __name__ == "__main__":

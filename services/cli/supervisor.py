@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from services.cli.errors import Failed
-from services.rpc.health import wait_until_serving
+from services.rpc.health import problem_of
 
 log = logging.getLogger("pkger.supervisor")
 
@@ -118,13 +118,13 @@ class Supervisor:
     async def _wait_until_ready(self, name: str) -> None:
         process = self._processes[name]
         ended = asyncio.create_task(process.wait())
-        ready = asyncio.create_task(wait_until_serving(self._addresses[name], READY_SECONDS))
+        ready = asyncio.create_task(problem_of(self._addresses[name], READY_SECONDS, wait=True))
         try:
             await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 raise Failed(f"the {name} service ended as soon as it started; its log says why")
-            if not ready.result():
-                raise Failed(f"the {name} service did not answer within {READY_SECONDS:.0f} s; its log says why")
+            if problem := ready.result():
+                raise Failed(f"the {name} service is not ready after {READY_SECONDS:.0f} s: {problem}")
         finally:
             for task in (ended, ready):
                 task.cancel()

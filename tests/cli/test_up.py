@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from services.rpc.health import wait_until_serving
+from services.rpc.health import problem_of
 from services.settings import PORTS
 from tests.apply.packages import STEPS
 from tests.cli.command import ended, environment, pkger, sockets, started
@@ -96,7 +96,7 @@ async def _restarted(process: asyncio.subprocess.Process, env: Mapping[str, str]
     while orjson.loads(await process.stderr.readline())["message"] != "serving":
         pass
     for name in PORTS:
-        assert await wait_until_serving(env[f"PKGER_{name.upper()}_ADDRESS"], 30)
+        assert not await problem_of(env[f"PKGER_{name.upper()}_ADDRESS"], 30, wait=True)
 
 
 async def test_a_supervisor_that_is_killed_takes_its_services_along(short_path: Path) -> None:
@@ -122,6 +122,6 @@ async def test_serve_runs_one_service_on_any_free_port(short_path: Path) -> None
     process = await started("serve", "parser", "--listen", "127.0.0.1:0", env=environment(short_path))
     assert process.stderr
     line = orjson.loads(await process.stderr.readline())
-    assert await wait_until_serving(line["address"], 10)
+    assert not await problem_of(line["address"], 10)
     process.send_signal(signal.SIGTERM)
     assert (await ended(process)).code == 0

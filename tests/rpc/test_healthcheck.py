@@ -10,7 +10,8 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
-from services.healthcheck import address_to_ask, main, problem_of
+from services.healthcheck import address_to_ask, main
+from services.rpc.health import problem_of
 from services.rpc.server import serving
 from services.settings import PORTS, load
 
@@ -43,7 +44,7 @@ def test_somebody_has_to_say_which_server() -> None:
 
 async def test_a_server_that_serves_has_no_problem() -> None:
     async with serving([], [], "127.0.0.1:0") as address:
-        assert await asyncio.to_thread(problem_of, address, 5.0) == ""
+        assert await problem_of(address, 5.0) == ""
 
 
 @pytest.mark.parametrize("address", ["unix:{folder}/nobody", "no address"])
@@ -73,8 +74,8 @@ async def test_all_the_servers_named_have_to_serve(tmp_path: Path, capsys: pytes
 
 async def test_a_wait_ends_when_the_server_is_there(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/late"
-    waiting = asyncio.create_task(asyncio.to_thread(problem_of, address, 10.0, wait=True))
-    assert await asyncio.to_thread(problem_of, address, 10.0) == f"{address} does not answer: UNAVAILABLE"
+    waiting = asyncio.create_task(problem_of(address, 10.0, wait=True))
+    assert await problem_of(address, 10.0) == f"{address} does not answer: UNAVAILABLE"
     assert not waiting.done()
     async with serving([], [], address):
         assert await waiting == ""
@@ -90,8 +91,8 @@ async def test_a_wait_ends_when_the_server_says_that_it_serves(tmp_path: Path) -
     server.add_insecure_port(address)
     await server.start()
     try:
-        waiting = asyncio.create_task(asyncio.to_thread(problem_of, address, 10.0, wait=True))
-        assert await asyncio.to_thread(problem_of, address, 10.0) == f"{address} is NOT_SERVING"
+        waiting = asyncio.create_task(problem_of(address, 10.0, wait=True))
+        assert await problem_of(address, 10.0) == f"{address} is NOT_SERVING"
         await health.set("", HealthCheckResponse.SERVING)
         assert await waiting == ""
     finally:
