@@ -1,5 +1,7 @@
 """What planning and applying cost, through all five services: wall time, memory, calls to the driver."""
 
+import statistics
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -36,13 +38,17 @@ async def applying(count: int) -> list[Figure]:
 async def _measured(
     services: Cluster, what: str, size: str, times: int, work: Callable[[], Awaitable[object]], goal: str = ""
 ) -> list[Figure]:
-    """The median time of *work*; calls to the driver of one run; the highest memory of any."""
+    """The median time of *work*, and what one run of it does; the highest memory of any run."""
     services.forget_peaks()
-    before = services.driver_calls()
+    parsed, called = len(services.served("parser")), len(services.served("platform"))
     taken = await median_of_async(times, work)
-    calls = services.driver_calls() - before
-    each = {method: total // times for method, total in calls.items()}
-    figures = [Figure(what, size, seconds(taken), goal), Figure("  calls to the driver", "", counts(each))]
+    parsing = [duration for _, duration in services.served("parser")[parsed:]]
+    calls = Counter(method for method, _ in services.served("platform")[called:])
+    figures = [
+        Figure(what, size, seconds(taken), goal),
+        Figure("  of it parsing", "", seconds(statistics.median(parsing))),
+        Figure("  calls to the driver", "", counts({method: total // times for method, total in calls.items()})),
+    ]
     if peaks := services.peak_memory():
         figures.append(Figure("  peak memory", "", megabytes(peaks), "< 300 MB each"))
     return figures

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,12 +17,10 @@ from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
+from bench.figures import Seconds
 from services.cli.supervisor import MODULES, Supervisor
 from services.rpc.client import Peer
 from services.settings import address_variable, load
-
-DRIVER = "/pkger.driver.v1.DriverService/"
-"""What the methods of the driver begin with, in the log of the platform."""
 
 STACK = "bench"
 
@@ -78,11 +75,14 @@ class Cluster:
             raise Unexpected(f"the apply did not succeed: {last.event.finished.cause or last}")
         return last.event.finished
 
-    def driver_calls(self) -> Counter[str]:
-        """How often each method of the driver was called so far."""
-        lines = (self.logs / "platform.log").read_bytes().splitlines()
-        methods = (str(orjson.loads(line).get("method", "")) for line in lines)
-        return Counter(method.removeprefix(DRIVER) for method in methods if method.startswith(DRIVER))
+    def served(self, service: str) -> list[tuple[str, Seconds]]:
+        """The calls that a service served so far, in the order of their ends: name of the method, and duration."""
+        lines = map(orjson.loads, (self.logs / f"{service}.log").read_bytes().splitlines())
+        return [
+            (line["method"].rpartition("/")[2], line["duration_ms"] / 1000)
+            for line in lines
+            if line["message"] == "call"
+        ]
 
     def peak_memory(self) -> dict[str, int]:
         """The most memory that each process had since ``forget_peaks``, in bytes; empty where /proc is missing."""

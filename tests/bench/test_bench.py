@@ -12,6 +12,8 @@ from parser_svc.sources import Source
 
 ROOT = Path(__file__).resolve().parents[2]
 
+MEMORY = ["peak memory"] if Path("/proc/self/status").exists() else []
+
 ROWS = [
     "WHAT",
     "pkger --help",
@@ -28,7 +30,7 @@ ROWS = [
             "plan, nothing to do",
             "apply, nothing to do",
         )
-        for row in (action, "calls to the driver", *(["peak memory"] if Path("/proc/self/status").exists() else []))
+        for row in (action, "of it parsing", "calls to the driver", *MEMORY)
     ),
 ]
 
