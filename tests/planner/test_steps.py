@@ -146,9 +146,7 @@ def test_without_a_stack_a_second_resource_of_one_name_is_warned_of() -> None:
     world.add("Dashboard", "same")
     world.add("Label", "same")
     plan = world.plan(an_object("Dashboard", "same"), an_object("Label", "same"), an_object("Task", "same"))
-    assert plan.warnings == (
-        "Dashboard 'same' is created beside another one named 'same'; only a stack would know it",
-    )
+    assert plan.warnings == ("Dashboard 'same' is created beside another one named 'same'; only a stack would know it",)
     assert World().plan(an_object("Dashboard", "same")).warnings == ()
 
 
