@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.applying import applying
 from bench.figures import Figure, median_of, seconds, table
+from bench.package import Mix
 from bench.parsing import parsing
 
 
@@ -25,9 +26,10 @@ def main() -> None:
     )
     sizes = arguments.parse_args().objects or [1_000, 10_000]
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores", flush=True)
-    figures = [_help(), *parsing(sizes[0])]
+    figures = [_help(), *parsing(sizes[0], Mix.MIXED)]
     for size in sizes:
-        figures += asyncio.run(applying(size))
+        for mix in (Mix.SMALL, Mix.MIXED):
+            figures += asyncio.run(applying(size, mix))
     print(table(figures))
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from bench.cluster import Cluster, Unexpected, cluster
 from bench.figures import Figure, counts, median_of_async, megabytes, seconds
-from bench.package import package_text
+from bench.package import Mix, package_text
 
 RUNS = 3
 """How often what can be repeated is repeated."""
@@ -16,14 +16,14 @@ _PLAN_SECONDS = {1_000: "< 150 ms", 10_000: "< 1.5 s"}
 _APPLY_SECONDS = {10_000: "< 5 s"}
 
 
-async def applying(count: int) -> list[Figure]:
+async def applying(count: int, mix: Mix) -> list[Figure]:
     """
     Plan and apply a package of *count* objects to an empty platform, then both again with nothing to do.
 
     Raises:
         Unexpected: A service did something else than what was to be measured.
     """
-    text, size = package_text(count), f"{count:,}"
+    text, size = package_text(count, mix), f"{count:,} {mix.value}"
     async with cluster() as services:
         plan, apply = partial(services.plan, text), partial(services.apply, text)
         figures = await _measured(services, "plan, everything to create", size, RUNS, plan)

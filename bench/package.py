@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from enum import Enum
 from textwrap import indent
 
 _FIELDS = ("usage_user", "usage_system", "used_percent", "io_time", "bytes_recv", "errors", "queue_depth", "latency")
@@ -9,19 +10,30 @@ _PLACES = ("berlin", "lagos", "lima", "osaka", "oslo", "perth", "quito", "turin"
 _THINGS = ("cpu", "disk", "gateway", "kafka", "mem", "net", "nginx", "postgres", "redis", "turbine")
 
 
-def package_text(count: int, seed: int = 0) -> str:
+class Mix(Enum):
     """
-    Write a package of *count* objects as a YAML stream.
+    What a package is made of.
 
-    Of 20 objects 3 are labels, 6 buckets, 4 variables, 4 tasks and 3 dashboards with two to four charts; all but labels
-    have one to three labels. An object takes 600 bytes on average.
+    Of 20 objects of a mixed one 3 are labels, 6 buckets, 4 variables, 4 tasks and 3 dashboards with two to four charts;
+    an object takes 600 bytes on average. A small one has labels and buckets only, of 300 bytes on average.
+    """
+
+    MIXED = "mixed"
+    SMALL = "small"
+
+
+def package_text(count: int, mix: Mix = Mix.MIXED, seed: int = 0) -> str:
+    """
+    Write a package of *count* objects as a YAML stream; all of them but labels have one to three labels.
 
     Args:
         count: Number of objects; at least one.
+        mix: What they are.
         seed: Another number makes other names, colours, queries and associations; the same one makes the same text.
     """
     chance = random.Random(seed)
-    write = [_SHARES[position % len(_SHARES)] for position in range(count)]
+    shares = _SHARES[mix]
+    write = [shares[position % len(shares)] for position in range(count)]
     labels = [f"label-{number}" for number, make in enumerate(write) if make is _label]
     return "---\n".join(make(number, chance, labels) for number, make in enumerate(write))
 
@@ -132,11 +144,8 @@ def _some(labels: Sequence[str], chance: random.Random) -> list[str]:
     return chance.sample(labels, min(chance.randint(1, 3), len(labels)))
 
 
-_SHARES: tuple[Callable[[int, random.Random, Sequence[str]], str], ...] = (
-    *(_label,) * 3,
-    *(_bucket,) * 6,
-    *(_variable,) * 4,
-    *(_task,) * 4,
-    *(_dashboard,) * 3,
-)
+_SHARES: dict[Mix, tuple[Callable[[int, random.Random, Sequence[str]], str], ...]] = {
+    Mix.MIXED: (*(_label,) * 3, *(_bucket,) * 6, *(_variable,) * 4, *(_task,) * 4, *(_dashboard,) * 3),
+    Mix.SMALL: (*(_label,) * 3, *(_bucket,) * 17),
+}
 """What objects are, over and over; labels first, as every other object refers to one."""

@@ -5,17 +5,17 @@ from collections import deque
 import yaml
 
 from bench.figures import Figure, median_of
-from bench.package import package_text
+from bench.package import Mix, package_text
 from parser_svc.package import parse
 from parser_svc.sources import Source
 
 RUNS = 5
 
 
-def parsing(count: int) -> list[Figure]:
+def parsing(count: int, mix: Mix) -> list[Figure]:
     """Parse, with validation, a package of *count* objects; and have PyYAML do its part of that."""
-    text = package_text(count)
-    size = f"{count:,}"
+    text = package_text(count, mix)
+    size = f"{count:,} {mix.value}"
     ours = median_of(RUNS, lambda: parse([Source("bench.yml", text)], {}))
     events = median_of(RUNS, lambda: deque(yaml.parse(text, Loader=yaml.CSafeLoader), maxlen=0))
     loader = median_of(RUNS, lambda: deque(yaml.load_all(text, Loader=yaml.CSafeLoader), maxlen=0))

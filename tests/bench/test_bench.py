@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.package import package_text
+from bench.package import Mix, package_text
 from parser_svc.package import parse
 from parser_svc.sources import Source
 
@@ -24,6 +24,7 @@ ROWS = [
     "time of ours / time of C events",
     *(
         row
+        for _ in Mix
         for action in (
             "plan, everything to create",
             "apply, everything created",
@@ -44,9 +45,10 @@ def test_all_figures_are_printed() -> None:
     assert [line.strip().partition("  ")[0] for line in lines] == ROWS
 
 
+@pytest.mark.parametrize("mix", Mix)
 @pytest.mark.parametrize("count", [1, 2, 20, 333])
-def test_a_generated_package_is_valid_and_has_the_size_asked_for(count: int) -> None:
-    parsed = parse([Source("bench.yml", package_text(count))], {})
+def test_a_generated_package_is_valid_and_has_the_size_asked_for(count: int, mix: Mix) -> None:
+    parsed = parse([Source("bench.yml", package_text(count, mix))], {})
     assert parsed.violations == ()
     assert parsed.package is not None
     assert len(parsed.package.objects) == count
