@@ -26,7 +26,12 @@ class Database:
     """
 
     def __init__(self, path: Path, migrations: Migrations) -> None:
-        """Open *path*, creating it and its folder when missing, and bring its schema up to date."""
+        """
+        Open *path*, creating it and its folder when missing, and bring its schema up to date.
+
+        Raises:
+            OSError: The file cannot be opened, or is no such database.
+        """
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"sqlite-{path.stem}")
         self._db = self._executor.submit(_open, path, migrations).result()
 
@@ -60,10 +65,13 @@ def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
     # Several processes may open one file at the same moment; one of them creates the schema.
     with path.with_name(path.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        database = sqlite_utils.Database(connection)
-        migrations.apply(database)
+        try:
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA foreign_keys=ON")
+            database = sqlite_utils.Database(connection)
+            migrations.apply(database)
+        except sqlite3.DatabaseError as error:
+            raise OSError(f"cannot use the database {path}: {error}") from error
     return database

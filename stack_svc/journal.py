@@ -129,7 +129,6 @@ def remove(db: sqlite_utils.Database, stack_id: str, token: int, base_generation
 def _stack_to_work_on(db: sqlite_utils.Database, choice: Choice, create_missing: bool, now: int) -> Stack:
     if not (create_missing and isinstance(choice, Named)):
         return stacks.header(db, choice)
-    stacks.check_name(choice.name, "named.name")
     return stacks.find(db, choice) or stacks.insert(db, choice, "", State.PENDING, now)
 
 

@@ -137,6 +137,7 @@ def _choice(request: stack_pb2.GetStackRequest | journal_pb2.BeginOperationReque
         case "id":
             return request.id
         case "named":
+            stacks.check_name(request.named.name, "named.name")
             return Named(target_from_pb(request.named.target), request.named.name)
         case _:
             raise RequestInvalid("stack", "name it by id or by target and name")

@@ -12,7 +12,16 @@ SERVER_HELP = (
     " PKGER_<SERVICE>_ADDRESS in the environment, the services run for the time of this call, on databases in"
     " PKGER_HOME (~/.pkger)."
 )
-server_option = click.option("--server", metavar="HOST", help=SERVER_HELP)
+
+
+def _host(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """A host without a port: each service has one of its own. An IPv6 address stands in brackets."""
+    if value and ":" in value and not value.endswith("]"):
+        raise click.BadParameter("write the host without a port (an IPv6 address in brackets)")
+    return value
+
+
+server_option = click.option("--server", metavar="HOST", callback=_host, help=SERVER_HELP)
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print."
 )

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO
 
+from services.cli.errors import Failed
 from services.cli.supervisor import Supervisor
 from services.rpc.client import Peer
 from services.settings import PORTS, Settings, address_variable, load
@@ -77,10 +78,15 @@ async def _open(settings: Settings) -> AsyncIterator[Session]:
 
 def _log(home: Path, name: str) -> IO[bytes]:
     path = home / "logs" / f"{name}.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > LOG_BYTES:
-        path.unlink()
-    return path.open("ab")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_size > LOG_BYTES:
+            path.unlink()
+        return path.open("ab")
+    except OSError as error:
+        raise Failed(
+            f"cannot write {path}: {error.strerror}; set PKGER_HOME to a folder that can be written"
+        ) from error
 
 
 def environment(server: str | None) -> dict[str, str]:

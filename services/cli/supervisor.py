@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO
+
+import orjson
 
 from services.cli.errors import Failed
 from services.rpc.health import problem_of
@@ -58,6 +61,7 @@ class Supervisor:
         self._stderr_of = stderr_of
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._watchers: list[asyncio.Task[None]] = []
+        self._logs: dict[str, Path | None] = {}
         self._pipe = -1, -1
 
     @property
@@ -98,6 +102,7 @@ class Supervisor:
     async def _spawn(self, name: str) -> asyncio.subprocess.Process:
         reading, _ = self._pipe
         stderr = self._stderr_of(name)
+        self._logs[name] = Path(stderr.name) if stderr else None
         try:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -122,13 +127,24 @@ class Supervisor:
         try:
             await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
-                raise Failed(f"the {name} service ended as soon as it started; its log says why")
+                raise Failed(f"the {name} service ended as soon as it started: {self._last_words(name)}")
             if problem := ready.result():
                 raise Failed(f"the {name} service is not ready after {READY_SECONDS:.0f} s: {problem}")
         finally:
             for task in (ended, ready):
                 task.cancel()
             await asyncio.gather(ended, ready, return_exceptions=True)
+
+    def _last_words(self, name: str) -> str:
+        """What the log of a service ends with, or where it is."""
+        path = self._logs[name]
+        if path is None:
+            return "its log above says why"
+        try:
+            problem = orjson.loads(path.read_bytes().splitlines()[-1])["problem"]
+        except (OSError, IndexError, KeyError, ValueError):
+            return f"{path} says why"
+        return str(problem)
 
     async def _watch(self, name: str) -> None:
         pause = FIRST_PAUSE_SECONDS

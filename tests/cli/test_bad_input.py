@@ -104,6 +104,7 @@ async def test_every_violation_of_a_package_is_told_with_its_place(services: Clu
         (["plan", "-f", "x", "--env-ref", "novalue"], "write KEY=VALUE"),
         (["serve", "everything"], "is not one of"),
         (["stacks", "show"], "Missing argument"),
+        (["stacks", "list", "--server", "localhost:50054"], "write the host without a port"),
     ],
 )
 async def test_wrong_usage_exits_with_2(arguments: list[str], told: str, tmp_path: Path) -> None:
@@ -118,6 +119,38 @@ async def test_a_stack_that_does_not_exist_is_told(services: Cluster, tmp_path: 
         ended = await pkger(*arguments, env=env)
         told = "Error: there is no stack 'nobody'; `pkger stacks list` shows those there are\n"
         assert (ended.code, ended.out, ended.err) == (1, "", told)
+
+
+@pytest.mark.parametrize("verb", ["plan", "apply"])
+async def test_a_name_that_no_stack_can_have_is_told_before_the_plan(
+    verb: str, services: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    env = environment(tmp_path, services.addresses)
+    ended = await pkger(verb, "-f", str(file), "--stack", " x\n", env=env)
+    told = "Error: named.name: a stack's name is 1 to 200 printable characters without blanks at the ends\n"
+    assert (ended.code, ended.out, ended.err) == (1, "", told)
+
+
+async def test_a_home_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.write_text("a file")
+    ended = await pkger("stacks", "list", env=environment(home))
+    told = (
+        f"Error: cannot write {home}/logs/stack.log: Not a directory; set PKGER_HOME to a folder that can be written\n"
+    )
+    assert (ended.code, ended.err) == (1, told)
+
+
+async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "stack.db").write_text("not a database, but long enough to have a header of its own" * 10)
+    ended = await pkger("stacks", "list", env=environment(tmp_path))
+    told = (
+        "Error: the stack service ended as soon as it started:"
+        f" cannot use the database {tmp_path}/stack.db: file is not a database\n"
+    )
+    assert (ended.code, ended.err) == (1, told)
 
 
 @pytest.mark.parametrize(
