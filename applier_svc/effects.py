@@ -1,6 +1,7 @@
 """The one place where effects are sent to a platform: an intent before, the outcome after, and retries between."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -18,6 +19,8 @@ from services.core.errors import LeaseLost, PkgerError, RequestInvalid, TokenSta
 from services.core.model import Identity, PlatformTraits, Step, Verb
 from services.rpc.client import Peer
 from services.rpc.convert import mutation_to_pb
+
+log = logging.getLogger("pkger.applier")
 
 Outcomes = dict[int, Outcome]
 """Outcome of each step by its number."""
@@ -99,36 +102,35 @@ class Effects:
         async def run(batch: list[Step]) -> None:
             async with slots:
                 if self.halted:
-                    outcomes = await self._skip(batch, direction, str(self.halted))
+                    outcomes: Outcomes = {step.number: Skipped(str(self.halted)) for step in batch}
                 elif is_stopped():
-                    outcomes = await self._skip(batch, direction, "the operation was stopped before this step")
+                    outcomes = {step.number: Skipped("the operation was stopped before this step") for step in batch}
                 else:
                     outcomes = await self._send_batch(batch, direction)
+                await self._journal.record(outcomes, direction)
                 await ended(outcomes)
 
         for turn in rounds(steps):
             todo = (run(batch) for batch in batches(turn, self._traits.max_batch_size))
-            # A defect in one batch must not leave others running behind the operation's back.
+            # A journal that fails for one batch must not leave others running behind the operation's back.
             for result in await asyncio.gather(*todo, return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result
 
-    async def _skip(self, batch: list[Step], direction: Direction, why: str) -> Outcomes:
-        outcomes: Outcomes = {step.number: Skipped(why) for step in batch}
-        await self._journal.record(outcomes, direction)
-        return outcomes
-
     async def _send_batch(self, batch: list[Step], direction: Direction) -> Outcomes:
-        mutations, outcomes = self._mutations(batch, direction)
-        ready = [step for step in batch if step.number in mutations]
-        if ready:
-            await self._journal.intend(ready, direction)
-            outcomes |= await self._answers(ready, mutations)
+        try:
+            mutations, outcomes = self._mutations(batch, direction)
+            ready = [step for step in batch if step.number in mutations]
+            if ready:
+                await self._journal.intend(ready, direction)
+                outcomes |= await self._answers(ready, mutations)
+        except Exception as error:
+            log.exception("batch cut off", extra={"operation": self._operation})
+            return {step.number: Unknown(f"a defect of the applier: {error!r}") for step in batch}
         for step in batch:
             outcome = outcomes[step.number]
             if isinstance(outcome, Done):
                 self._ids.note(step, outcome.remote_id)
-        await self._journal.record(outcomes, direction)
         return outcomes
 
     def _mutations(self, batch: list[Step], direction: Direction) -> tuple[dict[int, driver_pb2.Mutation], Outcomes]:
@@ -159,7 +161,8 @@ class Effects:
                 for step in waiting:
                     outcomes.setdefault(step.number, Skipped(str(error)))
                 return False
-            outcomes.update(zip((step.number for step in waiting), answers, strict=True))
+            for step, answer in zip(waiting, answers, strict=True):
+                outcomes[step.number] = _with_earlier(outcomes.get(step.number), answer)
             waiting[:] = [step for step in waiting if self._is_worth_repeating(step, outcomes[step.number])]
             return bool(waiting)
 
@@ -202,6 +205,20 @@ class Effects:
             problem = f"the driver gave {len(answer.results)} results for {len(mutations)} mutations"
             return [Unknown(problem) for _ in mutations]
         return [_outcome(mutation, result) for mutation, result in zip(mutations, answer.results, strict=True)]
+
+
+def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
+    """
+    What *answer* says of a step that was sent before.
+
+    A refusal of the mutation says that it never took effect, or it would count as done (driver.proto). A refusal for
+    any other reason, such as credentials that ran out meanwhile, says nothing of what was sent before.
+    """
+    match earlier, answer:
+        case Unknown(before), Failed(now, operation_pb2.REJECTION_REASON_UNSPECIFIED):
+            return Unknown(f"{before}; sent again: {now}")
+        case _:
+            return answer
 
 
 def _outcome(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -> Outcome:

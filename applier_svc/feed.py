@@ -31,7 +31,7 @@ class Feed:
     """An append-only list of messages that any number of callers follow, each at its own pace."""
 
     def __init__(self, operation: str, now: Callable[[], Timestamp]) -> None:
-        self._operation = operation
+        self.operation = operation
         self._now = now
         self._messages: list[Message] = []
         self._error: BaseException | None = None
@@ -40,7 +40,7 @@ class Feed:
 
     async def tell(self, happening: Happening) -> None:
         """Append an event."""
-        event = operation_pb2.OperationEvent(operation=self._operation, seq=len(self._messages) + 1, time=self._now())
+        event = operation_pb2.OperationEvent(operation=self.operation, seq=len(self._messages) + 1, time=self._now())
         getattr(event, _FIELDS[type(happening)]).CopyFrom(happening)
         await self._append(event)
 

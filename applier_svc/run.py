@@ -1,7 +1,6 @@
 """Carries a plan out stage by stage, and takes it back when a step fails."""
 
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -13,8 +12,6 @@ from applier_svc.journal import MemoryJournal
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown, outcome_to_pb
 from applier_svc.undo import inverse, is_to_be_undone, is_undecidable
 from services.core.model import Plan, Step, Undo
-
-log = logging.getLogger("pkger.applier")
 
 CANCELLED = "the operation was cancelled"
 
@@ -65,8 +62,6 @@ class Run:
             return self._blocked(str(self._effects.halted))
         if cause and not self.sealed:
             return await self._back(cause)
-        if self._journal.open:
-            return self._blocked(cause)
         return Result(operation_pb2.OPERATION_STATE_SUCCEEDED, cause, self._leftovers())
 
     async def take_back(self, cause: str) -> Result:
@@ -84,29 +79,19 @@ class Run:
             self.sealed = self.sealed or any(step.undo is Undo.NONE for step in steps)
             name = self._plan.stages[index]
             await self._tell(operation_pb2.StageStarted(stage=index, name=name, step_count=len(steps)))
-            try:
-                await self._effects.send(steps, Direction.DO, self._is_stopped, self._tell_ended)
-            except Exception as error:
-                log.exception("stage failed", extra={"stage": name})
-                cause = cause or f"a defect of the applier in stage {name!r}: {error!r}"
+            await self._effects.send(steps, Direction.DO, self._is_stopped, self._tell_ended)
             cause = cause or self._first_failure(steps)
         return cause or (CANCELLED if self._is_stopped() else "")
 
     async def _back(self, cause: str) -> Result:
         """Undo in reverse order of stages, from full pre-images."""
         outcomes = dict(self._journal.done)
-        # A step with an intent and no outcome was cut off by a defect: nobody knows what came of it.
-        doubtful = bool(self._journal.open) or any(
-            is_undecidable(step, outcomes[step.number]) for step in self._steps_of(outcomes)
-        )
-        steps = [step for step in self._steps_of(outcomes) if is_to_be_undone(step, outcomes[step.number])]
+        ended = [self._plan.steps[number] for number in sorted(outcomes)]
+        doubtful = any(is_undecidable(step, outcomes[step.number]) for step in ended)
+        steps = [step for step in ended if is_to_be_undone(step, outcomes[step.number])]
         await self._tell(operation_pb2.UndoStarted(cause=cause, step_count=len(steps)))
         for _, group in groupby(reversed(steps), key=lambda step: step.stage):
-            try:
-                await self._effects.send([inverse(step) for step in group], Direction.UNDO, _never, self._tell_undone)
-            except Exception:
-                log.exception("undo failed")
-                doubtful = True
+            await self._effects.send([inverse(step) for step in group], Direction.UNDO, _never, self._tell_undone)
         if self._effects.halted:
             return self._blocked(f"{cause}; the undo was cut off: {self._effects.halted}")
         if doubtful or not all(isinstance(outcome, Done) for outcome in self._journal.undone.values()):
@@ -131,9 +116,6 @@ class Run:
         return {
             number: outcome for number, outcome in sorted(self._journal.done.items()) if not isinstance(outcome, Done)
         }
-
-    def _steps_of(self, numbers: Iterable[int]) -> list[Step]:
-        return [self._plan.steps[number] for number in sorted(numbers)]
 
     def _first_failure(self, steps: Sequence[Step]) -> str:
         """One sentence about the steps of a stage that failed; empty when none did."""

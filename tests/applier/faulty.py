@@ -28,7 +28,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class ItemFault(Enum):
     """What happens to one mutation."""
 
-    REJECT = "the platform refuses it"
+    REJECT = "the platform refuses it; if it took effect before, for a reason that has nothing to do with it"
     LOSE_REQUEST = "it never gets there"
     LOSE_RESPONSE = "it takes effect and the answer is lost"
 
@@ -82,6 +82,7 @@ class FaultyDriver(DriverServiceServicer):
         self._calls: Mapping[int, CallFault] = {}
         self._all_later: CallFault | None = None
         self._gates: dict[int, Gate] = {}
+        self._forwarded: set[bytes] = set()
 
     def fail(
         self,
@@ -153,7 +154,7 @@ class FaultyDriver(DriverServiceServicer):
     def _fault_of(self, mutation: driver_pb2.Mutation) -> ItemFault | None:
         number = len(self.sent)
         self.sent.append(mutation)
-        content = mutation.SerializeToString(deterministic=True)
+        content = _content(mutation)
         if number in self._items and self._lasting:
             self._lasting_for.setdefault(content, self._items[number])
         return self._lasting_for.get(content) or self._items.get(number)
@@ -170,11 +171,12 @@ class FaultyDriver(DriverServiceServicer):
         )
         answers = iter((await self._behind.call(self._stub.Mutate, passed)).results)
         response = driver_pb2.MutateResponse()
-        for fault in faults:
+        for mutation, fault in zip(request.mutations, faults, strict=True):
             result = response.results.add()
             match fault:
                 case ItemFault.REJECT:
-                    result.rejected.reason = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
+                    if _content(mutation) not in self._forwarded:
+                        result.rejected.reason = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
                     result.rejected.message = "scripted refusal"
                 case ItemFault.LOSE_REQUEST:
                     result.ambiguous.message = "scripted loss"
@@ -183,7 +185,12 @@ class FaultyDriver(DriverServiceServicer):
                     result.ambiguous.message = "scripted loss"
                 case None:
                     result.CopyFrom(next(answers))
+        self._forwarded |= set(map(_content, passed.mutations))
         return response
+
+
+def _content(mutation: driver_pb2.Mutation) -> bytes:
+    return mutation.SerializeToString(deterministic=True)
 
 
 class PlatformBroken(Exception):

@@ -1,0 +1,65 @@
+"""Stack services that go wrong, or tell what they are asked."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2_grpc import add_JournalServiceServicer_to_server
+from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
+
+from services.core.errors import ServiceUnavailable
+from services.database import Database
+from services.rpc.server import serving
+from stack_svc.leases import machine_clock
+from stack_svc.schema import MIGRATIONS
+from stack_svc.servicer import SERVICES, JournalServicer, StackServicer
+
+
+class FaultyJournal(JournalServicer):
+    """
+    The real thing, but for answers that get lost.
+
+    Attributes:
+        losses: How many more records and removals are written without an answer.
+        renewed: Set when a lease was renewed.
+    """
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, machine_clock)
+        self.losses = 0
+        self.renewed = asyncio.Event()
+
+    async def RenewLease(
+        self, request: journal_pb2.RenewLeaseRequest, context: object
+    ) -> journal_pb2.RenewLeaseResponse:
+        answer = await super().RenewLease(request, context)
+        self.renewed.set()
+        return answer
+
+    async def FinishOperation(
+        self, request: journal_pb2.FinishOperationRequest, context: object
+    ) -> journal_pb2.FinishOperationResponse:
+        answer = await super().FinishOperation(request, context)
+        if self.losses and request.WhichOneof("outcome") != "abandon":
+            self.losses -= 1
+            raise ServiceUnavailable("stack", "elsewhere", "scripted")
+        return answer
+
+
+@asynccontextmanager
+async def faulty_store(path: Path) -> AsyncIterator[tuple[FaultyJournal, str]]:
+    """A stack service over the database at *path*, and its address."""
+    database = Database(path, MIGRATIONS)
+    try:
+        journal = FaultyJournal(database)
+        register = [
+            partial(add_StackServiceServicer_to_server, StackServicer(database, machine_clock)),
+            partial(add_JournalServiceServicer_to_server, journal),
+        ]
+        async with serving(register, SERVICES, "127.0.0.1:0", grace=0) as address:
+            yield journal, address
+    finally:
+        database.close()

@@ -1,0 +1,261 @@
+"""Operations that are cancelled, left alone by their callers, or waited for at the end of the service."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import operation_pb2
+from pkger.planner.v1 import planner_pb2
+
+from applier_svc.feed import Feed
+from applier_svc.operation import Peers, Wish
+from applier_svc.operations import Operations
+from applier_svc.patience import Patience
+from services.core.errors import Internal, OperationNotFound, ServiceUnavailable
+from services.rpc.client import Platforms
+from tests.applier.packages import FRESH, MIXED, UPDATED
+from tests.applier.test_events import OWNED, SMALL
+from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, told
+
+CANCELLED = "the operation was cancelled"
+
+
+async def in_the_middle_of(case: Case, call: int, package: str) -> tuple[Events, "asyncio.Task[Events]", asyncio.Event]:
+    """An apply that waits in call number *call* of Mutate: its events so far, all of them later, and the way on."""
+    gate = case.driver.gate(call)
+    events: Events = []
+
+    async def gathered() -> Events:
+        async for event in case.events(package):
+            events.append(event)
+        return events
+
+    task = asyncio.create_task(gathered())
+    await gate.reached.wait()
+    return events, task, gate.opened
+
+
+async def test_there_is_nothing_to_cancel_before_and_after_an_operation(faulty: World) -> None:
+    with pytest.raises(OperationNotFound):
+        await faulty.services.cancel("operations/unknown")
+    events = await faulty.case().apply(SMALL)
+    with pytest.raises(OperationNotFound):
+        await faulty.services.cancel(events[0].operation)
+
+
+@pytest.mark.parametrize(("call", "undone"), [(0, 1), (1, 3), (2, 4)])
+async def test_cancelling_ends_the_batches_in_flight_and_undoes_everything(
+    faulty: World, call: int, undone: int
+) -> None:
+    case = faulty.case()
+    events, operation, opened = await in_the_middle_of(case, call, SMALL)
+    await faulty.services.cancel(events[0].operation)
+    await faulty.services.cancel(events[0].operation)
+    opened.set()
+    words = told(await operation)
+    assert f"undo of {undone}: {CANCELLED}" in words
+    assert words[-1] == [f"ROLLED_BACK {CANCELLED}", []]
+    after = await case.look()
+    assert (after.content, after.record) == ([], None)
+
+
+async def test_cancelling_tells_what_was_not_sent(faulty: World) -> None:
+    """With more batches than the driver takes at once, those that wait are skipped."""
+    case = faulty.case()
+    names = range(2001)
+    package = "\n---\n".join(
+        f"apiVersion: influxdata.com/v2alpha1\nkind: Dashboard\nmetadata: {{name: d{n}}}\nspec: {{name: d{n}}}"
+        for n in names
+    )
+    gates = [case.driver.gate(call) for call in range(4)]
+    events: Events = []
+    async for event in case.events(package):
+        events.append(event)
+        if event.HasField("stage_started"):
+            for gate in gates:
+                await gate.reached.wait()
+            await faulty.services.cancel(event.operation)
+            for gate in gates:
+                gate.opened.set()
+    ended = [outcome.WhichOneof("outcome") for event in events for outcome in event.steps_ended.outcomes]
+    assert (ended.count("done"), ended.count("skipped")) == (2000, 1)
+    assert end(events).state == ROLLED_BACK
+    assert (await case.look()).content == []
+
+
+async def test_past_the_seal_an_operation_goes_on_to_its_end(faulty: World) -> None:
+    case = await faulty.case_with(FRESH)
+    calls_before_the_seal = 5
+    events, operation, opened = await in_the_middle_of(case, calls_before_the_seal, MIXED)
+    await faulty.services.cancel(events[0].operation)
+    opened.set()
+    assert end(await operation).state == SUCCEEDED
+    assert "Bucket" not in {resource.kind for resource in (await case.look()).resources}
+
+
+@pytest.fixture
+def operation_ended() -> Iterator[asyncio.Event]:
+    """Set when an operation of this process ended."""
+    ended = asyncio.Event()
+
+    class Ended(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage() == "operation ended":
+                ended.set()
+
+    handler, log = Ended(), logging.getLogger("pkger.applier")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield ended
+    log.removeHandler(handler)
+    log.setLevel(level)
+
+
+async def test_a_caller_that_goes_away_changes_nothing(faulty: World, operation_ended: asyncio.Event) -> None:
+    case = faulty.case()
+    gate = case.driver.gate(0)
+    peer = faulty.services.peers["applier"]
+    stream = peer.stream(ApplierServiceStub(peer.channel).Apply, case.request(SMALL))
+    assert (await anext(stream)).event.HasField("accepted")
+    await gate.reached.wait()
+    await stream.aclose()
+    gate.opened.set()
+    await operation_ended.wait()
+    after = await case.look()
+    assert len(after.ids) == 3
+    assert set(after.recorded.values()) == after.ids
+
+
+async def test_a_caller_with_little_time_gives_the_operation_all_it_needs(
+    faulty: World, operation_ended: asyncio.Event
+) -> None:
+    case = faulty.case()
+    gate = case.driver.gate(0)
+    peer = faulty.services.peers["applier"]
+    stream = peer.stream(ApplierServiceStub(peer.channel).Apply, case.request(SMALL), seconds=1.0)
+    assert (await anext(stream)).event.HasField("accepted")
+    await gate.reached.wait()
+    with pytest.raises(ServiceUnavailable, match="no answer in time"):
+        [answer async for answer in stream]
+    gate.opened.set()
+    await operation_ended.wait()
+    assert len((await case.look()).recorded) == 3
+
+
+@asynccontextmanager
+async def operations(faulty: World, patience: Patience = QUICK) -> AsyncIterator[Operations]:
+    """The operations of an applier in this process."""
+    peers = faulty.services.peers
+    async with Platforms(lambda platform: faulty.services.addresses["platform"]) as platforms:
+        yield Operations(Peers(peers["planner"], peers["stack"], platforms, patience))
+
+
+def wish(case: Case, package: str) -> Wish:
+    request = case.request(package)
+    return Wish(
+        kind=operation_pb2.OPERATION_KIND_APPLY,
+        target=request.target,
+        stack=request.stack if case.stack else None,
+        desired=planner_pb2.CreatePlanRequest(package=request.package),
+        plan_digest="",
+    )
+
+
+async def followed(feed: Feed) -> Events:
+    return [message async for message in feed.follow() if isinstance(message, operation_pb2.OperationEvent)]
+
+
+async def test_an_operation_cancelled_before_it_began_writes_nothing(faulty: World) -> None:
+    case = faulty.case()
+    async with operations(faulty) as applier:
+        feed = applier.start(wish(case, SMALL))
+        applier.cancel(feed.operation)
+        assert told(await followed(feed)) == [
+            "accepted 4 steps",
+            f"undo of 0: {CANCELLED}",
+            [f"ROLLED_BACK {CANCELLED}", []],
+        ]
+    assert case.driver.calls == 0
+    assert (await case.look()).record is None
+
+
+async def test_all_who_follow_an_operation_see_the_same(faulty: World) -> None:
+    async with operations(faulty) as applier:
+        feed = applier.start(wish(faulty.case(), SMALL))
+        first, second = await asyncio.gather(followed(feed), followed(feed))
+        assert first == second == await followed(feed)
+        assert end(first).state == SUCCEEDED
+
+
+async def test_a_service_that_ends_lets_its_operations_end_and_starts_no_more(faulty: World) -> None:
+    case = faulty.case()
+    gate = case.driver.gate(0)
+    async with operations(faulty) as applier:
+        feed = applier.start(wish(case, SMALL))
+        await gate.reached.wait()
+        drained = asyncio.create_task(applier.drain(30.0))
+        await asyncio.sleep(0)
+        with pytest.raises(ServiceUnavailable, match="shutting down"):
+            applier.start(wish(case, SMALL))
+        assert not drained.done()
+        gate.opened.set()
+        await drained
+        assert told(await followed(feed))[-1] == ["SUCCEEDED", OWNED]
+        await applier.drain(30.0)
+
+
+async def test_a_service_that_has_to_end_turns_its_operations_back(faulty: World) -> None:
+    case = faulty.case()
+    gate = case.driver.gate(1)
+    async with operations(faulty) as applier:
+        feed = applier.start(wish(case, SMALL))
+        await gate.reached.wait()
+        drained = asyncio.create_task(applier.drain(0.0))
+        # A few turns of the loop, after which the service has no patience left.
+        for _ in range(20):
+            await asyncio.sleep(0)
+        gate.opened.set()
+        await drained
+        assert end(await followed(feed)).state == ROLLED_BACK
+    assert (await case.look()).content == []
+
+
+class ClockBroken(Exception):
+    """Stands for any defect in the applier."""
+
+
+@pytest.mark.parametrize("readings", range(1, 4))
+async def test_an_operation_with_a_defect_says_how_it_ended(faulty: World, readings: int) -> None:
+    """The applier's clock breaks after some readings, so in some step, in its undo, or when all is to be recorded."""
+    left = [0.0] * readings
+
+    def clock() -> float:
+        if not left:
+            raise ClockBroken
+        return left.pop()
+
+    case = await faulty.case_with(FRESH)
+    before = await case.look()
+    async with operations(faulty, replace(QUICK, clock=clock)) as applier:
+        events = await followed(applier.start(wish(case, UPDATED)))
+    finished = end(events)
+    assert finished.state == BLOCKED
+    assert "ClockBroken" in finished.cause
+    after = await case.look()
+    assert after.ids == before.ids
+    assert set(after.recorded.values()) == before.ids
+
+
+async def test_an_operation_with_a_defect_before_its_first_write_fails(faulty: World) -> None:
+    def clock() -> float:
+        raise ClockBroken
+
+    async with operations(faulty, replace(QUICK, clock=clock)) as applier:
+        feed = applier.start(wish(faulty.case(), SMALL))
+        with pytest.raises(Internal):
+            await followed(feed)

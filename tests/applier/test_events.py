@@ -1,0 +1,169 @@
+"""What the stream of an operation says, from its first event to its last."""
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+
+from services.core.errors import PlanStale, StackNotFound
+from tests.applier.faulty import ItemFault
+from tests.applier.packages import FRESH, MIXED
+from tests.applier.world import World, end, told
+from tests.apply.packages import an_object, text
+from tests.cluster import Calls, InvalidPackage
+
+SMALL = text(
+    an_object("Label", "red", "red"),
+    an_object("Bucket", "raw", "raw", ["red"]),
+    an_object("Dashboard", "cpu", "cpu"),
+)
+OWNED = ["Bucket raw", "Dashboard cpu", "Label red"]
+
+
+async def test_an_apply_tells_its_stages_and_steps(faulty: World) -> None:
+    assert told(await faulty.case().apply(SMALL)) == [
+        "accepted 4 steps",
+        "stage 0 labels: 1",
+        ["done: create Label red"],
+        "stage 1 buckets, dashboards: 2",
+        ["done: create Bucket raw", "done: create Dashboard cpu"],
+        "stage 2 associations: 1",
+        ["done: attach Bucket raw red"],
+        ["SUCCEEDED", OWNED],
+    ]
+
+
+async def test_an_apply_with_nothing_to_do_says_so_at_once(faulty: World, calls: Calls) -> None:
+    case = await faulty.case_with(SMALL)
+    before = await case.look()
+    calls.methods.clear()
+    assert told(await case.apply(SMALL)) == ["accepted 0 steps", ["SUCCEEDED no change", OWNED]]
+    assert calls.count("Mutate") == 0
+    assert await case.look() == before
+
+
+async def test_a_refusal_is_told_with_the_undo_that_follows(faulty: World) -> None:
+    case = faulty.case()
+    case.driver.fail({2: ItemFault.REJECT})
+    cause = "create Dashboard 'cpu': scripted refusal"
+    assert told(await case.apply(SMALL)) == [
+        "accepted 4 steps",
+        "stage 0 labels: 1",
+        ["done: create Label red"],
+        "stage 1 buckets, dashboards: 2",
+        ["done: create Bucket raw", "failed: create Dashboard cpu"],
+        f"undo of 2: {cause}",
+        ["undo", "done: create Bucket raw"],
+        ["undo", "done: create Label red"],
+        [f"ROLLED_BACK {cause}", []],
+    ]
+
+
+async def test_an_undo_that_is_refused_is_told(faulty: World) -> None:
+    case = faulty.case()
+    case.driver.fail({2: ItemFault.REJECT, 4: ItemFault.REJECT})
+    cause = "create Dashboard 'cpu': scripted refusal"
+    assert told(await case.apply(SMALL))[5:] == [
+        f"undo of 2: {cause}",
+        ["undo", "done: create Bucket raw"],
+        ["undo", "failed: create Label red"],
+        [f"BLOCKED {cause}", ["Label red"]],
+    ]
+
+
+async def test_what_cannot_be_undone_comes_last_and_its_failures_are_left_over(faulty: World) -> None:
+    case = await faulty.case_with(FRESH)
+    case.driver.fail({13: ItemFault.REJECT})
+    assert told(await case.apply(MIXED)) == [
+        "accepted 14 steps",
+        "stage 0 labels: 2",
+        ["done: create Label blue", "done: update Label red"],
+        "stage 1 dashboards, variables: 2",
+        ["done: create Dashboard disk", "done: create Variable region"],
+        "stage 2 associations: 6",
+        [
+            "done: detach Bucket raw red",
+            "done: attach Dashboard cpu blue",
+            "done: detach Dashboard cpu green",
+            "done: detach Dashboard cpu red",
+            "done: attach Dashboard disk red",
+            "done: detach Task roll green",
+        ],
+        "stage 3 removals: 2",
+        ["done: delete Dashboard mem", "done: delete Task roll"],
+        "stage 4 removals: 1",
+        ["done: delete Label green"],
+        "stage 5 irreversible removals: 1",
+        ["failed: delete Bucket raw"],
+        [
+            "SUCCEEDED delete Bucket 'raw': scripted refusal",
+            ["Bucket raw", "Dashboard cpu", "Dashboard disk", "Label blue", "Label red", "Variable region"],
+            ["failed: delete Bucket raw"],
+        ],
+    ]
+
+
+async def test_an_uninstall_tells_what_it_removes(faulty: World) -> None:
+    case = await faulty.case_with(SMALL)
+    assert told(await case.uninstall()) == [
+        "accepted 4 steps",
+        "stage 0 associations: 1",
+        ["done: detach Bucket raw red"],
+        "stage 1 removals: 1",
+        ["done: delete Dashboard cpu"],
+        "stage 2 removals: 1",
+        ["done: delete Label red"],
+        "stage 3 irreversible removals: 1",
+        ["done: delete Bucket raw"],
+        ["SUCCEEDED", []],
+    ]
+    after = await case.look()
+    assert (after.content, after.record) == ([], None)
+
+
+async def test_an_uninstall_of_no_stack_writes_nothing(faulty: World) -> None:
+    with pytest.raises(StackNotFound):
+        await faulty.case().uninstall()
+
+
+async def test_a_package_that_breaks_rules_is_the_only_answer_and_gives_the_stack_back(
+    faulty: World, calls: Calls
+) -> None:
+    case = faulty.case()
+    with pytest.raises(InvalidPackage):
+        await case.apply(text(an_object("Bucket", "raw", "raw", ["nowhere"])))
+    assert (await case.look()).record is None
+    await case.apply(SMALL)
+    before = await case.look()
+    calls.methods.clear()
+    with pytest.raises(InvalidPackage):
+        await case.apply(text(an_object("Bucket", "raw", "raw", ["nowhere"])))
+    assert calls.count("Mutate") == 0
+    assert await case.look() == before
+    assert end(await case.apply(SMALL)).no_change
+
+
+async def test_a_plan_that_was_not_agreed_to_writes_nothing_and_gives_the_stack_back(
+    faulty: World, calls: Calls
+) -> None:
+    case = await faulty.case_with(SMALL)
+    before = await case.look()
+    agreed = await faulty.services.plan(FRESH, stack="s", org=case.org)
+    label = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"green"}')
+    await faulty.services.mutate(driver_pb2.Mutation(create=label), org=case.org)
+    calls.methods.clear()
+    with pytest.raises(PlanStale):
+        await case.apply(FRESH, digest=agreed.digest)
+    assert calls.count("Mutate") == 0
+    assert (await case.look()).record == before.record
+    assert end(await case.apply(SMALL)).no_change
+
+
+async def test_an_operation_without_a_stack_is_undone_like_any_other(faulty: World) -> None:
+    case = faulty.case(stack="")
+    case.driver.fail({2: ItemFault.REJECT})
+    finished = end(await case.apply(SMALL))
+    assert told(await case.apply(SMALL))[-1] == ["SUCCEEDED", OWNED]
+    assert not finished.inventory
+    assert not finished.stack_id
+    after = await case.look()
+    assert len(after.ids) == 3
+    assert after.record is None
