@@ -100,10 +100,10 @@ def _text(spec: model.Spec | None) -> str:
 def object_to_pb(item: model.Object) -> object_pb2.Object:
     """Translate an object."""
     return object_pb2.Object(
-        key=key_to_pb(item.key),
+        key=_key_fields(item.key),
         api_version=item.api_version,
         spec_json=item.spec.text,
-        associations=map(key_to_pb, item.associations),
+        associations=map(_key_fields, item.associations),
         env_references=[
             object_pb2.EnvReference(
                 resource_field=reference.resource_field,
