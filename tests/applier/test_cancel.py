@@ -17,7 +17,7 @@ from applier_svc.operations import Operations
 from applier_svc.patience import Patience
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable
 from services.rpc.client import Platforms
-from tests.applier.packages import FRESH, MIXED, UPDATED
+from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
 from tests.applier.test_events import OWNED, SMALL
 from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, told
 
@@ -88,13 +88,20 @@ async def test_cancelling_tells_what_was_not_sent(faulty: World) -> None:
 
 
 async def test_past_the_seal_an_operation_goes_on_to_its_end(faulty: World) -> None:
-    case = await faulty.case_with(FRESH)
-    calls_before_the_seal = 5
-    events, operation, opened = await in_the_middle_of(case, calls_before_the_seal, MIXED)
+    case = await faulty.case_with(IMPLICIT)
+    events, operation, opened = await in_the_middle_of(case, 0, EXPLICIT)
     await faulty.services.cancel(events[0].operation)
     opened.set()
-    assert end(await operation).state == SUCCEEDED
-    assert "Bucket" not in {resource.kind for resource in (await case.look()).resources}
+    assert told(await operation) == [
+        "accepted 3 steps",
+        "stage 0 irreversible removals: 1",
+        ["done: delete Bucket raw"],
+        "stage 1 replacements: 1",
+        ["done: create Bucket raw"],
+        "stage 2 associations of replacements: 1",
+        ["done: attach Bucket raw red"],
+        ["SUCCEEDED", ["Bucket raw", "Label red"]],
+    ]
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 
 from services.core.errors import StackLeased
 from services.core.model import Target
+from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.packages import FRESH, MIXED, UPDATED
 from tests.applier.stores import faulty_store
 from tests.applier.test_events import OWNED, SMALL
-from tests.applier.world import BLOCKED, QUICK, SUCCEEDED, World, check, end, told, world
+from tests.applier.world import BLOCKED, QUICK, SUCCEEDED, World, check, end, plan_of, told, world
 from tests.stack.service import Clock, stack_service
 
 HASTY = replace(QUICK, mutate=1.0, margin=0.0, undo=3.8, lease=5.0)
@@ -64,6 +65,38 @@ async def test_an_applier_that_lost_its_lease_sends_nothing_more(tmp_path: Path)
         ]
         assert case.driver.calls == 2
         assert (await store.get(other.stack.id)).resource_count == 0
+
+
+async def test_an_applier_that_learns_at_the_end_that_its_lease_is_lost_does_not_undo(tmp_path: Path) -> None:
+    clock = Clock()
+    async with (
+        stack_service(tmp_path / "stack.db", clock) as store,
+        world(tmp_path, given={"stack": store.address}) as faulty,
+    ):
+        case = faulty.case()
+        gate = case.driver.gate(2)
+        operation = asyncio.create_task(case.apply(SMALL))
+        await gate.reached.wait()
+        clock.forward(31)
+        await store.begin("s", target=Target(org=case.org), operation="another")
+        gate.opened.set()
+        events = await operation
+        assert told(events)[-4:-1] == [
+            ["undo", "skipped: attach Bucket raw red"],
+            ["undo", "skipped: create Dashboard cpu", "skipped: create Bucket raw"],
+            ["undo", "skipped: create Label red"],
+        ]
+        assert end(events).state == BLOCKED
+        assert case.driver.calls == 3
+
+
+async def test_a_write_in_doubt_stays_in_doubt_when_the_right_to_write_is_lost(faulty: World) -> None:
+    case = faulty.case()
+    case.driver.fail(items={0: ItemFault.LOSE_RESPONSE}, calls={1: CallFault.STALE})
+    events = await case.apply(SMALL)
+    assert told(events)[2] == ["unknown: create Label red"]
+    assert end(events).state == BLOCKED
+    assert len((await case.look()).ids) == 1
 
 
 async def test_a_lease_is_renewed_for_as_long_as_its_operation_lasts(tmp_path: Path) -> None:
@@ -118,8 +151,12 @@ async def test_past_the_seal_a_record_that_cannot_be_written_blocks(tmp_path: Pa
             assert "undo_started" not in [event.WhichOneof("event") for event in events]
             assert end(events).state == BLOCKED
             assert "could not be recorded" in end(events).cause
+            inventory, planned = end(events).inventory, plan_of(events).inventory
             held = {resource.id for resource in await faulty.services.resources(org=case.org)}
-            assert {entry.remote_id for entry in end(events).inventory} == held
+            assert {entry.remote_id for entry in inventory} == held
+            assert [(entry.key, entry.associations) for entry in inventory] == [
+                (entry.key, entry.associations) for entry in planned
+            ]
 
 
 async def test_a_lost_answer_to_the_record_is_asked_for_again(tmp_path: Path) -> None:
