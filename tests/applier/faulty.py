@@ -198,10 +198,15 @@ class PlatformBroken(Exception):
 
 
 class Proxy:
-    """Passes bytes on to *port* of this machine."""
+    """
+    Passes bytes on.
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    Attributes:
+        port: Where to, on this machine; set before the first connection is served.
+    """
+
+    def __init__(self) -> None:
+        self.port = 0
         self._clients: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
@@ -212,7 +217,7 @@ class Proxy:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until either side ends it."""
         self._clients.add(writer)
-        above, below = await asyncio.open_connection("127.0.0.1", self._port)
+        above, below = await asyncio.open_connection("127.0.0.1", self.port)
         await asyncio.gather(_pump(reader, below), _pump(above, writer))
         self._clients.discard(writer)
 
@@ -235,11 +240,11 @@ async def faulty_platform(data: Path) -> AsyncIterator[tuple[FaultyDriver, str]]
             serving(register, names, "127.0.0.1:0", grace=0) as inner,
             Peer("platform", inner) as behind,
         ):
-            proxy = Proxy(0)
+            proxy = Proxy()
             driver = FaultyDriver(behind, proxy)
             add = partial(add_DriverServiceServicer_to_server, driver)
             async with serving([add], names, "127.0.0.1:0", grace=0) as outer:
-                proxy._port = int(outer.rpartition(":")[2])
+                proxy.port = int(outer.rpartition(":")[2])
                 listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
                 yield driver, f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
                 listening.close()
