@@ -1,7 +1,7 @@
 """From matches to steps and stages (engine.md 3)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner_svc.associations import Association
 from planner_svc.matching import Match, Matching, name_needs
@@ -161,27 +161,10 @@ def _numbered(found: Sequence[Stage]) -> list[Stage]:
     numbered: list[Stage] = []
     count = 0
     for index, stage in enumerate(found):
-        steps = tuple(_placed(step, count + at, index) for at, step in enumerate(stage.steps))
+        steps = tuple(replace(step, number=count + at, stage=index) for at, step in enumerate(stage.steps))
         numbered.append(Stage(stage.name, steps))
         count += len(steps)
     return numbered
-
-
-def _placed(step: Step, number: int, stage: int) -> Step:
-    # Not replace(), which takes four times as long: here it would be a seventh of a large plan.
-    return Step(
-        number,
-        stage,
-        step.verb,
-        step.key,
-        step.remote_id,
-        step.label,
-        step.label_id,
-        step.old_spec,
-        step.new_spec,
-        step.undo,
-        step.reason,
-    )
 
 
 def _title(keys: Iterable[Key]) -> str:
