@@ -60,7 +60,7 @@ def _collect_seldom() -> None:
     Look for garbage in cycles less often than by default.
 
     A plan of 10,000 objects is half a million values, hardly any of them in cycles: to walk over those that live, again
-    and again while more are made, took a quarter of the time of a plan.
+    and again while more are made, took a fifth of the time of a plan.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
