@@ -1,7 +1,7 @@
 """One operation from its request to its record: lease, plan, run, record."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pkger.driver.v1 import driver_pb2
@@ -21,7 +21,7 @@ from applier_svc.outcomes import outcome_to_pb
 from applier_svc.patience import Patience
 from applier_svc.run import Result, Run
 from services.core.errors import PkgerError, PlanStale
-from services.core.model import InventoryEntry, Plan, PlatformTraits, StackRecord, by_key
+from services.core.model import InventoryEntry, Key, Plan, PlatformTraits, StackRecord, by_key
 from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert import entry_to_pb, platform_from_pb, target_from_pb, work_from_pb
@@ -106,9 +106,12 @@ class Operation:
         if message is None or traits is None:
             await lease.abandon()
             return
+        plan = work_from_pb(message)
         await self._feed.tell(operation_pb2.Accepted(plan=message))
+        # The event has a copy of its own; that of a large plan is worth giving up before the work begins.
+        del message
         try:
-            finished = await self._carry_out(work_from_pb(message), traits, lease)
+            finished = await self._carry_out(plan, traits, lease)
         except Exception as error:
             # Whoever waits for the end is told of it, whatever defect led to it.
             log.exception("operation cut off", extra={"operation": self.name})
@@ -169,6 +172,11 @@ class Operation:
         return _record(plan, entries)
 
 
+def _summary(plan: Plan, ids: Mapping[Key, str]) -> str:
+    """The summary with all ids; the plan knew them all when nothing was to be done."""
+    return with_ids(plan.summary, ids) if plan.steps else plan.summary
+
+
 def _record(plan: Plan, entries: Sequence[InventoryEntry]) -> journal_pb2.Record:
     return journal_pb2.Record(
         resources=map(entry_to_pb, entries), sources=plan.sources, platform_changed=bool(plan.steps)
@@ -181,7 +189,7 @@ def _finished(plan: Plan, entries: Sequence[InventoryEntry], result: Result, sta
     return operation_pb2.Finished(
         state=result.state,
         cause=result.cause,
-        summary_json=with_ids(plan.summary, known) if succeeded else "",
+        summary_json=_summary(plan, known) if succeeded else "",
         inventory=map(entry_to_pb, entries),
         leftovers=[outcome_to_pb(number, outcome) for number, outcome in result.leftovers.items()],
         no_change=succeeded and plan.no_change,

@@ -1,6 +1,6 @@
 """Which labels are to be attached and detached."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from planner_svc.matching import Match, Matching
@@ -40,8 +40,8 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
     """
     Compare the associations that are wanted, recorded and live.
 
-    Labels that people attached on the platform are left alone, except on resources that are removed and for labels that
-    are removed: the deletion would detach them unseen, and an undo could not bring them back.
+    Labels that people attached on the platform are left alone, unless the resource or the label is deleted: the
+    deletion would detach them unseen, and an undo could not bring them back.
 
     Args:
         matching: The matches.
@@ -49,58 +49,62 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
         platform: Which kinds carry labels.
 
     Returns:
-        All associations that are wanted or go away, sorted by resource and label.
+        All associations that are wanted or go away, sorted by resource and label. Where a resource or label is
+        replaced, one that is wanted goes away and comes back: two entries.
     """
     found: list[Association] = []
     for match in matching.matches.values():
         if platform.kinds[match.key.kind].labelled:
-            found += _of_removed(match, matching) if match.is_removal else _of_wanted(match, matching, replaced)
-    found += _of_removed_labels(matching, {(item.resource.kind, item.resource_id, item.label_id) for item in found})
-    return sorted(found, key=lambda item: (item.resource, item.resource_id, item.label, item.label_id))
+            found += _wanted(match, matching, replaced)
+            found += _unwanted(match, matching)
+    deleted = replaced | {key for key, match in matching.matches.items() if match.is_removal}
+    covered = {(item.resource.kind, item.resource_id, item.label_id) for item in found if not item.wanted}
+    found += _lost(matching, deleted, covered)
+    return sorted(found, key=lambda item: (item.resource, item.resource_id, item.label, item.label_id, item.wanted))
 
 
-def _of_wanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
-    assert match.wanted is not None  # noqa: S101 - what the caller asked for
-    attached_ids = match.live.label_ids if match.live and match.key not in replaced else ()
+def _wanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
+    """What the package asks for; nothing for an object that left it."""
+    attached_ids = match.live.label_ids if match.live else ()
     resource_id = match.live.id if match.live else ""
-    # The parser saw to it that the label is in the package; one that is not matched is skipped.
-    wanted = {label for label in match.wanted.associations if label in matching.matches}
-    recorded = set(match.recorded.associations) if match.recorded else set()
-    for label in wanted:
+    for label in _labels(match, matching):
         label_id = _label_id(label, matching)
-        attached = label_id in attached_ids and label not in replaced
+        attached = label_id in attached_ids and match.key not in replaced and label not in replaced
         yield Association(match.key, resource_id, label, label_id, wanted=True, attached=attached)
-    for label in recorded - wanted:
+
+
+def _unwanted(match: Match, matching: Matching) -> Iterator[Association]:
+    """What the stack recorded and the package does not ask for any more."""
+    if match.recorded is None:
+        return
+    attached_ids = match.live.label_ids if match.live else ()
+    resource_id = match.live.id if match.live else match.recorded.remote_id
+    for label in set(match.recorded.associations) - _labels(match, matching):
         label_id = _label_id(label, matching)
         if label not in matching.untouched:
             yield Association(match.key, resource_id, label, label_id, wanted=False, attached=label_id in attached_ids)
 
 
-def _of_removed(match: Match, matching: Matching) -> Iterator[Association]:
-    recorded = match.recorded.associations if match.recorded else ()
-    names = {_label_id(label, matching): label for label in recorded}
-    attached_ids = match.live.label_ids if match.live else ()
-    remote_id = match.recorded.remote_id if match.recorded else ""
-    for label_id in sorted(names.keys() | set(attached_ids)):
-        label = names.get(label_id, Key(LABEL, ""))
-        yield Association(match.key, remote_id, label, label_id, wanted=False, attached=label_id in attached_ids)
-
-
-def _of_removed_labels(matching: Matching, covered: set[tuple[str, str, str]]) -> Iterator[Association]:
-    """Attachments of removed labels that no object asked for; *covered* are kind, id and label id of the others."""
-    removed = {
-        match.live.id: key
-        for key, match in matching.matches.items()
-        if match.live and match.is_removal and key.kind == LABEL
-    }
-    if not removed:
-        return
+def _lost(matching: Matching, deleted: Set[Key], covered: Set[tuple[str, str, str]]) -> Iterator[Association]:
+    """What goes with resources and labels that are *deleted*; *covered*: kind, id and label id of what goes anyway."""
     named = {(key.kind, match.live.id): key for key, match in matching.matches.items() if match.live}
+    lost = {resource for resource, key in named.items() if key in deleted}
+    if not lost:
+        return
     for resource in matching.live.values():
+        own = (resource.kind, resource.id)
         for label_id in resource.label_ids:
-            if label_id in removed and (resource.kind, resource.id, label_id) not in covered:
-                key = named.get((resource.kind, resource.id), Key(resource.kind, ""))
-                yield Association(key, resource.id, removed[label_id], label_id, wanted=False, attached=True)
+            if (own in lost or (LABEL, label_id) in lost) and (*own, label_id) not in covered:
+                key = named.get(own, Key(resource.kind, ""))
+                label = named.get((LABEL, label_id), Key(LABEL, ""))
+                yield Association(key, resource.id, label, label_id, wanted=False, attached=True)
+
+
+def _labels(match: Match, matching: Matching) -> Set[Key]:
+    """The labels that the package asks for: the parser saw to it that it has them; one that has no match is skipped."""
+    if match.wanted is None:
+        return frozenset()
+    return {label for label in match.wanted.associations if label in matching.matches}
 
 
 def _label_id(label: Key, matching: Matching) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
 from services.core.model import (
+    LABEL,
     Desired,
     InventoryEntry,
     Key,
@@ -89,7 +90,7 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     """
     The kinds that a plan has to know whole, sorted.
 
-    The deletion of a label detaches it from resources of any kind, so that one asks for all.
+    The deletion of a label, one that is replaced too, detaches it from resources of any kind, so that one asks for all.
 
     Raises:
         KindUnsupported: The package or the stack has a kind that the platform has not.
@@ -100,7 +101,9 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     for kind in sorted(kinds):
         if kind not in platform.kinds:
             raise KindUnsupported(platform.platform, kind)
-    if any(not platform.kinds[key.kind].labelled for key in recorded - wanted):
+    removed = {key.kind for key in recorded - wanted}
+    replaceable = {key.kind for key in wanted if platform.kinds[key.kind].immutable_paths}
+    if LABEL in removed | replaceable:
         kinds |= platform.kinds.keys()
     return sorted(kinds)
 

@@ -13,6 +13,7 @@ from services.core.model import (
     FieldChange,
     InventoryEntry,
     Key,
+    LabelMappingDiff,
     Object,
     Plan,
     PlatformTraits,
@@ -63,7 +64,7 @@ def make_plan(
         stages=tuple(stage.name for stage in ordered),
         steps=steps,
         resource_diffs=tuple(_diff(match, changed) for match in matching.matches.values()),
-        label_mapping_diffs=tuple(link.diff() for link in links if link.resource.name and link.label.name),
+        label_mapping_diffs=_mapping_diffs(links),
         inventory=inventory,
         no_change=not steps and inventory == tuple(sorted(stack.resources, key=lambda entry: entry.key)),
         summary=canonical_text(_summary(desired, matching, links, remarks)),
@@ -73,6 +74,13 @@ def make_plan(
         sources=desired.package.sources,
         digest=_digest(stack, platform, ordered, inventory),
     )
+
+
+def _mapping_diffs(links: Sequence[Association]) -> tuple[LabelMappingDiff, ...]:
+    """One entry for each association of two objects; one that goes away only to come back is shown as it will be."""
+    shown = {(link.resource, link.label): link for link in links if link.resource.name and link.label.name}
+    # Sorted so that of two entries the wanted one is the last.
+    return tuple(link.diff() for link in shown.values())
 
 
 def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:

@@ -31,9 +31,7 @@ def packages(draw: st.DrawFn) -> str:
             # Dashboards and tasks share their display names, buckets cannot.
             shown = name if kind == "Bucket" else "same"
             spec = draw(specs) | {"description": draw(descriptions)}
-            # Not on buckets: the plan of a replaced bucket does not name the labels that go with the old one.
-            attached = sorted(draw(some_labels)) if kind != "Bucket" else []
-            objects.append(an_object(kind, name, shown, attached, **spec))
+            objects.append(an_object(kind, name, shown, sorted(draw(some_labels)), **spec))
     # A package without objects breaks a rule.
     return text(*(objects or [an_object("Label", "red", "red")]))
 

@@ -1,9 +1,12 @@
 """Steps, their stages and their order (engine.md 3)."""
 
+from dataclasses import replace
+
 import pytest
 
 from services.core.errors import DependencyCycle
 from services.core.model import DiffStatus, Key, StackRecord, Target, Undo
+from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, told
 
 S1 = (
@@ -94,16 +97,49 @@ def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_l
         label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")
     )
     assert told(plan) == [
-        "0 delete Bucket pristine_noir",
-        "1 create Bucket pristine_noir",
-        "2 attach Bucket pristine_noir lucid_einstein",
+        "0 detach Bucket pristine_noir lucid_einstein",
+        "1 delete Bucket pristine_noir",
+        "2 create Bucket pristine_noir",
+        "3 attach Bucket pristine_noir lucid_einstein",
     ]
-    assert plan.stages == ("irreversible removals", "replacements", "associations of replacements")
-    assert plan.steps[0].reason == "schemaType cannot change: replaced"
+    assert plan.stages == ("associations", "irreversible removals", "replacements", "associations of replacements")
+    assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.NEW]
+    assert plan.steps[1].reason == "schemaType cannot change: replaced"
     assert world.entry("Bucket", "pristine_noir").remote_id != first
     assert world.plan(
         label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")
     ).no_change
+
+
+def test_a_replaced_resource_whose_label_is_removed_is_detached_first() -> None:
+    world = World()
+    world.apply(*S1[:2])
+    plan = world.plan(an_object("Bucket", "pristine_noir", name="bucket_1", schemaType="explicit"))
+    assert told(plan) == [
+        "0 detach Bucket pristine_noir lucid_einstein",
+        "1 delete Label lucid_einstein",
+        "2 delete Bucket pristine_noir",
+        "3 create Bucket pristine_noir",
+    ]
+
+
+def test_a_replaced_label_is_detached_everywhere_and_attached_again_where_it_is_wanted() -> None:
+    label = EMBEDDED.kinds["Label"]
+    kinds = {**EMBEDDED.kinds, "Label": replace(label, immutable_paths=("/color",))}
+    world = World(platform=replace(EMBEDDED, kinds=kinds))
+    world.apply(*S1[:2])
+    stranger = world.add("Task", "not of the package")
+    world._link(stranger.id, {world.entry("Label", "lucid_einstein").remote_id})
+    changed = an_object("Label", "lucid_einstein", name="label_1", color="red")
+    plan = world.apply(changed, S1[1])
+    assert told(plan) == [
+        "0 detach Bucket pristine_noir lucid_einstein",
+        f"0 detach Task {stranger.id} lucid_einstein",
+        "1 delete Label lucid_einstein",
+        "2 create Label lucid_einstein",
+        "3 attach Bucket pristine_noir lucid_einstein",
+    ]
+    assert world.plan(changed, S1[1]).no_change
 
 
 def test_a_name_is_given_up_before_another_object_takes_it() -> None:

@@ -14,6 +14,7 @@ from services.core.model import (
     Object,
     Package,
     Plan,
+    PlatformTraits,
     Resource,
     StackRecord,
     Target,
@@ -45,6 +46,7 @@ class World:
     live: dict[str, Resource] = field(default_factory=dict)
     record: StackRecord = field(default_factory=lambda: StackRecord("1" * 16, Target(), "s", 0))
     created: int = 0
+    platform: PlatformTraits = EMBEDDED
 
     def add(self, kind: str, name: str, /, **spec: Any) -> Resource:
         """Put a resource on the platform that no stack knows."""
@@ -53,9 +55,11 @@ class World:
     def plan(self, *objects: Object, skip: Iterable[Key] = ()) -> Plan:
         """Plan *objects* as the package of the stack."""
         desired = Desired(Package(objects), frozenset(skip))
-        kinds = kinds_to_list(desired, self.record, EMBEDDED)
+        kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
-        return make_plan(desired, self.record, match(desired, self.record, listed, EMBEDDED), EMBEDDED, Remarks())
+        return make_plan(
+            desired, self.record, match(desired, self.record, listed, self.platform), self.platform, Remarks()
+        )
 
     def apply(self, *objects: Object) -> Plan:
         """Plan *objects* and carry the plan out, step by step."""
@@ -99,9 +103,11 @@ class World:
         return resource
 
     def _refuse_taken(self, kind: str, display_name: str, own_id: str) -> None:
-        unique = EMBEDDED.kinds[kind].unique_name(display_name)
+        unique = self.platform.kinds[kind].unique_name(display_name)
         for resource in self.live.values():
-            taken = resource.kind == kind and EMBEDDED.kinds[kind].unique_name(resource.spec.display_name) == unique
+            taken = (
+                resource.kind == kind and self.platform.kinds[kind].unique_name(resource.spec.display_name) == unique
+            )
             assert unique is None or not taken or resource.id == own_id, f"the platform would refuse {display_name}"
 
     def _link(self, remote_id: str, label_ids: set[str]) -> None:
