@@ -50,8 +50,9 @@ class PlannerServicer(PlannerServiceServicer):
         if parsed:
             missing = tuple(parsed.missing_env_refs), tuple(parsed.missing_secrets)
             remarks = Remarks(*missing, warnings=tuple(parsed.warnings))
-        plan = make_plan(desired, stack, matching, traits, remarks)
-        return planner_pb2.CreatePlanResponse(plan=plan_to_pb(plan))
+        # In a thread: a large plan takes a moment, in which other calls are answered.
+        plan = await asyncio.to_thread(lambda: plan_to_pb(make_plan(desired, stack, matching, traits, remarks)))
+        return planner_pb2.CreatePlanResponse(plan=plan)
 
 
 def register(reader: Reader) -> Register:
