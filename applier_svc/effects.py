@@ -18,7 +18,7 @@ from applier_svc.patience import Patience
 from services.core.errors import LeaseLost, PkgerError, RequestInvalid, TokenStale
 from services.core.model import Identity, PlatformTraits, Step, Verb
 from services.rpc.client import Peer
-from services.rpc.convert import mutation_to_pb
+from services.rpc.convert.drivers import mutation_to_pb
 
 log = logging.getLogger("pkger.applier")
 

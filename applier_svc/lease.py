@@ -17,7 +17,7 @@ from applier_svc.patience import Patience
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable, StackMoved
 from services.core.model import StackRecord, Target
 from services.rpc.client import Peer
-from services.rpc.convert import stack_from_pb
+from services.rpc.convert.objects import stack_from_pb
 
 Response = TypeVar("Response")
 

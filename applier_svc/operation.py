@@ -24,7 +24,9 @@ from services.core.errors import PkgerError, PlanStale
 from services.core.model import InventoryEntry, Key, Plan, PlatformTraits, StackRecord, by_key
 from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert import entry_to_pb, platform_from_pb, target_from_pb, work_from_pb
+from services.rpc.convert.drivers import platform_from_pb
+from services.rpc.convert.objects import entry_to_pb, target_from_pb
+from services.rpc.convert.plans import work_from_pb
 
 log = logging.getLogger("pkger.applier")
 

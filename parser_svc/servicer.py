@@ -15,7 +15,7 @@ from services.core.errors import RequestInvalid
 from services.kinds.canonical import canonical_text
 from services.kinds.summary import summary_document
 from services.kinds.table import KINDS
-from services.rpc.convert import package_to_pb, violation_to_pb
+from services.rpc.convert.objects import package_to_pb, violation_to_pb
 from services.rpc.server import Register
 
 SERVICE = "pkger.parser.v1.ParserService"

@@ -14,7 +14,8 @@ from planner_svc.matching import Owner, ResourceKey
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert import platform_from_pb, resource_from_pb, stack_from_pb, target_from_pb, target_to_pb
+from services.rpc.convert.drivers import platform_from_pb
+from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_from_pb, target_to_pb
 
 
 class Reader:

@@ -14,7 +14,8 @@ from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Reader
 from services.core.errors import NotServed, RequestInvalid
 from services.core.model import Desired, Key, Package
-from services.rpc.convert import package_from_pb, plan_to_pb
+from services.rpc.convert.objects import package_from_pb
+from services.rpc.convert.plans import plan_to_pb
 from services.rpc.server import Register
 
 SERVICE = "pkger.planner.v1.PlannerService"

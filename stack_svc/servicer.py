@@ -3,12 +3,13 @@
 from functools import partial
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1.operation_pb2 import OPERATION_KIND_UNSPECIFIED
 from pkger.stack.v1 import journal_pb2, journal_pb2_grpc, stack_pb2, stack_pb2_grpc
 
 from services.core.errors import RequestInvalid
 from services.database import Database
-from services.rpc.convert import entries_from_pb, entry_to_pb, key_to_pb, target_from_pb, target_to_pb, time_to_pb
+from services.rpc.convert.objects import entries_from_pb, entry_to_pb, key_to_pb, target_from_pb, target_to_pb
 from services.rpc.server import Register
 from stack_svc import inventory, journal, leases, pages, stacks
 from stack_svc.inventory import Ownership
@@ -94,7 +95,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             )
         )
         return journal_pb2.BeginOperationResponse(
-            stack=_stack_to_pb(stack), token=lease.token, expire_time=time_to_pb(lease.expires)
+            stack=_stack_to_pb(stack), token=lease.token, expire_time=_time(lease.expires)
         )
 
     async def RenewLease(
@@ -105,7 +106,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         expires = await self._database.write(
             lambda db: leases.renew(db, request.stack_id, request.token, ttl, self._clock())
         )
-        return journal_pb2.RenewLeaseResponse(expire_time=time_to_pb(expires))
+        return journal_pb2.RenewLeaseResponse(expire_time=_time(expires))
 
     async def FinishOperation(
         self, request: journal_pb2.FinishOperationRequest, context: object
@@ -157,11 +158,18 @@ def _stack_to_pb(stack: Stack) -> stack_pb2.Stack:
         config_json=stack.config,
         generation=record.generation,
         sources=record.sources,
-        create_time=time_to_pb(stack.create_time),
-        update_time=time_to_pb(stack.update_time),
+        create_time=_time(stack.create_time),
+        update_time=_time(stack.update_time),
         resources=map(entry_to_pb, record.resources),
         resource_count=stack.resource_count,
     )
+
+
+def _time(microseconds: int) -> Timestamp:
+    """A time in microseconds since 1970."""
+    time = Timestamp()
+    time.FromMicroseconds(microseconds)
+    return time
 
 
 def _ownership_to_pb(owner: Ownership) -> stack_pb2.Ownership:

@@ -28,7 +28,7 @@ from services.cli.show import (
 )
 from services.cli.sources import read_sources
 from services.core.errors import PkgerError
-from services.rpc.convert import violation_from_pb
+from services.rpc.convert.objects import violation_from_pb
 
 PLANNING = ("parser", "planner", "stack", "platform")
 APPLYING = (*PLANNING, "applier")

@@ -10,7 +10,7 @@ from pkger.model.v1 import object_pb2, operation_pb2
 from services.core.model import PlatformTraits
 from services.kinds.canonical import canonical_text
 from services.rpc.client import Peer
-from services.rpc.convert import platform_from_pb
+from services.rpc.convert.drivers import platform_from_pb
 
 ORG = "acme"
 

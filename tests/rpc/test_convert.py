@@ -14,20 +14,20 @@ from pkger.stack.v1 import stack_pb2
 from services.core import model
 from services.core.errors import RequestInvalid
 from services.kinds.canonical import spec_of
-from services.rpc import convert
+from services.rpc.convert import drivers, objects, plans
 from tests import strategies
 
 ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callable[[Any], Any]]] = [
-    (strategies.targets, convert.target_to_pb, convert.target_from_pb),
-    (strategies.keys, convert.key_to_pb, convert.key_from_pb),
-    (strategies.objects, convert.object_to_pb, convert.object_from_pb),
-    (strategies.packages, convert.package_to_pb, convert.package_from_pb),
-    (strategies.violations, convert.violation_to_pb, convert.violation_from_pb),
-    (strategies.resources, convert.resource_to_pb, convert.resource_from_pb),
-    (strategies.entries, convert.entry_to_pb, convert.entry_from_pb),
-    (strategies.steps, convert.step_to_pb, convert.step_from_pb),
-    (strategies.plans, convert.plan_to_pb, convert.plan_from_pb),
-    (strategies.platform_traits, convert.platform_to_pb, convert.platform_from_pb),
+    (strategies.targets, objects.target_to_pb, objects.target_from_pb),
+    (strategies.keys, objects.key_to_pb, objects.key_from_pb),
+    (strategies.objects, objects.object_to_pb, objects.object_from_pb),
+    (strategies.packages, objects.package_to_pb, objects.package_from_pb),
+    (strategies.violations, objects.violation_to_pb, objects.violation_from_pb),
+    (strategies.resources, objects.resource_to_pb, objects.resource_from_pb),
+    (strategies.entries, objects.entry_to_pb, objects.entry_from_pb),
+    (strategies.steps, plans.step_to_pb, plans.step_from_pb),
+    (strategies.plans, plans.plan_to_pb, plans.plan_from_pb),
+    (strategies.platform_traits, drivers.platform_to_pb, drivers.platform_from_pb),
 ]
 
 
@@ -49,8 +49,8 @@ def test_a_value_survives_the_wire(
 
 @given(strategies.plans)
 def test_equal_plans_have_equal_bytes(plan: model.Plan) -> None:
-    again = convert.plan_from_pb(convert.plan_to_pb(plan))
-    assert convert.plan_to_pb(again).SerializeToString() == convert.plan_to_pb(plan).SerializeToString()
+    again = plans.plan_from_pb(plans.plan_to_pb(plan))
+    assert plans.plan_to_pb(again).SerializeToString() == plans.plan_to_pb(plan).SerializeToString()
 
 
 @given(strategies.remote_ids, strategies.targets, strategies.words, strategies.inventories)
@@ -59,18 +59,18 @@ def test_a_stack_record_is_read_from_its_message(
 ) -> None:
     message = stack_pb2.Stack(
         id=stack_id,
-        target=convert.target_to_pb(target),
+        target=objects.target_to_pb(target),
         name=name,
         generation=7,
         sources=["a.yml"],
-        resources=map(convert.entry_to_pb, inventory),
+        resources=map(objects.entry_to_pb, inventory),
     )
 
-    assert convert.stack_from_pb(message) == model.StackRecord(stack_id, target, name, 7, inventory, ("a.yml",))
+    assert objects.stack_from_pb(message) == model.StackRecord(stack_id, target, name, 7, inventory, ("a.yml",))
 
 
 def test_empty_parts_of_a_target_mean_the_default_ones() -> None:
-    assert convert.target_from_pb(object_pb2.Target()) == model.Target("embedded", "default")
+    assert objects.target_from_pb(object_pb2.Target()) == model.Target("embedded", "default")
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_enums_have_the_same_members_here_and_on_the_wire(core: Any, wire: Any, 
 @pytest.mark.parametrize(
     "from_pb",
     [
-        lambda: convert.entry_from_pb(object_pb2.InventoryEntry()),
-        lambda: convert.step_from_pb(plan_pb2.Step()),
-        lambda: convert.platform_from_pb(driver_pb2.DescribeResponse(kinds=[driver_pb2.KindTraits()])),
-        lambda: convert.entry_from_pb(object_pb2.InventoryEntry(origin=99)),  # type: ignore[arg-type]
+        lambda: objects.entry_from_pb(object_pb2.InventoryEntry()),
+        lambda: plans.step_from_pb(plan_pb2.Step()),
+        lambda: drivers.platform_from_pb(driver_pb2.DescribeResponse(kinds=[driver_pb2.KindTraits()])),
+        lambda: objects.entry_from_pb(object_pb2.InventoryEntry(origin=99)),  # type: ignore[arg-type]
     ],
 )
 def test_an_enum_that_was_not_set_or_is_unknown_is_refused(from_pb: Callable[[], Any]) -> None:
@@ -105,13 +105,13 @@ def test_an_enum_that_was_not_set_or_is_unknown_is_refused(from_pb: Callable[[],
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "1", "{}", '{"name": 1}', '{"name": "a"} x', "\ud800"])
 def test_a_text_that_is_no_spec_is_refused(text: str) -> None:
     with pytest.raises(RequestInvalid) as raised:
-        convert.spec_from_json(text, "new_spec_json")
+        objects.spec_from_json(text, "new_spec_json")
 
     assert raised.value.metadata["field"] == "new_spec_json"
 
 
 def test_a_spec_is_read_into_its_canonical_form() -> None:
-    assert convert.spec_from_json(' {"b": 1.0, "name": "x", "a": [1]} ').text == '{"a":[1],"b":1.0,"name":"x"}'
+    assert objects.spec_from_json(' {"b": 1.0, "name": "x", "a": [1]} ').text == '{"a":[1],"b":1.0,"name":"x"}'
 
 
 OLD, NEW = spec_of({"name": "old"}), spec_of({"name": "new"})
@@ -139,9 +139,4 @@ LABEL = model.Key(model.LABEL, "l")
 def test_a_step_becomes_the_mutation_of_its_verb(verb: model.Verb, expected: driver_pb2.Mutation) -> None:
     step = model.Step(0, 0, verb, model.Key("Task", "t"), "ignored", LABEL, "ignored", OLD, NEW)
 
-    assert convert.mutation_to_pb(step, "1", "2", "k-1") == expected
-
-
-@given(st.integers(0, 2**52))
-def test_a_time_keeps_its_microseconds(microseconds: int) -> None:
-    assert convert.time_to_pb(microseconds).ToMicroseconds() == microseconds
+    assert drivers.mutation_to_pb(step, "1", "2", "k-1") == expected

@@ -16,7 +16,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.core import model
 from services.database import Database
 from services.rpc.client import Peer
-from services.rpc.convert import entry_to_pb, target_to_pb
+from services.rpc.convert.objects import entry_to_pb, target_to_pb
 from services.rpc.server import serving
 from stack_svc.schema import MIGRATIONS
 from stack_svc.servicer import SERVICES, registrations

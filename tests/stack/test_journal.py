@@ -20,7 +20,7 @@ from services.core.errors import (
     StackMoved,
     StackNotFound,
 )
-from services.rpc.convert import entries_from_pb
+from services.rpc.convert.objects import entries_from_pb
 from tests.stack.service import Client, Clock, duration, entry, microseconds, stack_service
 from tests.strategies import inventories
 

@@ -14,7 +14,7 @@ from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
 from services.drivers import wire
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.embedded.store import Store
-from services.rpc.convert import platform_to_pb
+from services.rpc.convert.drivers import platform_to_pb
 from services.rpc.server import Register
 
 log = logging.getLogger("pkger.platform")

@@ -1,0 +1,167 @@
+"""Objects, packages, resources, inventories and stacks."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+
+from services.core import model
+from services.core.errors import RequestInvalid
+from services.kinds.canonical import canonical_text, spec_from_text
+from services.rpc.convert.enums import Numbers
+
+_ORIGIN = Numbers(model.Origin, object_pb2.Origin, "ORIGIN")
+
+
+def target_to_pb(target: model.Target) -> object_pb2.Target:
+    """Translate a target."""
+    return object_pb2.Target(platform=target.platform, org=target.org)
+
+
+def target_from_pb(message: object_pb2.Target) -> model.Target:
+    """Translate a target; empty parts mean the default ones."""
+    return model.Target(message.platform or model.DEFAULT_PLATFORM, message.org or model.DEFAULT_ORG)
+
+
+def key_to_pb(key: model.Key) -> object_pb2.ObjectKey:
+    """Translate a key."""
+    return object_pb2.ObjectKey(kind=key.kind, name=key.name)
+
+
+def key_fields(key: model.Key) -> Any:
+    """A key as part of another message: its fields, as making a message of its own to copy takes twice as long."""
+    return {"kind": key.kind, "name": key.name}
+
+
+def key_from_pb(message: object_pb2.ObjectKey) -> model.Key:
+    """Translate a key."""
+    return model.Key(message.kind, message.name)
+
+
+def spec_from_json(text: str, field: str = "spec_json") -> model.Spec:
+    """
+    Read a spec that came over the wire.
+
+    Raises:
+        RequestInvalid: *text* is no spec; the error names *field*.
+    """
+    try:
+        return spec_from_text(text)
+    except (ValueError, TypeError) as error:
+        raise RequestInvalid(field, str(error)) from None
+
+
+def object_to_pb(item: model.Object) -> object_pb2.Object:
+    """Translate an object."""
+    return object_pb2.Object(
+        key=key_fields(item.key),
+        api_version=item.api_version,
+        spec_json=item.spec.text,
+        associations=map(key_fields, item.associations),
+        env_references=[
+            object_pb2.EnvReference(
+                resource_field=reference.resource_field,
+                env_key=reference.env_key,
+                value_json=canonical_text(reference.value),
+                default_json=canonical_text(reference.default),
+            )
+            for reference in item.env_references
+        ],
+    )
+
+
+def object_from_pb(message: object_pb2.Object) -> model.Object:
+    """Translate an object."""
+    return model.Object(
+        key=key_from_pb(message.key),
+        api_version=message.api_version,
+        spec=spec_from_json(message.spec_json),
+        associations=tuple(map(key_from_pb, message.associations)),
+        env_references=tuple(
+            model.EnvReference(
+                reference.resource_field,
+                reference.env_key,
+                orjson.loads(reference.value_json),
+                orjson.loads(reference.default_json),
+            )
+            for reference in message.env_references
+        ),
+    )
+
+
+def package_to_pb(package: model.Package) -> object_pb2.Package:
+    """Translate a package."""
+    return object_pb2.Package(objects=map(object_to_pb, package.objects), sources=package.sources)
+
+
+def package_from_pb(message: object_pb2.Package) -> model.Package:
+    """Translate a package."""
+    return model.Package(tuple(map(object_from_pb, message.objects)), tuple(message.sources))
+
+
+def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
+    """Translate a violation."""
+    place = violation.location
+    return object_pb2.Violation(
+        kind=violation.kind,
+        path=violation.path,
+        reason=violation.reason,
+        location=object_pb2.Location(source=place.source, line=place.line, column=place.column),
+    )
+
+
+def violation_from_pb(message: object_pb2.Violation) -> model.Violation:
+    """Translate a violation."""
+    place = model.Location(message.location.source, message.location.line, message.location.column)
+    return model.Violation(message.kind, message.path, message.reason, place)
+
+
+def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:
+    """Translate a resource."""
+    return object_pb2.Resource(
+        kind=resource.kind, id=resource.id, spec_json=resource.spec.text, label_ids=resource.label_ids
+    )
+
+
+def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
+    """Translate a resource."""
+    return model.Resource(message.kind, message.id, spec_from_json(message.spec_json), tuple(message.label_ids))
+
+
+def entry_to_pb(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:
+    """Translate an inventory entry."""
+    return object_pb2.InventoryEntry(
+        key=key_fields(entry.key),
+        remote_id=entry.remote_id,
+        origin=_ORIGIN.number(entry.origin),
+        associations=map(key_fields, entry.associations),
+    )
+
+
+def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
+    """Translate an inventory entry."""
+    return model.InventoryEntry(
+        key=key_from_pb(message.key),
+        remote_id=message.remote_id,
+        origin=_ORIGIN.member(message.origin),
+        associations=tuple(map(key_from_pb, message.associations)),
+    )
+
+
+def entries_from_pb(messages: Iterable[object_pb2.InventoryEntry]) -> tuple[model.InventoryEntry, ...]:
+    """Translate inventory entries."""
+    return tuple(map(entry_from_pb, messages))
+
+
+def stack_from_pb(message: stack_pb2.Stack) -> model.StackRecord:
+    """What the planner and the applier need of a stack."""
+    return model.StackRecord(
+        id=message.id,
+        target=target_from_pb(message.target),
+        name=message.name,
+        generation=message.generation,
+        resources=entries_from_pb(message.resources),
+        sources=tuple(message.sources),
+    )

@@ -1,0 +1,159 @@
+"""Plans, their steps and differences."""
+
+from dataclasses import replace
+
+from pkger.model.v1 import plan_pb2
+
+from services.core import model
+from services.rpc.convert.enums import Numbers
+from services.rpc.convert.objects import (
+    entries_from_pb,
+    entry_to_pb,
+    key_fields,
+    key_from_pb,
+    spec_from_json,
+    target_from_pb,
+    target_to_pb,
+)
+
+_VERB = Numbers(model.Verb, plan_pb2.Verb, "VERB")
+_UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
+_DIFF_STATUS = Numbers(model.DiffStatus, plan_pb2.DiffStatus, "DIFF_STATUS")
+
+
+def _optional_spec(text: str, field: str) -> model.Spec | None:
+    return spec_from_json(text, field) if text else None
+
+
+def text_of(spec: model.Spec | None) -> str:
+    """The text of a spec; empty for none."""
+    return spec.text if spec else ""
+
+
+def step_to_pb(step: model.Step) -> plan_pb2.Step:
+    """Translate a step."""
+    return plan_pb2.Step(
+        number=step.number,
+        stage=step.stage,
+        verb=_VERB.number(step.verb),
+        key=key_fields(step.key),
+        remote_id=step.remote_id,
+        label=key_fields(step.label) if step.label else None,
+        label_id=step.label_id,
+        old_spec_json=text_of(step.old_spec),
+        new_spec_json=text_of(step.new_spec),
+        undo=_UNDO.number(step.undo),
+        reason=step.reason,
+    )
+
+
+def step_from_pb(message: plan_pb2.Step) -> model.Step:
+    """Translate a step."""
+    return model.Step(
+        number=message.number,
+        stage=message.stage,
+        verb=_VERB.member(message.verb),
+        key=key_from_pb(message.key),
+        remote_id=message.remote_id,
+        label=key_from_pb(message.label) if message.HasField("label") else None,
+        label_id=message.label_id,
+        old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
+        new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
+        undo=_UNDO.member(message.undo),
+        reason=message.reason,
+    )
+
+
+def _diff_to_pb(diff: model.ResourceDiff) -> plan_pb2.ResourceDiff:
+    return plan_pb2.ResourceDiff(
+        key=key_fields(diff.key),
+        remote_id=diff.remote_id,
+        status=_DIFF_STATUS.number(diff.status),
+        old_spec_json=text_of(diff.old_spec),
+        new_spec_json=text_of(diff.new_spec),
+        changes=[
+            plan_pb2.FieldChange(path=change.path, old_json=change.old, new_json=change.new) for change in diff.changes
+        ],
+    )
+
+
+def _diff_from_pb(message: plan_pb2.ResourceDiff) -> model.ResourceDiff:
+    return model.ResourceDiff(
+        key=key_from_pb(message.key),
+        remote_id=message.remote_id,
+        status=_DIFF_STATUS.member(message.status),
+        old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
+        new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
+        changes=tuple(model.FieldChange(change.path, change.old_json, change.new_json) for change in message.changes),
+    )
+
+
+def _mapping_to_pb(diff: model.LabelMappingDiff) -> plan_pb2.LabelMappingDiff:
+    return plan_pb2.LabelMappingDiff(
+        status=_DIFF_STATUS.number(diff.status),
+        resource=key_fields(diff.resource),
+        resource_id=diff.resource_id,
+        label=key_fields(diff.label),
+        label_id=diff.label_id,
+    )
+
+
+def _mapping_from_pb(message: plan_pb2.LabelMappingDiff) -> model.LabelMappingDiff:
+    return model.LabelMappingDiff(
+        status=_DIFF_STATUS.member(message.status),
+        resource=key_from_pb(message.resource),
+        resource_id=message.resource_id,
+        label=key_from_pb(message.label),
+        label_id=message.label_id,
+    )
+
+
+def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
+    """Translate a plan."""
+    return plan_pb2.Plan(
+        target=target_to_pb(plan.target),
+        stack_id=plan.stack_id,
+        base_generation=plan.base_generation,
+        stages=plan.stages,
+        steps=map(step_to_pb, plan.steps),
+        resource_diffs=map(_diff_to_pb, plan.resource_diffs),
+        label_mapping_diffs=map(_mapping_to_pb, plan.label_mapping_diffs),
+        inventory=map(entry_to_pb, plan.inventory),
+        no_change=plan.no_change,
+        summary_json=plan.summary,
+        missing_env_refs=plan.missing_env_refs,
+        missing_secrets=plan.missing_secrets,
+        warnings=plan.warnings,
+        sources=plan.sources,
+        digest=plan.digest,
+    )
+
+
+def plan_from_pb(message: plan_pb2.Plan) -> model.Plan:
+    """Translate a plan."""
+    return replace(
+        work_from_pb(message),
+        resource_diffs=tuple(map(_diff_from_pb, message.resource_diffs)),
+        label_mapping_diffs=tuple(map(_mapping_from_pb, message.label_mapping_diffs)),
+    )
+
+
+def work_from_pb(message: plan_pb2.Plan) -> model.Plan:
+    """What an apply needs of a plan: all of it but the diffs, which are most of it and for people only."""
+    return model.Plan(
+        target=target_from_pb(message.target),
+        stack_id=message.stack_id,
+        base_generation=message.base_generation,
+        stages=tuple(message.stages),
+        steps=tuple(map(step_from_pb, message.steps)),
+        resource_diffs=(),
+        label_mapping_diffs=(),
+        inventory=entries_from_pb(message.inventory),
+        no_change=message.no_change,
+        summary=message.summary_json,
+        missing_env_refs=tuple(message.missing_env_refs),
+        missing_secrets=tuple(message.missing_secrets),
+        warnings=tuple(message.warnings),
+        sources=tuple(message.sources),
+        digest=message.digest,
+    )
