@@ -27,6 +27,9 @@ MODULES = {
 }
 """The module of each service. They start in this order and stop in the reverse one: who calls before who is called."""
 
+LAST_TO_CALL = "applier"
+"""The service that calls the others, and that none of them calls."""
+
 READY_SECONDS = 30.0
 """How long the services may take to answer their health checks at first."""
 
@@ -36,6 +39,25 @@ STOP_SECONDS = 75.0
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
 """Pauses before restarts double from the first to the longest; after a service ran for a while, they begin anew."""
+
+
+class _Pipe:
+    """
+    A pipe that nobody writes to: its end is the news that all who hold the writing end are gone.
+
+    Attributes:
+        reading: For those who want the news.
+        writing: For those whose end it is.
+    """
+
+    def __init__(self) -> None:
+        self.reading, self.writing = os.pipe()
+
+    def close(self) -> None:
+        """Give both ends up."""
+        for end in (self.reading, self.writing):
+            with contextlib.suppress(OSError):
+                os.close(end)
 
 
 class Supervisor:
@@ -62,7 +84,7 @@ class Supervisor:
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._watchers: list[asyncio.Task[None]] = []
         self._logs: dict[str, Path | None] = {}
-        self._pipe = -1, -1
+        self._top, self._base = _Pipe(), _Pipe()
 
     @property
     def pids(self) -> dict[str, int]:
@@ -76,8 +98,6 @@ class Supervisor:
         Raises:
             Failed: One of them ended, or did not answer in time; all are stopped again.
         """
-        # The children hold the reading end: it closes when this process is gone, however it goes.
-        self._pipe = os.pipe()
         try:
             for name in self._names:
                 self._processes[name] = await self._spawn(name)
@@ -95,12 +115,12 @@ class Supervisor:
         for name in reversed(self._names):
             if process := self._processes.get(name):
                 await _end(name, process)
-        for end in self._pipe:
-            with contextlib.suppress(OSError):
-                os.close(end)
+        self._top.close()
+        self._base.close()
 
     async def _spawn(self, name: str) -> asyncio.subprocess.Process:
-        reading, _ = self._pipe
+        # When this process is gone, however it goes, the applier stops first: its operations need all others.
+        own, held = (self._top, [self._base.writing]) if name == LAST_TO_CALL else (self._base, [])
         stderr = self._stderr_of(name)
         self._logs[name] = Path(stderr.name) if stderr else None
         try:
@@ -108,11 +128,11 @@ class Supervisor:
                 sys.executable,
                 "-m",
                 MODULES[name],
-                env={**self._environ, "PKGER_PARENT_PIPE": str(reading)},
+                env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=[reading],
+                pass_fds=[own.reading, *held],
                 # A Ctrl-C at the terminal is for this process; it stops the others in order.
                 start_new_session=True,
             )

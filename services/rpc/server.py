@@ -117,7 +117,7 @@ async def serve_until_stopped(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if parent := os.environ.get("PKGER_PARENT_PIPE"):
-        # A supervisor holds the other end; it closes when the supervisor dies, however it dies.
+        # Whoever needs this server holds the other end; it closes when they are gone, however they went.
         loop.add_reader(int(parent), stop.set)
     async with serving(register, services, listen, grace, drain) as address:
         log.info("serving", extra={"service": name, "address": address})

@@ -12,7 +12,7 @@ import pytest
 
 from services.rpc.health import problem_of
 from services.settings import PORTS
-from tests.apply.packages import STEPS
+from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import ended, environment, pkger, sockets, started
 
 
@@ -105,6 +105,26 @@ async def test_a_supervisor_that_is_killed_takes_its_services_along(short_path: 
         process.kill()
         for pid in services.values():
             await gone(pid)
+
+
+async def test_an_apply_ends_well_though_its_supervisor_is_killed_in_the_middle(short_path: Path) -> None:
+    labels = [an_object("Label", f"l{number}", f"l{number}") for number in range(2000)]
+    package = short_path / "p.json"
+    package.write_text(text(*labels, an_object("Task", "t", "t", ["l0"], every="1h", query="x")))
+    async with running(short_path) as (process, env):
+        services = children(process.pid)
+        client = await started("apply", "-f", str(package), "--stack", "s", env=env)
+        assert client.stdout
+        while b"created" not in await client.stdout.readline():
+            pass
+        process.kill()
+        await ended(client)
+        for pid in services.values():
+            await gone(pid)
+    async with running(short_path) as (_, env):
+        # All of it: the applier let the operation end, and those that it calls waited for it.
+        planned = await pkger("plan", "-f", str(package), "--stack", "s", env=env)
+        assert planned.out == "Plan: nothing to do.\n"
 
 
 async def test_an_address_in_use_is_told_and_nothing_is_left_running(short_path: Path) -> None:
