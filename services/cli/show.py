@@ -80,25 +80,26 @@ def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb
             stage = event.stage_started
             out.print(Text(f"{stage.name}: {_steps(stage.step_count)}", "bold"))
         case "steps_ended":
-            _print_outcomes(out, event.steps_ended.outcomes, plan, "")
+            _print_outcomes(out, event.steps_ended.outcomes, plan, undone=False)
         case "undo_started":
             undo = event.undo_started
             what = f"undoing {_steps(undo.step_count)}" if undo.step_count else "nothing was done that had to be undone"
             out.print(Text(f"{undo.cause}; {what}", "bold red"))
         case "steps_undone":
-            _print_outcomes(out, event.steps_undone.outcomes, plan, "undone: ")
+            _print_outcomes(out, event.steps_undone.outcomes, plan, undone=True)
 
 
 def _print_outcomes(
-    out: Console, outcomes: Iterable[operation_pb2.StepOutcome], plan: plan_pb2.Plan, prefix: str
+    out: Console, outcomes: Iterable[operation_pb2.StepOutcome], plan: plan_pb2.Plan, undone: bool
 ) -> None:
-    lines = []
+    lines, prefix = [], "undo " if undone else ""
     for outcome in outcomes:
         step = plan.steps[outcome.step]
         line = _step_line(step)
         match outcome.WhichOneof("outcome"):
             case "done":
-                line.append(f"  {prefix}{_DONE[step.verb].removeprefix('label(s) ')} {outcome.done.remote_id}", "dim")
+                done = "undone" if undone else f"{_DONE[step.verb].removeprefix('label(s) ')} {outcome.done.remote_id}"
+                line.append(f"  {done}", "dim")
             case "failed":
                 line.append(f"  {prefix}failed: {outcome.failed.message}", "red")
             case "unknown":

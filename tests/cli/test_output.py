@@ -17,6 +17,7 @@ CHANGED = text(
     an_object("Task", "alcord_mumphries", "task_1", ["lucid_einstein"], every="1h", query="buckets()"),
 )
 REFUSED = text(LABEL, BUCKET, DASHBOARD, an_object("Bucket", "reserved", "_system"))
+UNDONE = text(an_object("Label", "lucid_einstein", "renamed"), BUCKET, an_object("Bucket", "reserved", "_system"))
 BROKEN = text(BUCKET, an_object("Label", "Bad Name", "x"))
 UNKNOWN = text(an_object("Label", "l", "l1") | {"metadata": {"name": {"envRef": {"key": "stage"}}}})
 
@@ -27,6 +28,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "plan-environment": (UNKNOWN, ["plan", "-f", "FILE"]),
     "apply-broken": (BROKEN, ["apply", "-f", "FILE", "--stack", "s"]),
     "apply-refused": (REFUSED, ["apply", "-f", "FILE", "--stack", "s"]),
+    "apply-undone": (UNDONE, ["apply", "-f", "FILE", "--stack", "s"]),
     "apply-changed": (CHANGED, ["apply", "-f", "FILE", "--stack", "s"]),
     "stacks-show": ("", ["stacks", "show", "s"]),
     "stacks-show-json": ("", ["stacks", "show", "s", "-o", "json"]),
