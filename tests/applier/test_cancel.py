@@ -89,16 +89,18 @@ async def test_cancelling_tells_what_was_not_sent(faulty: World) -> None:
 
 async def test_past_the_seal_an_operation_goes_on_to_its_end(faulty: World) -> None:
     case = await faulty.case_with(IMPLICIT)
-    events, operation, opened = await in_the_middle_of(case, 0, EXPLICIT)
+    events, operation, opened = await in_the_middle_of(case, 1, EXPLICIT)
     await faulty.services.cancel(events[0].operation)
     opened.set()
     assert told(await operation) == [
-        "accepted 3 steps",
-        "stage 0 irreversible removals: 1",
+        "accepted 4 steps",
+        "stage 0 associations: 1",
+        ["done: detach Bucket raw red"],
+        "stage 1 irreversible removals: 1",
         ["done: delete Bucket raw"],
-        "stage 1 replacements: 1",
+        "stage 2 replacements: 1",
         ["done: create Bucket raw"],
-        "stage 2 associations of replacements: 1",
+        "stage 3 associations of replacements: 1",
         ["done: attach Bucket raw red"],
         ["SUCCEEDED", ["Bucket raw", "Label red"]],
     ]
