@@ -69,11 +69,13 @@ class Matching:
     Attributes:
         matches: One for each wanted or removed key, sorted by key.
         untouched: Recorded entries that the caller skips, by key.
+        released: Recorded entries that the stack gives up without deleting their resource, sorted by key.
         live: All resources that were listed, by kind and id.
     """
 
     matches: Mapping[Key, Match]
     untouched: Mapping[Key, InventoryEntry]
+    released: Sequence[InventoryEntry]
     live: Mapping[ResourceKey, Resource]
 
     @property
@@ -145,12 +147,17 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
             if other != key:
                 raise NameTaken(key.kind, key.name, item.spec.display_name, f"{other} of the same package")
         matches[key] = Match(key, item, entry, found)
-    for key, entry in recorded.items():
+    released = []
+    for key, entry in sorted(recorded.items()):
         resource_key = (key.kind, entry.remote_id)
         # A resource whose object got another metadata.name moves to the new key instead of being deleted.
-        if key not in wanted and resource_key not in taken:
+        if key in wanted or resource_key in taken:
+            continue
+        if desired.is_end and entry.origin is Origin.ADOPTED:
+            released.append(entry)
+        else:
             matches[key] = Match(key, None, entry, by_id.get(resource_key))
-    return Matching({key: matches[key] for key in sorted(matches)}, untouched, by_id)
+    return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id)
 
 
 def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack: StackRecord) -> None:

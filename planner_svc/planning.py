@@ -70,7 +70,7 @@ def make_plan(
         summary=canonical_text(_summary(desired, matching, links, remarks)),
         missing_env_refs=remarks.missing_env_refs,
         missing_secrets=remarks.missing_secrets,
-        warnings=(*remarks.warnings, *_repetitions(matching, stack, platform)),
+        warnings=(*remarks.warnings, *_repetitions(matching, stack, platform), *_releases(matching)),
         sources=desired.package.sources,
         digest=_digest(stack, platform, ordered, inventory),
     )
@@ -95,6 +95,14 @@ def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTrait
         and not match.live
         and platform.kinds[key.kind].unique_name("") is None
         and (key.kind, match.wanted.spec.display_name) in names
+    ]
+
+
+def _releases(matching: Matching) -> list[str]:
+    """Warnings of the end of a stack: what it did not create is not its to delete."""
+    return [
+        f"{entry.key} was there before the stack, which adopted it: resource {entry.remote_id} stays"
+        for entry in matching.released
     ]
 
 

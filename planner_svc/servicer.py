@@ -42,6 +42,7 @@ class PlannerServicer(PlannerServiceServicer):
         desired = Desired(
             package=package_from_pb(parsed.package) if parsed else Package(()),
             skip=frozenset(Key(skip.kind, skip.name) for skip in request.skip),
+            is_end=request.HasField("destroy"),
         )
         traits = await self._reader.traits(stack.target)
         live = await self._reader.live(stack.target, kinds_to_list(desired, stack, traits))

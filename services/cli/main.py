@@ -150,7 +150,7 @@ def show_stack(name: str, org: str, output: str, server: str | None) -> None:
 @yes_option
 @server_option
 def uninstall_stack(name: str, org: str, yes: bool, server: str | None) -> None:
-    """Remove all that stack NAME owns, and the stack."""
+    """Remove all that stack NAME created, and the stack; what it adopted stays."""
     from services.cli.packages import Wanted  # noqa: PLC0415
     from services.cli.packages import apply as run  # noqa: PLC0415
     from services.cli.session import environment  # noqa: PLC0415

@@ -295,11 +295,18 @@ class PlatformTraits:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What a plan is to reach: a package (empty to remove everything) and what to leave untouched."""
+    """
+    What a plan is to reach.
+
+    Attributes:
+        package: What is wanted; empty to remove everything.
+        skip: Keys to leave out; an empty name stands for all of the kind.
+        is_end: Whether the stack ends: what it adopted then stays on the platform (engine.md 9, on_delete).
+    """
 
     package: Package
     skip: frozenset[Key] = field(default_factory=frozenset)
-    """Keys to leave out; an empty name stands for all of the kind."""
+    is_end: bool = False
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

@@ -110,6 +110,18 @@ async def test_a_resource_belongs_to_one_stack(services: Cluster) -> None:
     assert await services.stack_names() == ["mine"]
 
 
+async def test_an_uninstall_leaves_what_the_stack_adopted(services: Cluster) -> None:
+    await services.mutate(
+        driver_pb2.Mutation(create=driver_pb2.CreateResource(kind="Bucket", spec_json='{"name":"bucket_1"}'))
+    )
+    await services.apply(STEPS[1], stack="s")
+    finished = await services.uninstall("s")
+    assert finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    (left,) = await services.resources()
+    assert (left.kind, list(left.label_ids)) == ("Bucket", [])
+    assert await services.stack_names() == []
+
+
 async def test_organisations_do_not_see_each_other(services: Cluster) -> None:
     await services.apply(STEPS[1], org="one")
     await services.apply(STEPS[1], org="two")

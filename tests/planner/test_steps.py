@@ -72,6 +72,20 @@ def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last() ->
     assert plan.inventory == ()
 
 
+def test_the_end_of_a_stack_leaves_what_it_adopted_but_for_its_labels() -> None:
+    world = World()
+    theirs = world.add("Bucket", "theirs")
+    world.apply(an_object("Label", "l"), an_object("Bucket", "theirs", ["l"]), an_object("Task", "ours"))
+    plan = world.plan(is_end=True)
+    assert told(plan) == [f"0 detach Bucket {theirs.id} l", "1 delete Task ours", "2 delete Label l"]
+    assert plan.warnings == (
+        f"Bucket 'theirs' was there before the stack, which adopted it: resource {theirs.id} stays",
+    )
+    assert plan.inventory == ()
+    left = world.plan(an_object("Label", "l"))
+    assert told(left)[-1] == "2 delete Bucket theirs"
+
+
 def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_removed() -> None:
     world = World()
     world.apply(an_object("Task", "t"))

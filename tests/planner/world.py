@@ -52,9 +52,9 @@ class World:
         """Put a resource on the platform that no stack knows."""
         return self._create(kind, an_object(kind, name, **spec).spec)
 
-    def plan(self, *objects: Object, skip: Iterable[Key] = ()) -> Plan:
+    def plan(self, *objects: Object, skip: Iterable[Key] = (), is_end: bool = False) -> Plan:
         """Plan *objects* as the package of the stack."""
-        desired = Desired(Package(objects), frozenset(skip))
+        desired = Desired(Package(objects), frozenset(skip), is_end)
         kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
         return make_plan(
