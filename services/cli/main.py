@@ -44,7 +44,7 @@ def main() -> None:
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def up(data: Path | None) -> None:
     """Run all services and the embedded platform until Ctrl-C."""
-    from services.cli.up import up as run  # noqa: PLC0415
+    from services.cli.up import up as run
 
     asyncio.run(run(data, os.environ))
 
@@ -55,7 +55,7 @@ def up(data: Path | None) -> None:
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def serve(service: str, listen: str | None, data: Path | None) -> None:
     """Run one service in the foreground."""
-    from services.cli.supervisor import MODULES  # noqa: PLC0415
+    from services.cli.supervisor import MODULES
 
     environ = dict(os.environ)
     environ |= {"PKGER_LISTEN": listen} if listen else {}
@@ -81,9 +81,9 @@ def plan(
     server: str | None,
 ) -> None:
     """Show what an apply of FILE... would do; writes nothing."""
-    from services.cli.packages import Wanted  # noqa: PLC0415
-    from services.cli.packages import plan as run  # noqa: PLC0415
-    from services.cli.session import environment  # noqa: PLC0415
+    from services.cli.packages import Wanted
+    from services.cli.packages import plan as run
+    from services.cli.session import environment
 
     wanted = Wanted(_some(files + more_files), stack, org, _pairs(env))
     asyncio.run(run(wanted, environment(server), output))
@@ -107,9 +107,9 @@ def apply(
     server: str | None,
 ) -> None:
     """Make the platform what FILE..., together one package, say."""
-    from services.cli.packages import Wanted  # noqa: PLC0415
-    from services.cli.packages import apply as run  # noqa: PLC0415
-    from services.cli.session import environment  # noqa: PLC0415
+    from services.cli.packages import Wanted
+    from services.cli.packages import apply as run
+    from services.cli.session import environment
 
     wanted = Wanted(_some(files + more_files), stack, org, _pairs(env))
     asyncio.run(run(wanted, environment(server), yes))
@@ -125,8 +125,8 @@ def stacks() -> None:
 @server_option
 def list_stacks(output: str, server: str | None) -> None:
     """List all stacks."""
-    from services.cli.session import environment  # noqa: PLC0415
-    from services.cli.stacks import list_all  # noqa: PLC0415
+    from services.cli.session import environment
+    from services.cli.stacks import list_all
 
     asyncio.run(list_all(environment(server), output))
 
@@ -138,8 +138,8 @@ def list_stacks(output: str, server: str | None) -> None:
 @server_option
 def show_stack(name: str, org: str, output: str, server: str | None) -> None:
     """Show the record of stack NAME."""
-    from services.cli.session import environment  # noqa: PLC0415
-    from services.cli.stacks import show  # noqa: PLC0415
+    from services.cli.session import environment
+    from services.cli.stacks import show
 
     asyncio.run(show(name, org, environment(server), output))
 
@@ -151,9 +151,9 @@ def show_stack(name: str, org: str, output: str, server: str | None) -> None:
 @server_option
 def uninstall_stack(name: str, org: str, yes: bool, server: str | None) -> None:
     """Remove all that stack NAME created, and the stack; what it adopted stays."""
-    from services.cli.packages import Wanted  # noqa: PLC0415
-    from services.cli.packages import apply as run  # noqa: PLC0415
-    from services.cli.session import environment  # noqa: PLC0415
+    from services.cli.packages import Wanted
+    from services.cli.packages import apply as run
+    from services.cli.session import environment
 
     asyncio.run(run(Wanted((), name, org, {}), environment(server), yes))
 

@@ -1,7 +1,5 @@
 """Plans, their steps and differences."""
 
-from dataclasses import replace
-
 from pkger.model.v1 import plan_pb2
 
 from services.core import model
@@ -77,17 +75,6 @@ def _diff_to_pb(diff: model.ResourceDiff) -> plan_pb2.ResourceDiff:
     )
 
 
-def _diff_from_pb(message: plan_pb2.ResourceDiff) -> model.ResourceDiff:
-    return model.ResourceDiff(
-        key=key_from_pb(message.key),
-        remote_id=message.remote_id,
-        status=_DIFF_STATUS.member(message.status),
-        old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
-        new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
-        changes=tuple(model.FieldChange(change.path, change.old_json, change.new_json) for change in message.changes),
-    )
-
-
 def _mapping_to_pb(diff: model.LabelMappingDiff) -> plan_pb2.LabelMappingDiff:
     return plan_pb2.LabelMappingDiff(
         status=_DIFF_STATUS.number(diff.status),
@@ -95,16 +82,6 @@ def _mapping_to_pb(diff: model.LabelMappingDiff) -> plan_pb2.LabelMappingDiff:
         resource_id=diff.resource_id,
         label=key_fields(diff.label),
         label_id=diff.label_id,
-    )
-
-
-def _mapping_from_pb(message: plan_pb2.LabelMappingDiff) -> model.LabelMappingDiff:
-    return model.LabelMappingDiff(
-        status=_DIFF_STATUS.member(message.status),
-        resource=key_from_pb(message.resource),
-        resource_id=message.resource_id,
-        label=key_from_pb(message.label),
-        label_id=message.label_id,
     )
 
 
@@ -126,15 +103,6 @@ def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
         warnings=plan.warnings,
         sources=plan.sources,
         digest=plan.digest,
-    )
-
-
-def plan_from_pb(message: plan_pb2.Plan) -> model.Plan:
-    """Translate a plan."""
-    return replace(
-        work_from_pb(message),
-        resource_diffs=tuple(map(_diff_from_pb, message.resource_diffs)),
-        label_mapping_diffs=tuple(map(_mapping_from_pb, message.label_mapping_diffs)),
     )
 
 
