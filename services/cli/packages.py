@@ -91,7 +91,7 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str) -> None:
 
 async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) -> None:
     """
-    Apply a package, or uninstall a stack, after showing the plan and, at a terminal, asking.
+    Apply a package, or uninstall a stack: show the plan, ask for it at a terminal, run that plan and no other.
 
     Raises:
         Failed: Nothing was done, or what was done was undone.
@@ -100,11 +100,9 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
     out = console()
     with Interrupts() as interrupts, told_plainly():
         async with session(APPLYING, environ) as services:
-            made = await interrupts.or_stop(_make_plan(services, request))
-            print_plan(out, made)
-            if made.steps and not assume_yes and sys.stdin.isatty() and not await interrupts.ask("Apply this plan?"):
-                raise Failed("not applied; nothing was written")
-            finished = await _follow(_start(services, request, made.digest), services, interrupts)
+            # Where nobody is asked, the plan to show is the one that runs: made once.
+            digest = "" if assume_yes or not sys.stdin.isatty() else await _agreed(services, request, interrupts)
+            made, finished = await _follow(_start(services, request, digest), services, interrupts, not digest)
             if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
                 raise Failed(_told(finished))
             out.print(f"Done: {_sum_done(finished, made)}.")
@@ -114,6 +112,23 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
                 stub = StackServiceStub(services.stack.channel)
                 answer = await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(id=finished.stack_id))
                 print_stack(out, answer.stack)
+
+
+async def _agreed(services: Session, request: planner_pb2.CreatePlanRequest, interrupts: Interrupts) -> str:
+    """
+    Show the plan and ask for it.
+
+    Returns:
+        The digest of the plan.
+
+    Raises:
+        Failed: The answer is no.
+    """
+    made = await interrupts.or_stop(_make_plan(services, request))
+    print_plan(console(), made)
+    if made.steps and not await interrupts.ask("Apply this plan?"):
+        raise Failed("not applied; nothing was written")
+    return made.digest
 
 
 async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> plan_pb2.Plan:
@@ -135,8 +150,14 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, digest: st
     return services.applier.stream(stub.Apply, wish, seconds=None)
 
 
-async def _follow(answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts) -> operation_pb2.Finished:
-    """Show progress to the end; an interrupt makes the operation turn back, and the end is still awaited."""
+async def _follow(
+    answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts, show_plan: bool
+) -> tuple[plan_pb2.Plan, operation_pb2.Finished]:
+    """
+    Show progress, and the plan if it is not shown yet, to the end.
+
+    An interrupt makes the operation turn back, and the end is still awaited.
+    """
     out, accepted = console(), plan_pb2.Plan()
     cancelling: asyncio.Task[None] | None = None
     try:
@@ -147,9 +168,11 @@ async def _follow(answers: AsyncIterator[Answer], services: Session, interrupts:
             event = answer.event
             if event.HasField("accepted"):
                 accepted = event.accepted.plan
+                if show_plan:
+                    print_plan(out, accepted)
                 cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, event.operation))
             elif event.HasField("finished"):
-                return event.finished
+                return accepted, event.finished
             else:
                 print_event(out, event, accepted)
     finally:
