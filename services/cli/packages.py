@@ -184,12 +184,13 @@ async def _follow(
 
 async def _cancel_on_interrupt(services: Session, interrupts: Interrupts, operation: str) -> None:
     await interrupts.event.wait()
-    console().print("interrupted: turning back", style="bold red")
+    console().print("interrupted", style="bold red")
     stub = ApplierServiceStub(services.applier.channel)
     request = applier_pb2.CancelOperationRequest(operation=operation)
     # An operation that is over just now needs no cancelling.
     with contextlib.suppress(PkgerError):
         await services.applier.call(stub.CancelOperation, request)
+        console().print("the operation turns back", style="bold red")
 
 
 def _told(finished: operation_pb2.Finished) -> str:
