@@ -1,12 +1,18 @@
 """Fixtures of all tests."""
 
 import logging
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.cluster import Calls, Cluster, cluster
+
+# No test depends on how fast the machine is; the gate tries the same examples each time, everybody else new ones.
+settings.register_profile("steady", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("steady")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -40,7 +40,7 @@ item_faults = st.dictionaries(st.integers(0, 24), st.sampled_from(ItemFault), ma
 call_faults = st.dictionaries(st.integers(0, 10), st.sampled_from(CallFault), max_size=2)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=packages(), wanted=packages(), items=item_faults, calls=call_faults, lasting=st.booleans())
 async def test_record_and_platform_agree_unless_an_event_says_where_not(
     faulty: World,

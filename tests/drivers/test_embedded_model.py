@@ -162,7 +162,7 @@ async def driver(tmp_path: Path) -> AsyncIterator[DriverClient]:
 
 
 # The platform lives as long as the test: each example has an organisation of its own.
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches)
 async def test_the_platform_does_what_the_model_does(driver: DriverClient, batches: list[list[Any]]) -> None:
     org, model, made = uuid.uuid4().hex, Model(), list[Id]()
