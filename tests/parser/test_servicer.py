@@ -107,7 +107,7 @@ async def test_a_faulty_source_is_an_error(parser: Parser) -> None:
     with pytest.raises(SourceUndecodable):
         await parser.parse(source(LABEL, encoding=parser_pb2.ENCODING_JSON))
     with pytest.raises(SourceTooLarge):
-        await parser.parse(source("[" * 1000))
+        await parser.parse(source("[" * 1000 + "]" * 1000))
 
 
 async def test_a_faulty_request_is_an_error(parser: Parser) -> None:
