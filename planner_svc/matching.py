@@ -1,6 +1,6 @@
 """Which live resource belongs to which object (engine.md 2)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
@@ -179,12 +179,12 @@ def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack:
             raise ResourceOwned(*found.key, found.live.id, owner.stack_id, owner.stack_name)
 
 
-def name_needs(matching: Matching, platform: PlatformTraits) -> dict[Key, set[Key]]:
+def name_needs(matching: Matching, replaced: Set[Key], platform: PlatformTraits) -> dict[Key, set[Key]]:
     """
     For each wanted object whose name another resource still has: the objects that must be renamed first.
 
     Raises:
-        NameTaken: The other resource keeps its name, or is removed only at the end of the plan.
+        NameTaken: The other resource keeps its name, or is removed or *replaced* only at the end of the plan.
     """
     holders = _by_unique_name(matching.live.values(), platform)
     renamed = {
@@ -218,7 +218,12 @@ def name_needs(matching: Matching, platform: PlatformTraits) -> dict[Key, set[Ke
         if holder_key not in renamed:
             raise NameTaken(key.kind, key.name, display_name, f"resource {holder.id} on the platform")
         # That holder's own name is another one by now, or `claims` would have found it.
-        needs[key].add(renamed[holder_key].key)
+        giver = renamed[holder_key].key
+        if giver not in replaced:
+            needs[key].add(giver)
+        elif key not in replaced:
+            other = f"{giver}, which is replaced only afterwards: replace it first, then rename,"
+            raise NameTaken(key.kind, key.name, display_name, other)
     return needs
 
 

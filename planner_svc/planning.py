@@ -51,7 +51,7 @@ def make_plan(
         NameTaken: Two resources would have to have one unique name.
         DependencyCycle: Objects exchange their names.
     """
-    changed = field_changes(matching)
+    changed = field_changes(matching, platform)
     replaced = replacements(changed, platform)
     links = associations(matching, frozenset(replaced), platform)
     ordered = stages(matching, changed, replaced, links, platform)

@@ -1,13 +1,16 @@
 """From matches to steps and stages (engine.md 3)."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planner_svc.associations import Association
 from planner_svc.matching import Match, Matching, name_needs
 from services.core.diff import changes, touches
 from services.core.graph import waves
-from services.core.model import FieldChange, Key, PlatformTraits, Step, Undo, Verb
+from services.core.model import FieldChange, Key, PlatformTraits, Spec, Step, Undo, Verb
+from services.kinds.canonical import canonical_text, spec_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +21,29 @@ class Stage:
     steps: tuple[Step, ...]
 
 
-def field_changes(matching: Matching) -> dict[Key, tuple[FieldChange, ...]]:
+def field_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:
     """What differs between the live resource and the wanted object, for each key that has both."""
-    return {
-        key: changes(match.live.spec, match.wanted.spec)
-        for key, match in matching.matches.items()
-        if match.live and match.wanted
-    }
+    found: dict[Key, tuple[FieldChange, ...]] = {}
+    for key, match in matching.matches.items():
+        if match.live and match.wanted:
+            sets = platform.kinds[key.kind].set_paths
+            found[key] = changes(_in_order(match.live.spec, sets), _in_order(match.wanted.spec, sets))
+    return found
+
+
+def _in_order(spec: Spec, set_paths: Sequence[str]) -> Spec:
+    """*spec* with the lists sorted whose order has no meaning to the platform."""
+    if not set_paths:
+        return spec
+    value = copy.deepcopy(dict(spec.value))
+    for path in set_paths:
+        *holders, name = path.split("/")[1:]
+        holder: Any = value
+        for step in holders:
+            holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and isinstance(holder.get(name), list):
+            holder[name].sort(key=canonical_text)
+    return spec_of(value)
 
 
 def replacements(changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits) -> dict[Key, str]:
@@ -71,7 +90,7 @@ def _writes(
     platform: PlatformTraits,
 ) -> list[Stage]:
     """Creates and updates: kind stage by kind stage, and within one, names are given up before others take them."""
-    needs = name_needs(matching, platform)
+    needs = name_needs(matching, replaced.keys(), platform)
     steps: dict[Key, Step] = {}
     for key, match in matching.matches.items():
         if match.wanted is None or key in replaced:

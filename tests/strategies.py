@@ -123,7 +123,6 @@ kind_traits = st.builds(
     st.sampled_from(model.Undo),
     _word_lists,
     _word_lists,
-    _word_lists,
     st.booleans(),
 )
 

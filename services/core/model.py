@@ -266,7 +266,6 @@ class KindTraits:
     stage: int
     delete_undo: Undo
     immutable_paths: tuple[str, ...] = ()
-    sensitive_paths: tuple[str, ...] = ()
     set_paths: tuple[str, ...] = ()
     labelled: bool = True
 

@@ -41,7 +41,7 @@ async def test_labels_come_before_what_they_are_attached_to(traits: PlatformTrai
 
 async def test_special_paths_are_json_pointers(traits: PlatformTraits) -> None:
     for kind in traits.kinds.values():
-        for path in (*kind.immutable_paths, *kind.sensitive_paths, *kind.set_paths):
+        for path in (*kind.immutable_paths, *kind.set_paths):
             assert path.startswith("/")
 
 

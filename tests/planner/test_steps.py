@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.core.errors import DependencyCycle
+from services.core.errors import DependencyCycle, NameTaken
 from services.core.model import DiffStatus, Key, StackRecord, Target, Undo
 from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, told
@@ -163,6 +163,26 @@ def test_a_name_is_given_up_before_another_object_takes_it() -> None:
         an_object("Bucket", "a", name="y"), an_object("Bucket", "b", name="z"), an_object("Bucket", "c", name="x")
     )
     assert told(plan) == ["0 update Bucket b", "1 update Bucket a", "2 create Bucket c"]
+
+
+def test_a_name_that_is_given_up_only_by_a_replacement_is_refused() -> None:
+    world = World()
+    world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
+    replaced = an_object("Bucket", "a", name="z", schemaType="explicit")
+    with pytest.raises(NameTaken, match="Bucket 'a', which is replaced only afterwards"):
+        world.plan(replaced, an_object("Bucket", "b", name="x"))
+    world.apply(replaced, an_object("Bucket", "b", name="y"))
+    assert told(world.apply(replaced, an_object("Bucket", "b", name="x"))) == ["0 update Bucket b"]
+
+
+def test_the_order_of_a_list_that_is_a_set_on_the_platform_is_no_difference() -> None:
+    kinds = {**EMBEDDED.kinds, "Variable": replace(EMBEDDED.kinds["Variable"], set_paths=("/selected", "/not/there"))}
+    world = World(platform=replace(EMBEDDED, kinds=kinds))
+    world.apply(an_object("Variable", "v", selected=["a", "b"]))
+    assert world.plan(an_object("Variable", "v", selected=["b", "a"])).no_change
+    (step,) = world.plan(an_object("Variable", "v", selected=["c", "a"])).steps
+    assert step.new_spec
+    assert step.new_spec.value["selected"] == ["c", "a"]
 
 
 def test_objects_that_exchange_their_names_are_a_cycle_that_is_named() -> None:

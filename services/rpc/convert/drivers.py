@@ -44,7 +44,6 @@ def _traits_to_pb(traits: model.KindTraits) -> driver_pb2.KindTraits:
         stage=traits.stage,
         delete_undo=_UNDO.number(traits.delete_undo),
         immutable_paths=traits.immutable_paths,
-        sensitive_paths=traits.sensitive_paths,
         set_paths=traits.set_paths,
         labelled=traits.labelled,
     )
@@ -58,7 +57,6 @@ def _traits_from_pb(message: driver_pb2.KindTraits) -> model.KindTraits:
         stage=message.stage,
         delete_undo=_UNDO.member(message.delete_undo),
         immutable_paths=tuple(message.immutable_paths),
-        sensitive_paths=tuple(message.sensitive_paths),
         set_paths=tuple(message.set_paths),
         labelled=message.labelled,
     )
