@@ -152,7 +152,7 @@ class Operation:
             entries = after_success(plan, lease.stack, ids, result.leftovers)
             try:
                 stack_id = await lease.finish(self._outcome(plan, entries), leaving=patience.reserve)
-                return _finished(plan, entries, result, stack_id)
+                return self._finished(plan, entries, result, stack_id)
             except PkgerError as error:
                 result = await run.take_back(f"the outcome could not be recorded: {error}")
         if run.sealed:
@@ -166,12 +166,29 @@ class Operation:
             stack_id = lease.stack.id
             cause = f"{result.cause}; and what is left could not be recorded: {error}"
             result = replace(result, state=operation_pb2.OPERATION_STATE_BLOCKED, cause=cause)
-        return _finished(plan, entries, result, stack_id)
+        return self._finished(plan, entries, result, stack_id)
 
     def _outcome(self, plan: Plan, entries: Sequence[InventoryEntry]) -> journal_pb2.Record | journal_pb2.Remove:
         if self._wish.kind == operation_pb2.OPERATION_KIND_UNINSTALL and not entries:
             return journal_pb2.Remove()
         return _record(plan, entries)
+
+    def _finished(
+        self, plan: Plan, entries: Sequence[InventoryEntry], result: Result, stack_id: str
+    ) -> operation_pb2.Finished:
+        succeeded = result.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+        # The end of a stack that owns nothing has no step, but the record goes away.
+        is_apply = self._wish.kind == operation_pb2.OPERATION_KIND_APPLY
+        known = {entry.key: entry.remote_id for entry in entries}
+        return operation_pb2.Finished(
+            state=result.state,
+            cause=result.cause,
+            summary_json=_summary(plan, known) if succeeded else "",
+            inventory=map(entry_to_pb, entries),
+            leftovers=[outcome_to_pb(number, outcome) for number, outcome in result.leftovers.items()],
+            no_change=succeeded and is_apply and plan.no_change,
+            stack_id=stack_id,
+        )
 
 
 def _summary(plan: Plan, ids: Mapping[Key, str]) -> str:
@@ -182,18 +199,4 @@ def _summary(plan: Plan, ids: Mapping[Key, str]) -> str:
 def _record(plan: Plan, entries: Sequence[InventoryEntry]) -> journal_pb2.Record:
     return journal_pb2.Record(
         resources=map(entry_to_pb, entries), sources=plan.sources, platform_changed=bool(plan.steps)
-    )
-
-
-def _finished(plan: Plan, entries: Sequence[InventoryEntry], result: Result, stack_id: str) -> operation_pb2.Finished:
-    succeeded = result.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-    known = {entry.key: entry.remote_id for entry in entries}
-    return operation_pb2.Finished(
-        state=result.state,
-        cause=result.cause,
-        summary_json=_summary(plan, known) if succeeded else "",
-        inventory=map(entry_to_pb, entries),
-        leftovers=[outcome_to_pb(number, outcome) for number, outcome in result.leftovers.items()],
-        no_change=succeeded and plan.no_change,
-        stack_id=stack_id,
     )

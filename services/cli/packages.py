@@ -13,6 +13,7 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+from rich.text import Text
 
 from services.cli.errors import Failed, InvalidPackageError, told_plainly
 from services.cli.interrupts import Interrupts
@@ -108,6 +109,8 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
             out.print(f"Done: {_sum_done(finished, made)}.")
             if finished.leftovers:
                 raise Failed(f"{_told(finished)}; apply again to retry what is left")
+            if not wanted.files:
+                out.print(Text(f"stack {wanted.stack} is gone"))
             if finished.stack_id:
                 stub = StackServiceStub(services.stack.channel)
                 answer = await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(id=finished.stack_id))

@@ -5,6 +5,8 @@ import json
 import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PlanStale, ResourceOwned, StackNotFound
 from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_object, text
@@ -119,6 +121,14 @@ async def test_an_uninstall_leaves_what_the_stack_adopted(services: Cluster) -> 
     assert finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
     (left,) = await services.resources()
     assert (left.kind, list(left.label_ids)) == ("Bucket", [])
+    assert await services.stack_names() == []
+
+
+async def test_the_end_of_an_empty_stack_is_a_change(services: Cluster) -> None:
+    stub = StackServiceStub(services.peers["stack"].channel)
+    await services.peers["stack"].call(stub.CreateStack, stack_pb2.CreateStackRequest(name="empty"))
+    finished = await services.uninstall("empty")
+    assert (finished.no_change, finished.stack_id) == (False, "")
     assert await services.stack_names() == []
 
 
