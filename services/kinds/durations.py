@@ -8,6 +8,13 @@ _NANOSECONDS |= {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "µs": 1_000,
 _PART = r"0*([0-9]{1,19})(y|mo|w|d|h|ms|m|s|us|µs|ns)"
 _DURATION = re.compile(rf"-?(?:{_PART})*")
 _PARTS = re.compile(_PART)
+
+_GO_PART = r"(?:0*([0-9]{1,19})\.?([0-9]*)|\.([0-9]+))(h|ms|m|s|us|µs|μs|ns)"
+_GO_DURATION = re.compile(rf"[-+]?(?:0|(?:{_GO_PART})+)")
+_GO_PARTS = re.compile(_GO_PART)
+_FRACTION_DIGITS = 19
+"""Digits after the point that can make a difference: an hour has fewer nanoseconds."""
+
 _SECOND, _MINUTE, _HOUR = _NANOSECONDS["s"], _NANOSECONDS["m"], _NANOSECONDS["h"]
 
 
@@ -26,6 +33,39 @@ def parse_duration(text: str) -> int | None:
     if total >= 2**63:
         return None
     return -total if text.startswith("-") else total
+
+
+def parse_go_duration(text: str) -> int | None:
+    """
+    Nanoseconds of a duration as Go reads it: decimals with ``h m s ms us ns`` and a sign before all, such as ``1.5h``.
+
+    Returns:
+        None when *text* is no such duration, or one beyond 64 bits. ``1d`` is none.
+    """
+    if not _GO_DURATION.fullmatch(text):
+        return None
+    total = 0
+    for whole, fraction, bare_fraction, unit in _GO_PARTS.findall(text):
+        length = _NANOSECONDS["us" if unit == "μs" else unit]
+        digits = (fraction or bare_fraction)[:_FRACTION_DIGITS]
+        total += int(whole or 0) * length + int(digits or 0) * length // 10 ** len(digits)
+    if total >= 2**63:
+        return None
+    return -total if text.startswith("-") else total
+
+
+def flux_duration(text: str) -> str | None:
+    """
+    The duration *text* as Flux writes it, with the units it has: ``007d`` is ``7d``.
+
+    Returns:
+        None when *text* is no duration, or has no number.
+    """
+    parts = _PARTS.findall(text)
+    if not parts or parse_duration(text) is None:
+        return None
+    sign = "-" if text.startswith("-") else ""
+    return sign + "".join(f"{int(digits)}{unit.replace('µ', 'u')}" for digits, unit in parts)
 
 
 def canonical_duration(nanoseconds: int) -> str:

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kinds.durations import canonical_duration, go_duration, parse_duration
+from services.kinds.durations import (
+    canonical_duration,
+    flux_duration,
+    go_duration,
+    parse_duration,
+    parse_go_duration,
+)
 
 MS, SECOND, MINUTE, HOUR = 10**6, 10**9, 60 * 10**9, 3600 * 10**9
 
@@ -75,6 +81,58 @@ def test_anything_else_is_none(text: str) -> None:
 )
 def test_a_duration_is_written_in_two_forms(nanoseconds: int, go: str, canonical: str) -> None:
     assert (go_duration(nanoseconds), canonical_duration(nanoseconds)) == (go, canonical)
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("0", 0),
+        ("-0", 0),
+        ("1m0s", MINUTE),
+        ("1.5h", 90 * MINUTE),
+        ("+.5s", SECOND // 2),
+        ("-1.s", -SECOND),
+        ("1h1h", 2 * HOUR),
+        ("1.5ms2us3µs4μs1.9ns", 1_509_001),
+        ("0.0000000000000000000000001h", 0),
+        ("9223372036854775807ns", 2**63 - 1),
+    ],
+)
+def test_go_reads_decimals_and_one_sign(text: str, nanoseconds: int) -> None:
+    assert parse_go_duration(text) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-", "1", "1d", "1w", ".s", "1..5s", "1h-5m", "1 h", "1h ", "٣s", "9223372036854775808ns", "9" * 5000 + "s"],
+)
+def test_go_reads_nothing_else(text: str) -> None:
+    assert parse_go_duration(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("5d", "5d"),
+        ("1h30m", "1h30m"),
+        ("-1mo2w", "-1mo2w"),
+        ("007s", "7s"),
+        ("10µs", "10us"),
+        ("0s", "0s"),
+        ("", None),
+        ("-", None),
+        ("5", None),
+        ("1.5h", None),
+        ("300y", None),
+    ],
+)
+def test_flux_writes_a_duration_with_the_units_it_has(text: str, written: str | None) -> None:
+    assert flux_duration(text) == written
+
+
+@given(st.integers(-(2**63) + 1, 2**63 - 1))
+def test_go_reads_what_it_writes(nanoseconds: int) -> None:
+    assert parse_go_duration(go_duration(nanoseconds)) == nanoseconds
 
 
 @given(st.integers(-(2**63) + 1, 2**63 - 1))
