@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from parser_svc.bounds import MAX_ALIASED_CHARACTERS, MAX_DEPTH, MAX_NODES
-from services.core.errors import SourceTooLarge, SourceUndecodable
+from parser_svc.bounds import Usage
+from services.core.errors import SourceUndecodable
 
 
 class _Anchored(NamedTuple):
@@ -15,21 +15,20 @@ class _Anchored(NamedTuple):
 
 class Anchors:
     """
-    The anchored values of the document being read, and the sum of what aliases have repeated so far.
+    The anchored values of the document being read.
 
     Values are shared, not copied: nobody may change a tree that was read.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, usage: Usage) -> None:
         self._source = source
+        self._usage = usage
         self._values: dict[str, Any] = {}
         self._measured: dict[str, _Anchored] = {}
         self._open: set[str] = set()
-        self._nodes = 0
-        self._characters = 0
 
     def forget(self) -> None:
-        """Begin another document: anchors do not reach into it, the sums go on."""
+        """Begin another document: anchors do not reach into it."""
         self._values.clear()
         self._measured.clear()
         self._open.clear()
@@ -61,21 +60,17 @@ class Anchors:
             problem = f"the alias *{name} is inside of what it names" if name in self._open else _UNKNOWN.format(name)
             raise SourceUndecodable(self._source, problem, mark.line + 1, mark.column + 1)
         anchored = self._measured.get(name) or self._measure(name)
-        self._nodes += anchored.nodes
-        self._characters += anchored.characters
-        if self._nodes > MAX_NODES:
-            raise SourceTooLarge(self._source, "number of values repeated by aliases", MAX_NODES)
-        if self._characters > MAX_ALIASED_CHARACTERS:
-            raise SourceTooLarge(self._source, "number of characters repeated by aliases", MAX_ALIASED_CHARACTERS)
-        if depth + anchored.depth > MAX_DEPTH:
-            raise SourceTooLarge(self._source, "nesting depth", MAX_DEPTH)
+        self._usage.take_nodes(self._source, anchored.nodes)
+        self._usage.take_repeated_text(self._source, anchored.characters)
+        self._usage.check_depth(self._source, depth + anchored.depth)
         return anchored.value
 
     def _measure(self, name: str) -> _Anchored:
         """Count what the anchor holds, but no further than any alias may repeat."""
         nodes = characters = depth = 0
+        most = self._usage.bounds.nodes
         level = [self._values[name]]
-        while level and nodes <= MAX_NODES:
+        while level and nodes <= most:
             nodes += len(level)
             below: list[Any] = []
             for value in level:
@@ -86,7 +81,7 @@ class Anchors:
                     below.extend(value.values())
                 elif isinstance(value, list):
                     below.extend(value)
-                if nodes + len(below) > MAX_NODES:
+                if nodes + len(below) > most:
                     nodes += len(below)
                     break
             depth += any(isinstance(value, dict | list) for value in level)

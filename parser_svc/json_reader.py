@@ -5,7 +5,7 @@ import math
 import re
 from typing import Any, NoReturn
 
-from parser_svc.bounds import MAX_DEPTH, MAX_NODES
+from parser_svc.bounds import Usage
 from services.core.errors import SourceTooLarge, SourceUndecodable
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -14,7 +14,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][-+.eE0-9]*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_array(source: str, text: str) -> list[Any]:
+def read_array(source: str, text: str, usage: Usage | None = None) -> list[Any]:
     """
     Read the JSON array that *text* begins with; what follows it is ignored.
 
@@ -23,11 +23,13 @@ def read_array(source: str, text: str) -> list[Any]:
     Args:
         source: Name for errors.
         text: The array, or ``null`` for an empty one.
+        usage: What the package has taken of its bounds so far; None: nothing.
 
     Raises:
         SourceUndecodable: The text begins with no JSON value, or with another one.
         SourceTooLarge: The array exceeds a bound.
     """
+    usage = usage or Usage()
     if text.startswith("\ufeff"):
         raise SourceUndecodable(source, "JSON must not begin with a byte order mark; save the file without it", 1, 1)
     start = _SPACE.match(text).end()  # type: ignore[union-attr]
@@ -37,7 +39,7 @@ def read_array(source: str, text: str) -> list[Any]:
         problem = error.msg[:1].lower() + error.msg[1:].removesuffix(" at").removesuffix(" starting")
         raise SourceUndecodable(source, f"this is no JSON: {problem}", error.lineno, error.colno) from None
     except RecursionError:
-        raise SourceTooLarge(source, "nesting depth", MAX_DEPTH) from None
+        raise SourceTooLarge(source, "nesting depth", usage.bounds.depth) from None
     except _BadNumber as error:
         raise SourceUndecodable(source, error.problem, *_place(text, _index_of_number(text, error.text))) from None
     if value is None:
@@ -45,7 +47,9 @@ def read_array(source: str, text: str) -> list[Any]:
     if not isinstance(value, list):
         problem = "a package in JSON is an array of objects; put the object into [ ]"
         raise SourceUndecodable(source, problem, *_place(text, start))
-    _check_bounds(source, value)
+    # The decoder takes time in proportion to the text, which is bounded; so one look at the clock is enough.
+    usage.look_at_the_clock(source)
+    _check_bounds(source, value, usage)
     return _without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
 
 
@@ -70,20 +74,17 @@ def _refuse_constant(text: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_refuse_constant)
 
 
-def _check_bounds(source: str, root: list[Any]) -> None:
-    nodes, level = 0, [root]
-    for _ in range(MAX_DEPTH):
+def _check_bounds(source: str, root: list[Any], usage: Usage) -> None:
+    depth, level = 0, [root]
+    while level:
+        depth += 1
+        usage.check_depth(source, depth)
+        usage.take_nodes(source, sum(map(len, level)))
         below: list[Any] = []
         for value in level:
             items = value.values() if isinstance(value, dict) else value
-            nodes += len(value)
             below.extend(item for item in items if isinstance(item, dict | list))
-        if nodes > MAX_NODES:
-            raise SourceTooLarge(source, "number of values", MAX_NODES)
-        if not below:
-            return
         level = below
-    raise SourceTooLarge(source, "nesting depth", MAX_DEPTH)
 
 
 def _without_surrogates(value: Any) -> Any:

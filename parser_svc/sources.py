@@ -1,14 +1,16 @@
 """Sources of a package: which encoding each has, and the objects in it."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from urllib.parse import unquote
 
+from parser_svc.bounds import Bounds, Usage
 from parser_svc.envelope import RawObject, from_array, from_documents
 from parser_svc.json_reader import read_array
 from parser_svc.yaml_reader import read_documents
-from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
-from services.core.limits import MAX_PACKAGE_BYTES
+from services.core.errors import EncodingInvalid, SourceUndecodable
 
 UNNAMED = "string"
 """Name of a source that was given none (packages.md 1.7)."""
@@ -19,57 +21,99 @@ class Encoding(Enum):
 
     YAML = "yaml"
     JSON = "json"
+    JSONNET = "jsonnet"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One text; without an encoding, its name and its beginning tell."""
+    """
+    One text; without an encoding, its name and its beginning tell.
+
+    Attributes:
+        name: For messages and for the record.
+        text: Never Jsonnet: that is evaluated before.
+        encoding: None: not known.
+        generated: Whether lines and columns mean nothing, as no person wrote the text.
+    """
 
     name: str
     text: str
     encoding: Encoding | None = None
+    generated: bool = False
 
 
-def read_sources(sources: Sequence[Source]) -> list[RawObject]:
+def read_sources(
+    sources: Sequence[Source], bounds: Bounds | None = None, clock: Callable[[], float] = time.monotonic
+) -> list[RawObject]:
     """
     Read all objects of all sources, in order.
 
+    Args:
+        sources: The texts.
+        bounds: What they may ask for, all together; None: the default ones.
+        clock: Tells seconds since any point of time.
+
     Raises:
         SourceUndecodable: A source is not what its encoding says, or an object in it has not the shape of one.
-        SourceTooLarge: The sources together, or one of them, exceed a bound.
-        RequestInvalid: A source has an encoding that this version does not read.
+        SourceTooLarge: The sources exceed a bound.
+        EncodingInvalid: A source is Jsonnet.
     """
-    left = MAX_PACKAGE_BYTES
+    usage = Usage(bounds, clock)
     for source in sources:
-        left -= _size(source)
-        if left < 0:
-            raise SourceTooLarge(source.name, "bytes in all sources together", MAX_PACKAGE_BYTES)
-    return [item for number, source in enumerate(sources) for item in _read(number, source)]
+        usage.take_bytes(source.name, size(source.name, source.text))
+    objects: list[RawObject] = []
+    for number, source in enumerate(sources):
+        read = _read(number, source, usage)
+        usage.take_objects(source.name, len(read))
+        objects += read
+    return objects
 
 
-def _read(number: int, source: Source) -> list[RawObject]:
-    if _encoding(number, source) is Encoding.JSON:
-        return from_array(number, source.name, source.text, read_array(source.name, source.text))
-    return from_documents(number, source.name, source.text, read_documents(source.name, source.text))
+def encoding_of(name: str) -> Encoding | None:
+    """
+    What the ending of a name or address tells (packages.md 1.6); None: nothing.
 
-
-def _encoding(number: int, source: Source) -> Encoding:
-    if source.encoding:
-        return source.encoding
-    match source.name.rpartition("/")[2].rpartition("."):
+    Jsonnet is also told by endings that a server or a file system could take for the same (packages.md 1.5).
+    """
+    if unquote(name).lower().endswith(".jsonnet"):
+        return Encoding.JSONNET
+    match name.rpartition("/")[2].rpartition("."):
         case (_, ".", "json"):
             return Encoding.JSON
         case (_, ".", "yml" | "yaml"):
             return Encoding.YAML
-        case (_, ".", "jsonnet"):
-            raise RequestInvalid(f"sources[{number}]", f"{source.name} is Jsonnet, which this version does not read")
-    # No YAML package begins with a list, so this can only be the JSON array (packages.md, P1).
-    return Encoding.JSON if source.text.lstrip().startswith("[") else Encoding.YAML
+    return None
 
 
-def _size(source: Source) -> int:
+def size(name: str, text: str) -> int:
+    """
+    Bytes that the text has in UTF-8.
+
+    Raises:
+        SourceUndecodable: It has no UTF-8.
+    """
     try:
-        return len(source.text.encode())
+        return len(text.encode())
     except UnicodeEncodeError as error:
-        line = source.text.count("\n", 0, error.start) + 1
-        raise SourceUndecodable(source.name, "half of a surrogate pair is no character", line) from None
+        line = text.count("\n", 0, error.start) + 1
+        raise SourceUndecodable(name, "half of a surrogate pair is no character", line) from None
+
+
+def _read(number: int, source: Source, usage: Usage) -> list[RawObject]:
+    try:
+        match source.encoding or encoding_of(source.name) or _begins_as(source.text):
+            case Encoding.JSON:
+                return from_array(number, source.name, source.text, read_array(source.name, source.text, usage))
+            case Encoding.YAML:
+                return from_documents(number, source.name, source.text, read_documents(source.name, source.text, usage))
+            case Encoding.JSONNET:
+                raise EncodingInvalid(source.name, "jsonnet", "evaluate it and send the JSON that it gives")
+    except SourceUndecodable as error:
+        if not source.generated:
+            raise
+        raise SourceUndecodable(source.name, error.metadata["problem"]) from None
+
+
+def _begins_as(text: str) -> Encoding:
+    # No YAML package begins with a list, so this can only be the JSON array (packages.md, P1).
+    return Encoding.JSON if text.lstrip().startswith("[") else Encoding.YAML

@@ -17,12 +17,15 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from parser_svc.anchors import Anchors
-from parser_svc.bounds import MAX_DEPTH, MAX_NODES
+from parser_svc.bounds import Usage
 from parser_svc.places import place_of_byte, place_of_repeated_key
 from parser_svc.scalars import MERGE, PlainScalars, tagged_scalar
-from services.core.errors import SourceTooLarge, SourceUndecodable
+from services.core.errors import SourceUndecodable
 
 _ONLY_TEXT = frozenset((str,))
+
+_EVENTS = 4096
+"""Events from one look at the bounds to the next: a thousandth of a second or so."""
 
 
 class _Open(NamedTuple):
@@ -33,7 +36,7 @@ class _Open(NamedTuple):
     anchor: str | None
 
 
-def read_documents(source: str, text: str) -> list[Any]:
+def read_documents(source: str, text: str, usage: Usage | None = None) -> list[Any]:
     """
     Read all documents of a stream.
 
@@ -42,6 +45,7 @@ def read_documents(source: str, text: str) -> list[Any]:
     Args:
         source: Name for errors.
         text: The stream.
+        usage: What the package has taken of its bounds so far; None: nothing.
 
     Returns:
         The root of each document: a dict, a list or a scalar (``plain_scalar``).
@@ -51,7 +55,7 @@ def read_documents(source: str, text: str) -> list[Any]:
         SourceTooLarge: The text exceeds a bound.
     """
     try:
-        return _construct(source, text)
+        return _construct(source, text, usage or Usage())
     except ReaderError as error:
         problem = (
             f"the character U+{error.character:04X} is not allowed in YAML; write it as an escape in double quotes"
@@ -61,55 +65,70 @@ def read_documents(source: str, text: str) -> list[Any]:
         raise _undecodable(source, text, error) from None
 
 
-def _construct(source: str, text: str) -> list[Any]:
+def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0915
     """The one pass over all events: iterative, and flat because most of the time that parsing takes is spent here."""
     # Bounds are looked at while events are pulled: libyaml neither recurses nor looks far ahead.
     pull = CParser(text).get_event
     plain = PlainScalars()
-    anchors = Anchors(source)
+    anchors = Anchors(source, usage)
+    max_depth = usage.bounds.depth
     documents: list[Any] = []
     items = documents
     stack: list[_Open] = []
-    # The end of a list or mapping is an event, too; so this stops at the latest at twice the bound.
-    for _ in range(2 * MAX_NODES):
-        event: Any = pull()
-        cls = event.__class__
-        value: Any
-        if cls is ScalarEvent:
-            if event.tag is not None:
-                value = _tagged(source, event)
-            elif event.style:
-                value = event.value
-            else:
-                value = plain[event.value]
-            items.append(value)
-            if event.anchor is not None:
-                anchors.close(event.anchor, value)
-        elif cls is MappingStartEvent or cls is SequenceStartEvent:
-            if len(stack) >= MAX_DEPTH:
-                raise SourceTooLarge(source, "nesting depth", MAX_DEPTH)
-            if event.anchor is not None:
-                anchors.open(event.anchor)
-            stack.append(_Open(items, event, event.anchor))
-            items = []
-        elif cls is MappingEndEvent or cls is SequenceEndEvent:
-            outer, start, anchor = stack.pop()
-            if plain.merges:
-                # Where it is no key, `<<` is a text like any other.
-                stride = 2 if cls is MappingEndEvent else 1
-                items[stride - 1 :: stride] = ["<<" if item is MERGE else item for item in items[stride - 1 :: stride]]
-            value = _mapping(source, text, start, items[::2], items[1::2]) if cls is MappingEndEvent else items
-            outer.append(value)
-            items = outer
-            if anchor is not None:
-                anchors.close(anchor, value)
-        elif cls is AliasEvent:
-            items.append(anchors.value(event.anchor, event.start_mark, len(stack)))
-        elif cls is DocumentStartEvent:
-            anchors.forget()
-        elif cls is StreamEndEvent:
-            return documents
-    raise SourceTooLarge(source, "number of values", MAX_NODES)
+    # Events that are no values: the start of the stream, and what is added below.
+    others = 1
+    while True:
+        for pulled in range(_EVENTS):
+            event: Any = pull()
+            cls = event.__class__
+            value: Any
+            if cls is ScalarEvent:
+                if event.tag is not None:
+                    value = _tagged(source, event)
+                elif event.style:
+                    value = event.value
+                else:
+                    value = plain[event.value]
+                items.append(value)
+                if event.anchor is not None:
+                    anchors.close(event.anchor, value)
+            elif cls is MappingStartEvent or cls is SequenceStartEvent:
+                if len(stack) >= max_depth:
+                    usage.check_depth(source, len(stack) + 1)
+                if event.anchor is not None:
+                    anchors.open(event.anchor)
+                stack.append(_Open(items, event, event.anchor))
+                items = []
+            elif cls is MappingEndEvent or cls is SequenceEndEvent:
+                others += 1
+                outer, start, anchor = stack.pop()
+                if plain.merges:
+                    _unmerge(items, stride=2 if cls is MappingEndEvent else 1)
+                value = items
+                if cls is MappingEndEvent:
+                    others += len(items) // 2
+                    value = _mapping(source, text, start, items[::2], items[1::2])
+                outer.append(value)
+                items = outer
+                if anchor is not None:
+                    anchors.close(anchor, value)
+            elif cls is AliasEvent:
+                others += 1
+                items.append(anchors.value(event.anchor, event.start_mark, len(stack)))
+            elif cls is DocumentStartEvent:
+                others += 2
+                anchors.forget()
+            elif cls is StreamEndEvent:
+                usage.take_nodes(source, pulled - others)
+                return documents
+        usage.take_nodes(source, _EVENTS - others)
+        usage.look_at_the_clock(source)
+        others = 0
+
+
+def _unmerge(items: list[Any], stride: int) -> None:
+    """Where it is no key, ``<<`` is a text like any other."""
+    items[stride - 1 :: stride] = ["<<" if item is MERGE else item for item in items[stride - 1 :: stride]]
 
 
 def _mapping(source: str, text: str, start: Any, keys: list[Any], values: list[Any]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""Addresses and paths from the environment, read once."""
+"""Addresses, paths and bounds from the environment, read once."""
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from services.core.errors import PlatformUnknown
+from services.core.limits import MAX_PACKAGE_BYTES
 from services.core.model import DEFAULT_PLATFORM
 
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
@@ -15,9 +17,47 @@ GRACE_SECONDS = 30.0
 """How long a stopping server lets calls in flight run on."""
 
 
+MAX_DEPTH = 200
+"""The most that the bound on depth can be set to: what writes JSON for us ends a little above."""
+
+
 def address_variable(service: str) -> str:
     """The environment variable that tells clients where *service* is."""
     return f"PKGER_{service.upper()}_ADDRESS"
+
+
+def bound_variable(bound: str) -> str:
+    """The environment variable that sets a field of ``Bounds``."""
+    return f"PKGER_MAX_{bound.upper()}"
+
+
+class SettingInvalid(SystemExit):
+    """A variable of the environment has a value that it cannot have. Whatever process reads it ends with this line."""
+
+    def __init__(self, variable: str, value: str, problem: str) -> None:
+        super().__init__(f"Error: {variable}={value}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """
+    How much one package may ask of the parser; an operator can set each.
+
+    Attributes:
+        bytes: UTF-8 text of all sources together.
+        objects: Objects in all sources together.
+        depth: Lists and mappings inside each other, aliases followed; a dashboard needs about ten.
+        nodes: Values in all sources together, aliases followed; 8 MiB of real packages hold some 300,000.
+        seconds: Time to fetch and evaluate all sources, and again to read them.
+        memory: Bytes of memory that the evaluation of one Jsonnet source may use.
+    """
+
+    bytes: int = MAX_PACKAGE_BYTES
+    objects: int = 50_000
+    depth: int = 100
+    nodes: int = 1_000_000
+    seconds: float = 30
+    memory: int = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +70,18 @@ class Settings:
         listen: Where a server binds; empty means its own address in ``addresses``.
         data: Folder of the two databases.
         home: Folder for what the command line keeps between calls.
+        bounds: How much one package may ask of the parser.
+        allow_jsonnet: Whether the parser evaluates Jsonnet that it is sent, or told to fetch.
+        allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
     """
 
     addresses: Mapping[str, str]
     listen: str
     data: Path
     home: Path
+    bounds: Bounds = Bounds()
+    allow_jsonnet: bool = False
+    allow_private_addresses: bool = False
 
     def platform_address(self, platform: str) -> str:
         """
@@ -55,7 +101,11 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
 
     ``PKGER_<SERVICE>_ADDRESS`` is the address of one service; ``PKGER_SERVER`` the host of all whose address is not
     given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
-    of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``).
+    of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
+    ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches.
+
+    Raises:
+        SettingInvalid: A bound is no whole number in its range, or a switch is neither 0 nor 1.
     """
     host = environ.get("PKGER_SERVER") or "127.0.0.1"
     home = Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")
@@ -64,4 +114,26 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         listen=environ.get("PKGER_LISTEN", ""),
         data=Path(environ.get("PKGER_DATA") or home),
         home=home,
+        bounds=_bounds(environ),
+        allow_jsonnet=_switch(environ, "PKGER_ALLOW_JSONNET"),
+        allow_private_addresses=_switch(environ, "PKGER_ALLOW_PRIVATE_ADDRESSES"),
     )
+
+
+def _bounds(environ: Mapping[str, str]) -> Bounds:
+    given = {field.name: environ.get(bound_variable(field.name)) for field in fields(Bounds)}
+    return Bounds(**{name: _bound(name, value) for name, value in given.items() if value})
+
+
+def _bound(name: str, value: str) -> int:
+    most = MAX_DEPTH if name == "depth" else 10**15
+    if not re.fullmatch("[1-9][0-9]{0,15}", value) or int(value) > most:
+        raise SettingInvalid(bound_variable(name), value, f"write a whole number from 1 to {most:,}")
+    return int(value)
+
+
+def _switch(environ: Mapping[str, str], variable: str) -> bool:
+    value = environ.get(variable) or "0"
+    if value not in ("0", "1"):
+        raise SettingInvalid(variable, value, "write 1 to allow it, 0 not to")
+    return value == "1"

@@ -3,8 +3,8 @@
 import pytest
 
 from parser_svc.package import parse
-from parser_svc.sources import Encoding, Source
-from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
+from parser_svc.sources import Encoding, Source, encoding_of, read_sources
+from services.core.errors import EncodingInvalid, RequestInvalid, SourceTooLarge, SourceUndecodable
 from services.core.limits import MAX_PACKAGE_BYTES
 from tests.parser.parsing import document
 
@@ -40,9 +40,43 @@ def test_a_given_encoding_overrules_the_name() -> None:
     assert parse([Source("a.json", YAML, Encoding.YAML)], {}).package is not None
 
 
-def test_jsonnet_is_refused_by_name() -> None:
-    with pytest.raises(RequestInvalid, match="Jsonnet"):
-        parse([Source("a.jsonnet", "[]")], {})
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("a.yml", Encoding.YAML),
+        ("a.b/c.yaml", Encoding.YAML),
+        ("a.json", Encoding.JSON),
+        ("a.jsonnet", Encoding.JSONNET),
+        ("a.JSONNET", Encoding.JSONNET),
+        ("https://host/a%2ejsonne%74", Encoding.JSONNET),
+        ("a.JSON", None),
+        ("a.yml?b=c", None),
+        ("a.jsonnet?b=c", None),
+        ("a.yml/b", None),
+        ("a", None),
+        ("", None),
+    ],
+)
+def test_the_ending_of_a_name_tells_the_encoding(name: str, encoding: Encoding | None) -> None:
+    assert encoding_of(name) is encoding
+
+
+@pytest.mark.parametrize("source", [Source("a.jsonnet", "[]"), Source("a", "[]", Encoding.JSONNET)])
+def test_jsonnet_that_was_not_evaluated_is_refused(source: Source) -> None:
+    with pytest.raises(EncodingInvalid, match="invalid encoding: jsonnet"):
+        read_sources([source])
+
+
+def test_json_that_came_of_jsonnet_is_read() -> None:
+    assert parse([Source("a.jsonnet", JSON, Encoding.JSON, generated=True)], {}).package is not None
+
+
+@pytest.mark.parametrize("text", ["[\n1]", "[\n1", '[\n{"kind": 5}]', "{}"])
+def test_an_error_in_generated_text_names_no_place_in_it(text: str) -> None:
+    with pytest.raises(SourceUndecodable) as caught:
+        read_sources([Source("a.jsonnet", text, Encoding.JSON, generated=True)])
+    assert caught.value.metadata["line"] == "0"
+    assert str(caught.value).startswith("a.jsonnet: ")
 
 
 def test_a_package_needs_a_source() -> None:

@@ -1,0 +1,115 @@
+"""Bounds that an operator sets, and that all sources of a package keep together."""
+
+import json
+import re
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parser_svc.bounds import Bounds, Usage
+from parser_svc.json_reader import read_array
+from parser_svc.sources import Encoding, Source, read_sources
+from parser_svc.yaml_reader import read_documents
+from services.core.errors import SourceTooLarge
+from services.settings import SettingInvalid, bound_variable, load
+from tests.conftest import ROOT
+
+YAML = "a: [1, 2, {b: c}]\n---\na: &x [1, 2]\nb: [*x, *x]\n"
+JSON = '[{"a": [1, 2, {"b": "c"}]}, {"a": [1, 2], "b": [[1, 2], [1, 2]]}]'
+SOURCES = [Source("a.yml", YAML), Source("b.json", JSON)]
+
+EXACT = {"bytes": len(YAML) + len(JSON), "objects": 4, "depth": 4, "nodes": 34}
+"""What ``SOURCES`` ask for: in each of them 6 values in the first object, 11 in the second."""
+
+
+@pytest.mark.parametrize("bound", EXACT)
+def test_sources_may_ask_for_as_much_as_the_bound_says_and_no_more(bound: str) -> None:
+    assert len(read_sources(SOURCES, Bounds(**{bound: EXACT[bound]}))) == 4
+    with pytest.raises(SourceTooLarge) as caught:
+        read_sources(SOURCES, Bounds(**{bound: EXACT[bound] - 1}))
+    assert caught.value.metadata["limit"] == str(EXACT[bound] - 1)
+    assert caught.value.metadata["source"] == "b.json"
+
+
+trees = st.recursive(
+    st.none() | st.text("ab", max_size=3),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text("abc", min_size=1, max_size=3), inner),
+    max_leaves=30,
+)
+
+
+@given(st.lists(st.dictionaries(st.text("abc", min_size=1, max_size=3), trees), min_size=1, max_size=4))
+def test_yaml_and_json_count_values_alike(documents: list[dict[str, Any]]) -> None:
+    yaml = "".join(f"--- {json.dumps(document)}\n" for document in documents)
+    count = sum(map(_values, documents))
+    read_documents("a", yaml, Usage(Bounds(nodes=count)))
+    read_array("a", json.dumps(documents), Usage(Bounds(nodes=count)))
+    with pytest.raises(SourceTooLarge):
+        read_documents("a", yaml, Usage(Bounds(nodes=count - 1)))
+    with pytest.raises(SourceTooLarge):
+        read_array("a", json.dumps(documents), Usage(Bounds(nodes=count - 1)))
+
+
+def _values(tree: Any) -> int:
+    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    return 1 + sum(map(_values, inner))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"), [(Encoding.YAML, "a: [" + "b, " * 5000 + "]"), (Encoding.JSON, '[{"a": 1}]')]
+)
+def test_reading_ends_when_the_time_is_over(encoding: Encoding, text: str) -> None:
+    ticks = iter([100.0, 130.5])
+    with pytest.raises(SourceTooLarge, match="seconds of reading of 30"):
+        read_sources([Source("a", text, encoding)], Bounds(), clock=lambda: next(ticks))
+
+
+def test_seconds_and_bytes_left_are_told() -> None:
+    now = 0.0
+    usage = Usage(Bounds(bytes=10, seconds=5), lambda: now)
+    usage.take_bytes("a", 4)
+    now = 3.0
+    assert (usage.bytes_left, usage.seconds_left) == (6, 2.0)
+    now = 7.0
+    assert usage.seconds_left == 0
+
+
+def test_every_bound_is_read_from_the_environment() -> None:
+    names = [field.name for field in fields(Bounds)]
+    environ = {bound_variable(name): str(number) for number, name in enumerate(names, 1)}
+    assert load(environ).bounds == Bounds(*range(1, len(names) + 1))
+    assert load({}).bounds == load(dict.fromkeys(environ, "")).bounds == Bounds()
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1e6", " 5", "8MiB", "٣", "1" * 17, "²"])
+def test_a_bound_that_is_no_whole_number_in_its_range_is_told(value: str) -> None:
+    with pytest.raises(SettingInvalid, match=r"^Error: PKGER_MAX_BYTES=.*: write a whole number from 1 to"):
+        load({"PKGER_MAX_BYTES": value})
+
+
+def test_the_bound_on_depth_ends_where_writers_of_json_do() -> None:
+    assert load({"PKGER_MAX_DEPTH": "200"}).bounds.depth == 200
+    with pytest.raises(SettingInvalid, match="from 1 to 200"):
+        load({"PKGER_MAX_DEPTH": "201"})
+
+
+@pytest.mark.parametrize("variable", ["PKGER_ALLOW_JSONNET", "PKGER_ALLOW_PRIVATE_ADDRESSES"])
+def test_a_switch_is_off_until_it_is_set_to_1(variable: str) -> None:
+    def switches(environ: dict[str, str]) -> tuple[bool, bool]:
+        settings = load(environ)
+        return settings.allow_jsonnet, settings.allow_private_addresses
+
+    assert switches({}) == switches({variable: "0"}) == switches({variable: ""}) == (False, False)
+    assert switches({variable: "1"}) == ("JSONNET" in variable, "PRIVATE" in variable)
+    with pytest.raises(SettingInvalid, match="write 1 to allow it, 0 not to"):
+        load({variable: "yes"})
+
+
+def test_the_table_of_settings_tells_the_default_bounds() -> None:
+    told = dict(
+        re.findall(r"^\| `(PKGER_MAX_\w+)` \| `(\d+)` \|", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE)
+    )
+    assert told == {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
