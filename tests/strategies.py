@@ -37,9 +37,19 @@ def _spec(name: str, rest: dict[str, Any]) -> model.Spec:
 
 specs = st.builds(_spec, words, st.dictionaries(words, json_values, max_size=3))
 
-env_references = st.builds(model.EnvReference, words, words, json_values, json_values)
+env_references = st.builds(model.EnvReference, words, words, json_values, json_values, st.sampled_from(["", "time"]))
 
-objects = st.builds(model.Object, keys, words, specs, label_lists, st.lists(env_references, max_size=2).map(tuple))
+written_values = st.builds(model.WrittenValue, words, json_values.map(canonical_text))
+
+objects = st.builds(
+    model.Object,
+    keys,
+    words,
+    specs,
+    label_lists,
+    st.lists(env_references, max_size=2).map(tuple),
+    st.lists(written_values, max_size=2).map(tuple),
+)
 
 packages = st.builds(
     model.Package,

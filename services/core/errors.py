@@ -27,6 +27,8 @@ class Reason(StrEnum):
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
     NOT_SERVED = "NOT_SERVED"
     INTERNAL = "INTERNAL"
+    SOURCE_UNREADABLE = "SOURCE_UNREADABLE"
+    ENCODING_INVALID = "ENCODING_INVALID"
 
 
 class PkgerError(Exception):
@@ -73,6 +75,24 @@ class SourceTooLarge(PkgerError):
         super().__init__(
             f"{source}: more than the allowed {bound} of {limit:,}", source=source, bound=bound, limit=str(limit)
         )
+
+
+class SourceUnreadable(PkgerError):
+    """A source at an address cannot be read."""
+
+    reason = Reason.SOURCE_UNREADABLE
+
+    def __init__(self, source: str, problem: str) -> None:
+        super().__init__(f"{source}: {problem}", source=source, problem=problem)
+
+
+class EncodingInvalid(PkgerError):
+    """A source is in an encoding that is not read here."""
+
+    reason = Reason.ENCODING_INVALID
+
+    def __init__(self, source: str, encoding: str, way_out: str) -> None:
+        super().__init__(f"{source}: invalid encoding: {encoding}; {way_out}", source=source, encoding=encoding)
 
 
 class StackNotFound(PkgerError):

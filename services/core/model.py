@@ -56,23 +56,43 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class EnvReference:
-    """A place whose value comes from the caller's environment values; ``None`` stands for JSON null."""
+    """
+    A place whose value comes from the caller's environment values; ``None`` stands for JSON null.
+
+    ``value_type`` is that of a parameter of a query (packages.md 7.3), else empty.
+    """
 
     resource_field: str
     env_key: str
     value: Any
     default: Any
+    value_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenValue:
+    """
+    A place where the source of an object says something else than its spec: a reference, or a query with parameters.
+
+    Attributes:
+        pointer: RFC 6901 pointer into the object as a source has it.
+        text: The value there, as canonical JSON.
+    """
+
+    pointer: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """One declared resource, normalised. ``associations`` are labels, sorted by name."""
+    """One declared resource, normalised. ``associations`` are labels, sorted by name; ``written`` by pointer."""
 
     key: Key
     api_version: str
     spec: Spec
     associations: tuple[Key, ...] = ()
     env_references: tuple[EnvReference, ...] = ()
+    written: tuple[WrittenValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

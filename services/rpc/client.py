@@ -17,7 +17,7 @@ CALL_SECONDS = 60.0
 """What a call to another service may take when its caller sets no shorter deadline."""
 
 SAFE_METHODS = {
-    "pkger.parser.v1.ParserService": ("ParsePackage", "ListKinds"),
+    "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
     "pkger.planner.v1.PlannerService": ("CreatePlan",),
     "pkger.stack.v1.StackService": ("GetStack", "ListStacks", "FindOwners"),
     "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources"),

@@ -18,6 +18,8 @@ EXAMPLES: list[PkgerError] = [
     errors.RequestInvalid("page_size", "must not be negative"),
     errors.SourceUndecodable("a.yml", "no YAML", 3, 7),
     errors.SourceTooLarge("a.yml", "nesting depth", 100),
+    errors.SourceUnreadable("https://example.com/a.yml", "404 Not Found"),
+    errors.EncodingInvalid("a.jsonnet", "jsonnet", "send JSON"),
     errors.StackNotFound("prod"),
     errors.StackExists("prod", "default"),
     errors.StackNotEmpty("prod", 3),

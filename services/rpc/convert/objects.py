@@ -66,9 +66,11 @@ def object_to_pb(item: model.Object) -> object_pb2.Object:
                 env_key=reference.env_key,
                 value_json=canonical_text(reference.value),
                 default_json=canonical_text(reference.default),
+                value_type=reference.value_type,
             )
             for reference in item.env_references
         ],
+        written=[object_pb2.WrittenValue(pointer=place.pointer, value_json=place.text) for place in item.written],
     )
 
 
@@ -85,9 +87,11 @@ def object_from_pb(message: object_pb2.Object) -> model.Object:
                 reference.env_key,
                 orjson.loads(reference.value_json),
                 orjson.loads(reference.default_json),
+                reference.value_type,
             )
             for reference in message.env_references
         ),
+        written=tuple(model.WrittenValue(place.pointer, place.value_json) for place in message.written),
     )
 
 
