@@ -1,11 +1,14 @@
 """Buckets: retention and measurement schemas (packages.md 4.2)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from services.kinds.fields import Fault, Fields, found_text
-from services.kinds.kind import Kind, Reading, owned_ids, short_name
+from services.kinds.fields import Fault, Fields, Remark, found_text
+from services.kinds.kind import Kind, Reading, Scope, owned_ids, read_plainly
+from services.kinds.shapes import Integer, Text
+from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 2
 _SHORTEST_RETENTION = 3600
@@ -16,51 +19,31 @@ _DATA_TYPES = ("float", "integer", "unsigned", "string", "boolean")
 _LONGEST_SCHEMA_NAME = 128
 
 
-def _read(fields: Fields, name: str, _env: Mapping[str, Any]) -> Reading:
-    faults = short_name(fields, name, _MIN_NAME_BYTES)
-    rules = fields.mappings("retentionRules")
-    schemas = fields.mappings("measurementSchemas")
-    for rule in rules:
-        faults += _rule_faults(rule)
-    for schema in schemas:
-        faults += _schema_faults(schema)
+def _read(fields: Fields, scope: Scope) -> Reading:
+    reading = read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
+    rules, schemas = reading.spec["retentionRules"], reading.spec["measurementSchemas"]
     spec = {
-        "name": name,
-        "description": fields.text("description"),
+        **reading.spec,
         # Only the first rule takes effect.
-        "retentionRules": [
-            {"type": rule.text("type"), "everySeconds": rule.integer("everySeconds")} for rule in rules[:1]
-        ],
-        "schemaType": fields.text("schemaType"),
-        "measurementSchemas": sorted(map(_schema, schemas), key=_name),
+        "retentionRules": rules[:1],
+        "measurementSchemas": sorted(
+            ({**schema, "columns": sorted(schema["columns"], key=_name)} for schema in schemas), key=_name
+        ),
     }
-    return Reading(spec, tuple(faults))
+    return replace(reading, spec=spec, remarks=_further_rules(fields))
 
 
-def _rule_faults(rule: Fields) -> list[Fault]:
-    faults = []
-    if not _SHORTEST_RETENTION <= rule.integer("everySeconds") <= _LONGEST_RETENTION:
-        allowed = f"a number of seconds from {_SHORTEST_RETENTION} to {_LONGEST_RETENTION}"
-        reason = f"retention must be {allowed}; {found_text(rule, 'everySeconds')}"
-        faults.append(rule.fault("everySeconds", reason))
-    if rule.text("type") != "expire":
-        faults.append(rule.fault("type", f"the type of a retention rule must be expire; {found_text(rule, 'type')}"))
-    return faults
-
-
-def _schema(schema: Fields) -> dict[str, Any]:
-    columns = [
-        {"name": column.text("name"), "type": column.text("type"), "dataType": column.text("dataType")}
-        for column in schema.mappings("columns")
-    ]
-    return {"name": schema.text("name"), "columns": sorted(columns, key=_name)}
+def _further_rules(fields: Fields) -> tuple[Remark, ...]:
+    further = fields.mappings("retentionRules")[1:]
+    text = "only the first retention rule takes effect; this one will be ignored"
+    return tuple(Remark(rule.path, text, rule.pointer) for rule in further)
 
 
 def _name(entry: Mapping[str, str]) -> str:
     return entry["name"]
 
 
-def _schema_faults(schema: Fields) -> list[Fault]:
+def _schema_faults(schema: Fields, _values: Mapping[str, Any]) -> list[Fault]:
     columns = schema.mappings("columns")
     faults = _schema_name_faults(schema)
     for column in columns:
@@ -117,6 +100,37 @@ def _schema_name_faults(fields: Fields) -> list[Fault]:
     return [fields.fault("name", f"the name of a schema or column {problem}; found {name[:60]!r}")]
 
 
+_RULE = Table(
+    Field(
+        "everySeconds",
+        Integer(
+            _SHORTEST_RETENTION, _LONGEST_RETENTION, f"a number from {_SHORTEST_RETENTION} to {_LONGEST_RETENTION}"
+        ),
+        "How long points are kept, in seconds.",
+    ),
+    Field("type", Text(words=("expire",), required=True), "What happens to older points."),
+    required=("type", "everySeconds"),
+)
+_COLUMN = Table(
+    Field("name", Text(required=True), "Name; the time column is named time."),
+    Field("type", Text(words=_COLUMN_TYPES, required=True), "What the column holds."),
+    Field("dataType", Text(words=("", *_DATA_TYPES)), "Type of the values of a field; other columns have none."),
+    required=("name", "type"),
+)
+_SCHEMA = Table(
+    Field("name", Text(required=True), "Name of the measurement."),
+    Field("columns", Mappings(_COLUMN, required="column"), "The columns: one for the time, at least one field, tags."),
+    check=_schema_faults,
+    required=("name", "columns"),
+)
+_FIELDS = Table(
+    DESCRIPTION,
+    Field("retentionRules", Mappings(_RULE), "How long points are kept; for ever without a rule."),
+    Field("schemaType", Text(), "implicit, or explicit when measurements have schemas."),
+    Field("measurementSchemas", Mappings(_SCHEMA), "The schemas of measurements, for an explicit schema type."),
+)
+
+
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
     rules = spec["retentionRules"]
     entry = {
@@ -146,6 +160,8 @@ KIND = Kind(
     summary_key="buckets",
     unique_display_name=True,
     min_name_bytes=_MIN_NAME_BYTES,
+    about="A place for points, with its retention.",
+    fields=_FIELDS,
     read=_read,
     summarise=_summarise,
 )

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from services.core.model import Spec
-
-_LARGEST_EXACT_FLOAT = 2.0**53
+from services.kinds.fields import LARGEST_EXACT
+from services.kinds.timestamp import Timestamp
 
 
 def canonical_text(value: Any) -> str:
@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
     Reduce an untyped tree to what JSON holds, so that YAML and JSON sources of one object are equal (packages.md 1.4).
 
     Floats with an integral value become integers, as JSON sources do not tell them apart; infinities, NaN and anything
-    that is no JSON value (timestamps) become null.
+    that is no JSON value become null, timestamps their RFC 3339 text.
     """
     match value:
         case bool() | None | str():
@@ -53,10 +53,12 @@ def plain(value: Any) -> Any:
         case float():
             if not math.isfinite(value):
                 return None
-            return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT_FLOAT else value
+            return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT else value
         case dict():
             return {key: plain(item) for key, item in value.items() if isinstance(key, str)}
         case list():
             return [plain(item) for item in value]
+        case Timestamp():
+            return value.rfc3339()
         case _:
             return None

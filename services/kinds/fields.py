@@ -4,9 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 from services.kinds.durations import parse_duration
+
+LARGEST_EXACT = 2.0**53
+"""Up to here a float is exactly the integer that it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +31,52 @@ class Fault:
     first: int | None = None
 
 
+THE_KEY = -1
+"""As the last step of a pointer: the key of the value that the pointer leads to, instead of the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """
+    Something that looks like a mistake, though it breaks no rule.
+
+    Attributes:
+        path: The field within the object, as packages.md 8 writes it.
+        text: One sentence: what happens, and what to write instead.
+        pointer: The keys and positions that lead to it in the source.
+        unless_written: Does not apply when the source has exactly this text there; None: applies always.
+    """
+
+    path: str
+    text: str
+    pointer: tuple[str | int, ...]
+    unless_written: str | None = None
+
+
+class Numbering(Enum):
+    """Where paths carry the position of an element of a list."""
+
+    ELEMENT = "charts[0].kind"
+    LEAF = "statusRules.currentLevel[0]"
+    LEAF_ONLY = "level[0]"
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of one mapping, which know where they are."""
+    """
+    The fields of one mapping, which know where they are.
+
+    Attributes:
+        value: The mapping.
+        path: Its path.
+        pointer: The keys and positions that lead to it in the source.
+        suffix: What ends the path of each of its fields (packages.md, P10).
+    """
 
     value: Mapping[str, Any]
     path: str
     pointer: tuple[str | int, ...]
+    suffix: str = ""
 
     def text(self, key: str, absent: str = "") -> str:
         """The text of a field, not trimmed; numbers count as text."""
@@ -42,12 +85,7 @@ class Fields:
 
     def integer(self, key: str) -> int:
         """An integer of 64 bits, floats truncated toward zero; 0 when absent. Texts are not converted."""
-        value = self.value.get(key)
-        if isinstance(value, float) and math.isfinite(value):
-            value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and _fits(value):
-            return value
-        return 0
+        return integer_of(self.value.get(key))
 
     def duration(self, key: str) -> int:
         """Nanoseconds; 0 when absent or no duration."""
@@ -69,19 +107,44 @@ class Fields:
             return {}
         return {name: text for name, item in value.items() if (text := text_of(item)) is not None}
 
-    def mappings(self, key: str) -> list["Fields"]:
+    def mappings(self, key: str, numbering: Numbering = Numbering.ELEMENT) -> list["Fields"]:
         """The mappings of a list; other items are dropped before positions are counted (packages.md, P3)."""
         if not (items := self.items(key)):
             return []
         found = [(place, item) for place, item in enumerate(items) if isinstance(item, dict)]
         return [
-            Fields(item, f"{self.path}.{key}[{position}]", (*self.pointer, key, place))
+            Fields(item, *self._path(key, position, numbering, (*self.pointer, key, place)))
             for position, (place, item) in enumerate(found)
         ]
 
+    def mapping(self, key: str) -> "Fields":
+        """The mapping under *key*; an empty one when it is absent."""
+        value = self.value.get(key)
+        return Fields(value if isinstance(value, dict) else {}, f"{self.path}.{key}", (*self.pointer, key))
+
     def fault(self, key: str, reason: str) -> Fault:
         """The field *key* breaks a rule."""
-        return Fault(f"{self.path}.{key}", reason, (*self.pointer, key))
+        return Fault(f"{self.path}.{key}{self.suffix}", reason, (*self.pointer, key))
+
+    def remark(self, key: str, text: str, of_key: bool = False, unless_written: str | None = None) -> Remark:
+        """There is something to say about the value of the field *key*, or about the key itself."""
+        pointer = (*self.pointer, key, THE_KEY) if of_key else (*self.pointer, key)
+        return Remark(f"{self.path}.{key}{self.suffix}", text, pointer, unless_written)
+
+    def own_remark(self, text: str) -> Remark:
+        """There is something to say about the mapping itself."""
+        return Remark(self.path, text, self.pointer)
+
+    def _path(
+        self, key: str, position: int, numbering: Numbering, pointer: tuple[str | int, ...]
+    ) -> tuple[str, tuple[str | int, ...], str]:
+        match numbering:
+            case Numbering.ELEMENT:
+                return f"{self.path}.{key}[{position}]", pointer, ""
+            case Numbering.LEAF:
+                return f"{self.path}.{key}", pointer, f"[{position}]"
+            case Numbering.LEAF_ONLY:
+                return self.path, pointer, f"[{position}]"
 
 
 def text_of(value: Any) -> str | None:
@@ -92,11 +155,25 @@ def text_of(value: Any) -> str | None:
         case bool():
             return None
         case int():
-            return str(value) if _fits(value) else None
+            return str(value) if fits(value) else None
         case float():
             return _float_text(value)
         case _:
             return None
+
+
+def integer_of(value: Any) -> int:
+    """The integer of 64 bits that a value has, floats truncated toward zero; 0 for a value that has none."""
+    if isinstance(value, float) and math.isfinite(value):
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and fits(value) else 0
+
+
+def number_of(value: Any) -> int | float:
+    """The number that a value has, an integral float as integer; 0 for a value that has none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
+        return 0
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT else value
 
 
 def found_text(fields: Fields, key: str) -> str:
@@ -107,8 +184,9 @@ def found_text(fields: Fields, key: str) -> str:
     return "it has no text" if text is None else f"found {text[:60]!r}"
 
 
-def _fits(value: int) -> bool:
-    return -(2**63) <= value < 2**63
+def fits(value: float) -> bool:
+    """Whether an integer has 64 bits, or a float is finite."""
+    return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
 
 
 def _float_text(value: float) -> str:

@@ -5,14 +5,17 @@ from typing import Any
 
 from services.core.model import LABEL
 from services.kinds.fields import Fields
-from services.kinds.kind import Kind, Reading, short_name
+from services.kinds.kind import Kind, Reading, Scope, read_plainly
+from services.kinds.shapes import Text
+from services.kinds.tables import DESCRIPTION, Field, Table
 
 _MIN_NAME_BYTES = 2
 
+_FIELDS = Table(DESCRIPTION, Field("color", Text(), 'Color in user interfaces, such as "#326bba".'))
 
-def _read(fields: Fields, name: str, _env: Mapping[str, Any]) -> Reading:
-    spec = {"name": name, "description": fields.text("description"), "color": fields.text("color")}
-    return Reading(spec, tuple(short_name(fields, name, _MIN_NAME_BYTES)))
+
+def _read(fields: Fields, scope: Scope) -> Reading:
+    return read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -27,6 +30,8 @@ KIND = Kind(
     summary_key="labels",
     unique_display_name=True,
     min_name_bytes=_MIN_NAME_BYTES,
+    about="A label, which other objects of the package can be associated with.",
+    fields=_FIELDS,
     read=_read,
     summarise=_summarise,
     labelled=False,

@@ -7,6 +7,8 @@ from typing import Any
 from services.core.model import EnvReference
 from services.kinds.canonical import plain
 from services.kinds.fields import text_of
+from services.kinds.shapes import Schema, object_schema
+from services.kinds.timestamp import Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,11 @@ class Reference:
     default: Any = None
     secret_key: str = ""
 
+    @property
+    def is_one(self) -> bool:
+        """Whether it refers to anything, and is not a literal."""
+        return bool(self.env_key or self.secret_key)
+
     def resolved(self, env: Mapping[str, Any]) -> str:
         """The text, given the supplied values; empty for a secret, whose text nobody here knows."""
         if self.secret_key:
@@ -33,6 +40,42 @@ class Reference:
         if not self.env_key:
             return self.literal
         return text_of(env.get(self.env_key)) or text_of(self.default) or f"env-{self.env_key}"
+
+    def written(self) -> dict[str, Any]:
+        """The reference as packages write it."""
+        written: dict[str, Any] = {}
+        if self.env_key:
+            # A date has no text in a name; written back as text it would get one.
+            known = self.default is not None and not isinstance(self.default, Timestamp)
+            written["envRef"] = {"key": self.env_key} | ({"default": plain(self.default)} if known else {})
+        if self.secret_key:
+            written["secretRef"] = {"key": self.secret_key}
+        return written
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """
+    A reference that an object uses.
+
+    Attributes:
+        reference: The reference.
+        resource_field: Where, for the list of the object's environment references; empty: the list leaves it out.
+        value_type: Type of the value, for parameters of queries.
+        registered: Whether a value or secret that is not supplied counts as missing.
+    """
+
+    reference: Reference
+    resource_field: str = ""
+    value_type: str = ""
+    registered: bool = True
+
+    def listed(self, env: Mapping[str, Any]) -> EnvReference:
+        """What the object tells of it."""
+        supplied = plain(env.get(self.reference.env_key))
+        return EnvReference(
+            self.resource_field, self.reference.env_key, supplied, plain(self.reference.default), self.value_type
+        )
 
 
 def read_reference(value: Any) -> Reference:
@@ -45,7 +88,44 @@ def read_reference(value: Any) -> Reference:
     return Reference(env_key=env_key, default=env.get("default") if env_key else None, secret_key=secret_key)
 
 
-def env_reference(resource_field: str, reference: Reference, env: Mapping[str, Any]) -> EnvReference:
-    """What an object tells of its reference at *resource_field*."""
-    supplied = plain(env.get(reference.env_key))
-    return EnvReference(resource_field, reference.env_key, supplied, plain(reference.default))
+_KEY: Schema = {"type": ["string", "number"], "minLength": 1}
+_ENV_REF = object_schema(
+    {
+        "envRef": {
+            "description": "A value that the caller supplies under the key",
+            **object_schema({"key": _KEY, "default": {"description": "Used when no value is supplied"}}, ["key"]),
+        }
+    },
+    ["envRef"],
+)
+_SECRET_REF = object_schema(
+    {"secretRef": {"description": "A secret of the platform", **object_schema({"key": _KEY}, ["key"])}}, ["secretRef"]
+)
+_LITERAL: Schema = {"type": ["string", "number", "null"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Referable:
+    """The shape of a field that takes a literal or a reference; its kind reads it with ``read_reference``."""
+
+    secret: bool = False
+    absent: str = ""
+
+    def read(self, value: Any) -> str:
+        """The literal; references are nothing yet."""
+        return text_of(value) or ""
+
+    def problem(self, value: str) -> str:
+        """Nothing: whether it is needed is its kind's to know."""
+        return ""
+
+    def remark(self, given: Any) -> str:
+        """Whether it is neither a text nor a reference."""
+        if text_of(given) is not None or read_reference(given).is_one:
+            return ""
+        ways = "{envRef: {key: KEY}}" + (" or {secretRef: {key: KEY}}" if self.secret else "")
+        return f"this is neither a text nor a reference, so it will be ignored; write a text or {ways}"
+
+    def schema(self) -> Schema:
+        """A literal or a reference."""
+        return {"anyOf": [_LITERAL, _ENV_REF, *([_SECRET_REF] if self.secret else [])]}

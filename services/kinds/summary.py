@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from services.core.model import Key, Object
+from services.kinds import endpoint
 from services.kinds.table import KINDS
 
 _LISTS = (
@@ -17,7 +18,13 @@ _LISTS = (
     "telegrafConfigs",
     "variables",
 )
-"""The lists of a summary; those of kinds that are not served stay empty."""
+"""The lists of a summary."""
+
+_ENDPOINT_TYPES = {
+    "NotificationEndpointHTTP": "http",
+    "NotificationEndpointPagerDuty": "pagerduty",
+    "NotificationEndpointSlack": "slack",
+}
 
 MappingStatus = Callable[[Key, Key], str]
 """The status, ``new`` or ``exists``, of the mapping of an object (first) to a label (second)."""
@@ -34,16 +41,18 @@ def summary_document(
     Summarise a package.
 
     Args:
-        objects: All objects of the package, labels included.
+        objects: All objects of the package, labels and endpoints included.
         ids: Hexadecimal ids of the resources that exist; others count as unknown.
         mapping_status: For a planned package, the status of each label mapping; None for a parsed one: all are new.
-            Label mappings of a planned package are sorted by meta name, those of a parsed one by display name.
+            Label mappings of a planned package are sorted by meta name, those of a parsed one by display name;
+            endpoints of a parsed one by kind first.
         missing_env_refs: Environment keys without a value.
         missing_secrets: Secret keys without a value.
     """
     labels = {item.key: item for item in objects if not KINDS[item.key.kind].labelled}
     label_entries = {key: _entry(item, ids) for key, item in labels.items()}
     document: dict[str, Any] = {name: [] for name in _LISTS}
+    endpoints = {item.key.name: item.key for item in objects if KINDS[item.key.kind].family == endpoint.FAMILY}
     for item in sorted(objects, key=lambda item: item.key.name):
         kind = KINDS[item.key.kind]
         if item.key in labels:
@@ -51,11 +60,25 @@ def summary_document(
             continue
         entry = _entry(item, ids)
         entry["labelAssociations"] = [label_entries[label] for label in item.associations]
+        if "endpointName" in kind.uses:
+            entry |= _endpoint_of(item, endpoints, ids)
         document[kind.summary_key].append(entry)
+    if not mapping_status:
+        document["notificationEndpoints"].sort(key=lambda entry: list(_ENDPOINT_TYPES).index(entry["kind"]))
     document["labelMappings"] = _label_mappings(objects, labels, ids, mapping_status)
     document["missingEnvRefs"] = sorted(missing_env_refs)
     document["missingSecrets"] = sorted(missing_secrets)
     return document
+
+
+def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], ids: Mapping[Key, str]) -> dict[str, Any]:
+    """What the entry of a rule tells of its endpoint."""
+    used = endpoints.get(rule.spec.value["endpointName"])
+    return {
+        "endpointID": id_number(ids, used) if used else 0,
+        "endpointTemplateMetaName": rule.spec.value["endpointName"],
+        "endpointType": _ENDPOINT_TYPES[used.kind] if used else "",
+    }
 
 
 def _entry(item: Object, ids: Mapping[Key, str]) -> dict[str, Any]:
@@ -66,8 +89,7 @@ def _entry(item: Object, ids: Mapping[Key, str]) -> dict[str, Any]:
             {
                 "resourceField": reference.resource_field,
                 "envRefKey": reference.env_key,
-                # Only parameters of queries have a type.
-                "valueType": "",
+                "valueType": reference.value_type,
                 "value": reference.value,
                 "defaultValue": reference.default,
             }

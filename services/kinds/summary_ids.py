@@ -7,10 +7,12 @@ import orjson
 
 from services.core.model import LABEL, Key
 from services.kinds.canonical import canonical_text
+from services.kinds.kind import embedded_id
 from services.kinds.summary import id_number
 from services.kinds.table import KINDS
 
-_KINDS_OF_TYPE = {kind.resource_type: kind.name for kind in KINDS.values()}
+_EMBEDDED = ("check", "notificationEndpoint", "telegrafConfig")
+"""The objects inside entries that carry the id instead of the entry (packages.md 10.2)."""
 
 
 def with_ids(summary: str, ids: Mapping[Key, str]) -> str:
@@ -25,19 +27,28 @@ def with_ids(summary: str, ids: Mapping[Key, str]) -> str:
         The document as canonical JSON text.
     """
     document = orjson.loads(summary)
+    by_type = {(KINDS[key.kind].resource_type, key.name): key for key in ids}
     for name, entries in document.items():
         for entry in entries:
             if name == "labelMappings":
-                resource = Key(_KINDS_OF_TYPE[entry["resourceType"]], entry["resourceTemplateMetaName"])
-                entry["resourceID"] = id_number(ids, resource)
+                resource = by_type.get((entry["resourceType"], entry["resourceTemplateMetaName"]))
+                entry["resourceID"] = id_number(ids, resource) if resource else 0
                 entry["labelID"] = id_number(ids, Key(LABEL, entry["labelTemplateMetaName"]))
             elif isinstance(entry, dict):
                 _fill(entry, ids)
                 for label in entry.get("labelAssociations", ()):
                     _fill(label, ids)
+                if "endpointID" in entry:
+                    used = by_type.get(("notificationEndpoints", entry["endpointTemplateMetaName"]))
+                    entry["endpointID"] = id_number(ids, used) if used else 0
     return canonical_text(document)
 
 
 def _fill(entry: dict[str, Any], ids: Mapping[Key, str]) -> None:
-    if number := id_number(ids, Key(entry["kind"], entry["templateMetaName"])):
-        entry["id"] = number
+    if not (number := id_number(ids, Key(entry["kind"], entry["templateMetaName"]))):
+        return
+    for embedded in _EMBEDDED:
+        if embedded in entry:
+            entry[embedded] |= embedded_id(number)
+            return
+    entry["id"] = number

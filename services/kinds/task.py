@@ -1,39 +1,90 @@
-"""Tasks (packages.md 4.7), without the rules for options in their scripts."""
+"""Tasks (packages.md 4.7)."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from services.kinds.canonical import plain
 from services.kinds.durations import canonical_duration, go_duration, parse_duration
-from services.kinds.fields import Fields, found_text
-from services.kinds.kind import Kind, Reading, short_name
+from services.kinds.fields import Fault, Fields, Remark, found_text
+from services.kinds.kind import Kind, Reading, Scope, short_name
+from services.kinds.parameters import Script, read_task_query
+from services.kinds.references import Use
+from services.kinds.shapes import Duration, Fold, Free, Text
+from services.kinds.statuses import STATUS
+from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 1
-_STATUSES = ("active", "inactive")
+_OPTIONS_COUNT = "influxdata.com/v2alpha2"
+"""The version in which the options of the script feed the task."""
+
+PARAMETER = Table(
+    Field("key", Text(), "Name of the parameter in the option record of the script."),
+    Field("default", Free({}), "Value when the caller supplies none."),
+    Field("type", Text(), "bool, duration, float, int, string or time."),
+)
+_FIELDS = Table(
+    DESCRIPTION,
+    Field("every", Duration(), "How often the task runs, such as 1h30m."),
+    Field("cron", Text(), "When the task runs, as a cron expression."),
+    Field("query", Text(fold=Fold.TRIM, required=True, what="a query"), "The Flux script."),
+    STATUS,
+    Field("offset", Duration(), "How long after the full interval it runs."),
+    Field("params", Mappings(PARAMETER), "Defaults and types of the script's `option params`."),
+    Field("task", Mappings(PARAMETER), "Defaults and types of the script's `option task`."),
+    # A v2alpha2 task may have every in its script, so neither every nor cron is required.
+    required=("query",),
+)
+_KEPT = ("description", "cron", "every", "offset", "query", "status")
 
 
-def _read(fields: Fields, name: str, _env: Mapping[str, Any]) -> Reading:
-    cron, query = fields.text("cron"), fields.text("query").strip()
-    every, offset = fields.duration("every"), fields.duration("offset")
-    status = fields.text("status", "active").lower().strip()
-    faults = short_name(fields, name, _MIN_NAME_BYTES)
-    if not cron and every == 0:
+def _read(fields: Fields, scope: Scope) -> Reading:
+    values = _FIELDS.read(fields.value)
+    script = read_task_query(values["query"], fields.mappings("params"), fields.mappings("task"), scope.name, scope.env)
+    values["query"] = script.text
+    # These paths lack the element "spec" (packages.md, P7).
+    faults = [Fault("query", reason, (*fields.pointer, "task")) for reason in script.faults]
+    named_by = None
+    if scope.api_version == _OPTIONS_COUNT:
+        faults += [Fault("task", reason, (*fields.pointer, "query")) for reason in script.task.faults]
+        for key, length in (("every", script.task.every), ("offset", script.task.offset)):
+            if length is not None:
+                values[key] = canonical_duration(length)
+        named_by = _named_by(script)
+    name = (named_by and named_by.reference.resolved(scope.env)) or scope.display_name
+    faults += short_name(fields, name, _MIN_NAME_BYTES)
+    if not values["cron"] and not values["every"]:
         found = found_text(fields, "every")
         faults.append(fields.fault("every", f"a task needs cron, or every as a duration such as 1h30m; {found}"))
         faults.append(fields.fault("cron", "a task needs cron or every"))
-    if not query:
-        faults.append(fields.fault("query", "a task needs a query"))
-    if status not in _STATUSES:
-        faults.append(fields.fault("status", f"the status must be active or inactive; found {status!r}"))
-    spec = {
-        "name": name,
-        "description": fields.text("description"),
-        "cron": cron,
-        "every": canonical_duration(every),
-        "offset": canonical_duration(offset),
-        "query": query,
-        "status": status,
-    }
-    return Reading(spec, tuple(faults))
+    faults += _FIELDS.faults(fields, values)
+    return Reading(
+        {key: values[key] for key in _KEPT} | {"name": name},
+        faults,
+        (
+            *(Use(found.reference, found.resource_field, found.value_type) for found in script.parameters),
+            *(Use(found.reference, found.resource_field, found.value_type, False) for found in script.options),
+        ),
+        _written(fields) if script.parameters or script.options else {},
+        _replaced(fields) if script.options and scope.api_version != _OPTIONS_COUNT else (),
+        named_by,
+    )
+
+
+def _named_by(script: Script) -> Use | None:
+    """The option that names the task (packages.md 7.6)."""
+    return next(
+        (Use(found.reference, "spec.name", found.value_type) for found in script.options if found.name == "name"), None
+    )
+
+
+def _written(fields: Fields) -> dict[str, Any]:
+    """The script with its lists, from which the query comes."""
+    return {f"/{key}": plain(fields.value[key]) for key in ("query", "params", "task") if key in fields.value}
+
+
+def _replaced(fields: Fields) -> tuple[Remark, ...]:
+    text = "the task's name, every, cron and offset will replace the script's `option task` when it is applied"
+    return (fields.remark("query", text),)
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -60,6 +111,8 @@ KIND = Kind(
     summary_key="summaryTask",
     unique_display_name=False,
     min_name_bytes=_MIN_NAME_BYTES,
+    about="A Flux script that runs at intervals.",
+    fields=_FIELDS,
     read=_read,
     summarise=_summarise,
     references_by_key=True,

@@ -3,33 +3,66 @@
 from collections.abc import Mapping
 from typing import Any
 
-from services.kinds.fields import Fault, Fields, found_text
-from services.kinds.kind import Kind, Reading, owned_ids, short_name
-from services.kinds.references import read_reference
+from services.kinds.canonical import plain
+from services.kinds.fields import Fault, Fields, Remark
+from services.kinds.kind import Kind, Reading, Scope, owned_ids, short_name
+from services.kinds.references import Referable, Use, read_reference
+from services.kinds.shapes import Fold, Free, Text
+from services.kinds.tables import DESCRIPTION, Field, Table
 
 _MIN_NAME_BYTES = 1
 _LANGUAGES = ("flux", "influxql")
+_TYPES = ("constant", "map", "query")
+
+_QUERY = Table(
+    Field("query", Text(fold=Fold.TRIM, required=True, what="a query"), "The query that gives the values."),
+    Field("language", Text(words=_LANGUAGES, fold=Fold.LOWER, required=True), "Language of the query."),
+)
+_FIELDS = Table(
+    DESCRIPTION,
+    Field("type", Text(fold=Fold.LOWER), "constant (a list), map (keys and values) or query."),
+    Field(
+        "values",
+        Free({"type": ["array", "object", "null"]}),
+        "A list of texts for a constant, a mapping of texts for a map.",
+    ),
+    Field("query", Text(fold=Fold.TRIM), "The query that gives the values."),
+    Field("language", Text(fold=Fold.LOWER), "Language of the query: flux or influxql."),
+    Field(
+        "selected",
+        Free({"type": ["array", "null"], "items": Referable(secret=False).schema()}),
+        "The values selected at first.",
+    ),
+)
 
 
-def _read(fields: Fields, name: str, env: Mapping[str, Any]) -> Reading:
-    type_ = fields.text("type").lower().strip()
-    arguments, faults = _read_arguments(fields, type_)
+def _read(fields: Fields, scope: Scope) -> Reading:
+    values = _FIELDS.read(fields.value)
+    arguments, faults = _read_arguments(fields, values)
     selected = [
-        (f"spec.selected[{position}]", read_reference(item)) for position, item in enumerate(fields.items("selected"))
+        Use(read_reference(item), f"spec.selected[{position}]")
+        for position, item in enumerate(fields.items("selected"))
     ]
     spec = {
-        "name": name,
-        "description": fields.text("description"),
-        "type": type_,
-        "selected": [text for _, reference in selected if (text := reference.resolved(env))],
+        "name": scope.display_name,
+        "description": values["description"],
+        "type": values["type"],
+        "selected": [text for use in selected if (text := use.reference.resolved(scope.env))],
         **arguments,
     }
-    return Reading(spec, (*short_name(fields, name, _MIN_NAME_BYTES), *faults), tuple(selected))
+    refers = any(use.reference.is_one for use in selected)
+    return Reading(
+        spec,
+        (*short_name(fields, scope.display_name, _MIN_NAME_BYTES), *faults),
+        tuple(selected),
+        {"/selected": plain(fields.value["selected"])} if refers else {},
+        _unknown_type(fields, values["type"]),
+    )
 
 
-def _read_arguments(fields: Fields, type_: str) -> tuple[dict[str, Any], list[Fault]]:
+def _read_arguments(fields: Fields, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     """The fields that only variables of this type have; other types than the three are accepted without any (P9)."""
-    match type_:
+    match values["type"]:
         case "map":
             pairs = fields.text_map("values")
             reason = "a map variable needs at least one value: a mapping of keys to texts"
@@ -39,16 +72,19 @@ def _read_arguments(fields: Fields, type_: str) -> tuple[dict[str, Any], list[Fa
             reason = "a constant variable needs at least one value: a list of texts"
             return {"values": texts}, [] if texts else [fields.fault("values", reason)]
         case "query":
-            query, language = fields.text("query").strip(), fields.text("language").lower().strip()
-            faults = []
-            if not query:
-                faults.append(fields.fault("query", "a query variable needs a query"))
-            if language not in _LANGUAGES:
-                reason = f"the language must be flux or influxql; {found_text(fields, 'language')}"
-                faults.append(fields.fault("language", reason))
-            return {"query": query, "language": language}, faults
+            faults = [fault for key in ("query", "language") for fault in _QUERY.field_faults(fields, values, key)]
+            return {"query": values["query"], "language": values["language"]}, faults
         case _:
             return {}, []
+
+
+def _unknown_type(fields: Fields, type_: str) -> tuple[Remark, ...]:
+    if type_ in _TYPES:
+        return ()
+    ways = "write map, constant or query"
+    if "type" not in fields.value:
+        return (fields.own_remark(f"a variable without a type has no values; {ways}"),)
+    return (fields.remark("type", f"there is no variable type {type_[:40]!r}, so values will be ignored; {ways}"),)
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -78,6 +114,8 @@ KIND = Kind(
     summary_key="variables",
     unique_display_name=True,
     min_name_bytes=_MIN_NAME_BYTES,
+    about="A variable that dashboards offer to choose values from.",
+    fields=_FIELDS,
     read=_read,
     summarise=_summarise,
 )

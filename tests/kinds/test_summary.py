@@ -98,7 +98,6 @@ def test_an_entry_tells_its_name_references_and_labels() -> None:
             },
         ),
         ("Dashboard", {"charts": []}, {"id": 0, "orgID": 0, "description": "", "charts": None}),
-        ("Dashboard", {"charts": [{"kind": "x"}]}, {"id": 0, "orgID": 0, "description": "", "charts": [{"kind": "x"}]}),
         (
             "Task",
             {"cron": "", "every": "1s500ms", "offset": "", "query": "q", "status": "active"},

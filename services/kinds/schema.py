@@ -1,0 +1,78 @@
+"""Objects as a whole: the fields around those of their kind, and their JSON Schemas (draft 2020-12)."""
+
+from functools import cache
+from typing import Any
+
+from services.core.model import LABEL
+from services.kinds.kind import Kind
+from services.kinds.references import Referable
+from services.kinds.shapes import Schema, Text
+from services.kinds.table import FAMILY_NAMES, KINDS
+from services.kinds.tables import Field, Mappings, Table
+
+API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+METADATA = Table(
+    Field("name", Referable(), "Identity of the object: 1 to 63 lower-case letters, digits, - or _."),
+    required=("name",),
+)
+
+_ASSOCIATION = Table(
+    Field("kind", Text(words=(LABEL,), required=True), "What is associated: Label."),
+    Field("name", Referable(), "metadata.name of a label of the same package."),
+    required=("kind", "name"),
+)
+_NAME = Field("name", Referable(), "Display name; metadata.name when left out.")
+_ASSOCIATIONS = Field("associations", Mappings(_ASSOCIATION), "Labels of the object.")
+
+
+@cache
+def spec_table(name: str) -> Table:
+    """All fields of the spec of the kind *name*."""
+    kind = KINDS[name]
+    return kind.fields.with_fields(_NAME, *([_ASSOCIATIONS] if kind.labelled else []))
+
+
+def kind_schema(kind: Kind) -> Schema:
+    """JSON Schema of an object of one kind."""
+    return {"$schema": DIALECT, "title": kind.name, "description": kind.about, **_object(kind)}
+
+
+def package_schema() -> Schema:
+    """JSON Schema of one object of any kind, which is one document of a YAML source."""
+    by_kind = [
+        {
+            "if": {"properties": {"kind": {"const": name}}, "required": ["kind"]},
+            "then": {"$ref": f"#/$defs/{name}"},
+        }
+        for name in sorted(KINDS)
+    ]
+    return {
+        "$schema": DIALECT,
+        "title": "Object of a package",
+        "type": "object",
+        "properties": {"kind": {"description": "What the object declares.", "enum": sorted({*KINDS, *FAMILY_NAMES})}},
+        "required": ["apiVersion", "kind"],
+        "allOf": by_kind,
+        "$defs": {name: {"description": kind.about, **_object(kind)} for name, kind in sorted(KINDS.items())},
+    }
+
+
+def _object(kind: Kind) -> dict[str, Any]:
+    # Without required fields a spec may be left out or null.
+    spec = spec_table(kind.name).schema()
+    needed = ["spec"] if "required" in spec or "anyOf" in spec else []
+    if not needed:
+        spec["type"] = ["object", "null"]
+    return {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"description": "Version of the package format.", "enum": list(API_VERSIONS)},
+            "kind": {"description": kind.about, "const": kind.name},
+            "metadata": METADATA.schema(),
+            "spec": spec,
+        },
+        "required": ["apiVersion", "kind", "metadata", *needed],
+    }

@@ -1,0 +1,203 @@
+"""Tables of fields: one description reads a mapping, checks it, remarks on it and gives its JSON Schema."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from services.kinds.fields import Fault, Fields, Numbering, Remark, found_text, text_of
+from services.kinds.shapes import Schema, Shape, Text, object_schema
+
+Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
+"""Finds what is wrong with one mapping, given how it was read, in the order of packages.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One row: a key, what it takes, and what it is for."""
+
+    key: str
+    shape: Shape
+    about: str
+
+
+class Table:
+    """The fields of one kind of mapping, in the order in which their rules are told."""
+
+    def __init__(
+        self, *fields: Field, check: Check | None = None, required: Sequence[str] = (), more: Schema | None = None
+    ) -> None:
+        """
+        Describe a mapping.
+
+        Args:
+            fields: Its fields.
+            check: Finds all faults of a mapping; None: each field by itself, in order.
+            required: Keys that the schema asks for.
+            more: Further keywords of the schema, for rules that concern several fields.
+        """
+        self._fields = {field.key: field for field in fields}
+        self._shapes = {field.key: field.shape for field in fields}
+        self._absent = {field.key: field.shape.absent for field in fields}
+        self._check = check
+        self._required = tuple(required)
+        self._more = more or {}
+
+    def read(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
+        """The normalised value of every field of the table."""
+        values = self._absent.copy()
+        shapes = self._shapes
+        for key, value in mapping.items():
+            if key in shapes:
+                values[key] = shapes[key].read(value)
+        return values
+
+    def faults(self, fields: Fields, values: Mapping[str, Any]) -> list[Fault]:
+        """
+        What is wrong with a mapping.
+
+        Args:
+            fields: The mapping.
+            values: How ``read`` read it.
+        """
+        if self._check:
+            return self._check(fields, values)
+        return [fault for key in self._shapes for fault in self.field_faults(fields, values, key)]
+
+    def field_faults(self, fields: Fields, values: Mapping[str, Any], key: str) -> list[Fault]:
+        """What is wrong with one field by itself."""
+        shape = self._shapes[key]
+        if problem := shape.problem(values[key]):
+            return [fields.fault(key, f"{key} must be {problem}; {found_text(fields, key)}")]
+        return shape.faults(fields, key, values[key]) if isinstance(shape, Mappings | Nested) else []
+
+    def remarks(self, fields: Fields) -> Iterator[Remark]:
+        """What a person should know about a mapping, in the order in which it is written."""
+        for key, value in fields.value.items():
+            field = self._fields.get(key)
+            if field is None:
+                yield fields.remark(key, self._unknown(key), of_key=True)
+            elif value is not None:
+                yield from _field_remarks(field.shape, fields, key, value)
+
+    def schema(self) -> Schema:
+        """JSON Schema of the mapping."""
+        properties = {
+            field.key: {"description": field.about, **field.shape.schema()} for field in self._fields.values()
+        }
+        return object_schema(properties, self._required, **self._more)
+
+    def with_fields(self, *fields: Field) -> "Table":
+        """This table with *fields* before its own."""
+        return Table(*fields, *self._fields.values(), check=self._check, required=self._required, more=self._more)
+
+    def _unknown(self, key: str) -> str:
+        if alike := nearest(key, self._fields):
+            return f"there is no field {key[:60]!r}, so it will be ignored; did you mean {alike!r}?"
+        return f"there is no field {key[:60]!r} here, so it will be ignored"
+
+
+@dataclass(frozen=True, slots=True)
+class Mappings:
+    """
+    A list of mappings; other items are dropped.
+
+    Attributes:
+        table: What each of them holds.
+        required: What there must be one of at least; empty when none is fine.
+        numbering: Where the paths of their fields carry the position.
+    """
+
+    table: Table
+    required: str = ""
+    numbering: Numbering = Numbering.ELEMENT
+    absent: ClassVar[Sequence[Any]] = ()
+
+    def read(self, value: Any) -> list[dict[str, Any]]:
+        if not isinstance(value, list):
+            return []
+        read = self.table.read
+        return [read(item) for item in value if isinstance(item, dict)]
+
+    def problem(self, value: Sequence[Any]) -> str:
+        return f"a list of at least one {self.required}" if self.required and not value else ""
+
+    def faults(self, fields: Fields, key: str, values: Sequence[Mapping[str, Any]]) -> list[Fault]:
+        """What is wrong with the elements."""
+        elements = fields.mappings(key, self.numbering)
+        return [
+            fault
+            for element, value in zip(elements, values, strict=True)
+            for fault in self.table.faults(element, value)
+        ]
+
+    def remark(self, given: Any) -> str:
+        if not isinstance(given, list):
+            return "this will be ignored; write a list of mappings"
+        dropped = sum(not isinstance(item, dict) for item in given)
+        return f"{dropped} of its items will be ignored; each must be a mapping" if dropped else ""
+
+    def schema(self) -> Schema:
+        few = {"type": "array", "minItems": 1} if self.required else {"type": ["array", "null"]}
+        return {**few, "items": self.table.schema()}
+
+
+class Nested:
+    """A mapping inside another."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.absent: Mapping[str, Any] = table.read({})
+
+    def read(self, value: Any) -> Mapping[str, Any]:
+        """The normalised mapping."""
+        return self.table.read(value) if isinstance(value, dict) else self.absent
+
+    def problem(self, value: Mapping[str, Any]) -> str:
+        """Nothing: what is wrong is wrong with a field of it."""
+        return ""
+
+    def faults(self, fields: Fields, key: str, values: Mapping[str, Any]) -> list[Fault]:
+        """What is wrong with its fields."""
+        return self.table.faults(fields.mapping(key), values)
+
+    def remark(self, given: Any) -> str:
+        """Whether it is no mapping."""
+        return "" if isinstance(given, dict) else "this will be ignored; write a mapping"
+
+    def schema(self) -> Schema:
+        """The schema of the mapping; null counts as absent."""
+        schema = self.table.schema()
+        return {**schema, "type": ["object", "null"]}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that *word* was probably meant to be; empty when none is near."""
+    by_folded = {candidate.lower().replace("_", ""): candidate for candidate in known}
+    folded = word.lower().replace("_", "")
+    [best, *_] = get_close_matches(folded, by_folded, n=1, cutoff=0.75) or [""]
+    return by_folded.get(best, "")
+
+
+def _field_remarks(shape: Shape, fields: Fields, key: str, value: Any) -> Iterator[Remark]:
+    if text := shape.remark(value):
+        yield fields.remark(key, text)
+    elif isinstance(shape, Text) and not isinstance(value, str):
+        yield _number_as_text(fields, key, value)
+    elif isinstance(shape, Mappings):
+        for element in fields.mappings(key, shape.numbering):
+            yield from shape.table.remarks(element)
+    elif isinstance(shape, Nested):
+        yield from shape.table.remarks(fields.mapping(key))
+
+
+def _number_as_text(fields: Fields, key: str, value: Any) -> Remark:
+    """A number that serves as text may come out otherwise than it is written, as ``000000`` does."""
+    text = text_of(value) or ""
+    return fields.remark(
+        key, f"this is a number, which becomes the text {text!r}; put it in quotes", unless_written=text
+    )
+
+
+DESCRIPTION = Field("description", Text(), "What it is for.")
+"""The field that every kind has."""

@@ -1,0 +1,24 @@
+"""Dates and times that YAML reads without quotes (packages.md 1.2)."""
+
+import re
+from dataclasses import dataclass
+
+_PARTS = re.compile(
+    r"(\d+)-(\d+)-(\d+)(?:[Tt ]+(\d+):(\d+):(\d+)(?:[.,](\d+))?)?(Z|[-+]\d\d:\d\d)?",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A plain date or time: no field can use one as text; ``text`` is how it was written."""
+
+    text: str
+
+    def rfc3339(self) -> str:
+        """The time in full: ``2020-1-1`` is ``2020-01-01T00:00:00Z``."""
+        found = _PARTS.fullmatch(self.text)
+        assert found is not None  # noqa: S101 - the reader makes no other ones
+        year, month, day, hour, minute, second, fraction, offset = found.groups()
+        clock = ":".join((part or "0").zfill(2) for part in (hour, minute, second))
+        digits = f".{fraction}".rstrip("0").rstrip(".") if fraction else ""
+        return f"{year}-{month.zfill(2)}-{day.zfill(2)}T{clock}{digits}{offset or 'Z'}"
