@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from parser_svc.places import Pointer, places, source_texts
+from parser_svc.places import NOWHERE, Pointer, places, source_texts
 from services.core.errors import SourceUndecodable
 
 _KEYS = ("apiVersion", "kind", "metadata", "spec")
+_KEY_SET = frozenset(_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class RawObject:
         metadata: Empty when absent.
         spec: Empty when absent.
         spelling: Keys of the envelope that the source spells in another way.
+        unknown_keys: Keys beside those of the envelope.
     """
 
     source: int
@@ -32,6 +34,7 @@ class RawObject:
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
     spelling: Mapping[str, str] = field(default_factory=dict)
+    unknown_keys: tuple[str, ...] = ()
 
     def pointer_to(self, within: Pointer) -> Pointer:
         """The way in the source to what lies at *within* in the object."""
@@ -62,6 +65,7 @@ def from_documents(source: int, name: str, text: str, documents: list[Any]) -> l
             written.get((position, "apiVersion")) or _text(name, text, (position, "apiVersion"), root),
             _mapping(name, text, (position, "metadata"), root),
             _mapping(name, text, (position, "spec"), root),
+            unknown_keys=tuple(root.keys() - _KEY_SET),
         )
         for position, root in enumerate(roots)
     ]
@@ -95,6 +99,7 @@ def _from_element(source: int, name: str, text: str, pointer: Pointer, element: 
         _mapping(name, text, (*pointer, "metadata"), envelope),
         _mapping(name, text, (*pointer, "spec"), envelope),
         spelling,
+        tuple(key for key in written if key.lower() not in known),
     )
 
 
@@ -124,4 +129,4 @@ def _text(name: str, text: str, pointer: Pointer, envelope: Mapping[str, Any]) -
 
 
 def _misshapen(name: str, text: str, pointer: Pointer, problem: str) -> SourceUndecodable:
-    return SourceUndecodable(name, problem, *places(text, [pointer]).get(pointer, (0, 0)))
+    return SourceUndecodable(name, problem, *places(text, [pointer]).get(pointer, NOWHERE).place)

@@ -7,15 +7,38 @@ from typing import Any
 
 from parser_svc.bounds import MAX_VIOLATIONS
 from parser_svc.envelope import RawObject
-from parser_svc.places import Place, Pointer, places
+from parser_svc.places import NOWHERE, Pointer, Written, places
+from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
 from parser_svc.validation import Outcome, validate
 from services.core.errors import RequestInvalid
 from services.core.model import Location, Package, Violation
-from services.kinds.fields import Fault
+from services.kinds.fields import Fault, Remark
 
 _Fault = tuple[int, Fault]
 """A fault and the position of its object."""
+
+_Remark = tuple[int, Remark]
+"""A remark and the position of its object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """
+    What a caller may choose (packages.md 1.9).
+
+    Attributes:
+        allow_empty: Whether a package without objects is valid.
+        keep_valid_parts: Whether there is a package in spite of violations, of what survives them.
+        warn: Whether to look for warnings.
+    """
+
+    allow_empty: bool = False
+    keep_valid_parts: bool = False
+    warn: bool = True
+
+
+_DEFAULTS = Options()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +47,35 @@ class Parsed:
     What sources say.
 
     Attributes:
-        package: None when there are violations.
+        package: None when there are violations, unless the caller wants what survives them.
         violations: By position of the object, then in the order of packages.md 3.5; empty for a valid package.
         missing_env_refs: Environment keys referred to without a supplied value, sorted.
         missing_secrets: Secret keys referred to, sorted.
-        warnings: Remarks that make nothing invalid.
+        warnings: What looks like a mistake, but is none; by position of the object.
     """
 
     package: Package | None
     violations: tuple[Violation, ...]
     missing_env_refs: tuple[str, ...]
     missing_secrets: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Violation, ...]
 
 
-def parse(sources: Sequence[Source], env: Mapping[str, Any], allow_empty: bool = False) -> Parsed:
+def parse(
+    sources: Sequence[Source],
+    env: Mapping[str, Any],
+    options: Options = _DEFAULTS,
+) -> Parsed:
     """
     Parse sources as one package (packages.md 1.10).
 
     Args:
         sources: At least one.
         env: Supplied environment values by key; any tree.
-        allow_empty: Whether a package without objects is valid.
+        options: What the caller chose.
 
     Raises:
-        RequestInvalid: There is no source, or one in an encoding that this version does not read.
+        RequestInvalid: There is no source.
         SourceUndecodable: A source is not what its encoding says.
         SourceTooLarge: The sources exceed a bound.
     """
@@ -59,17 +86,20 @@ def parse(sources: Sequence[Source], env: Mapping[str, Any], allow_empty: bool =
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:
         outcome = validate(raw_objects, env)
-    faults, warnings = _distinct(outcome), outcome.warnings
-    violations = _violations(sources, raw_objects, faults[:MAX_VIOLATIONS])
-    if not raw_objects and not allow_empty:
+    faults = _distinct(outcome)
+    remarks = _remarks(raw_objects, outcome) if options.warn else []
+    violations, warnings = _told(sources, raw_objects, faults[:MAX_VIOLATIONS], remarks[:MAX_VIOLATIONS])
+    if not raw_objects and not options.allow_empty:
         reason = "the package has no objects; write at least one"
         violations = (Violation("Package", "resources", reason, Location(sources[0].name)),)
     if len(faults) > MAX_VIOLATIONS:
-        warnings = (*warnings, f"there are {len(faults)} violations; these are the first {MAX_VIOLATIONS}")
+        text = f"there are {len(faults)} violations; these are the first {MAX_VIOLATIONS}"
+        warnings = (Violation("Package", "resources", text, Location(sources[0].name)), *warnings)
     contributing = {raw.source for raw in raw_objects}
     names = tuple(source.name for number, source in enumerate(sources) if number in contributing)
+    valid = options.keep_valid_parts or not violations
     return Parsed(
-        package=None if violations else Package(outcome.objects, names),
+        package=Package(outcome.objects, names) if valid else None,
         violations=violations,
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),
         missing_secrets=tuple(sorted(outcome.secret_keys)),
@@ -86,36 +116,60 @@ def _distinct(outcome: Outcome) -> list[_Fault]:
     return list(distinct.values())
 
 
-def _violations(
-    sources: Sequence[Source], raw_objects: Sequence[RawObject], faults: Sequence[_Fault]
-) -> tuple[Violation, ...]:
-    located = _locate(sources, raw_objects, faults)
+def _remarks(raw_objects: Sequence[RawObject], outcome: Outcome) -> list[_Remark]:
+    return [
+        (position, remark)
+        for position, raw in enumerate(raw_objects)
+        for remark in (*remarks_on(raw), *outcome.remarks.get(position, ()))
+    ]
+
+
+def _told(
+    sources: Sequence[Source], raw_objects: Sequence[RawObject], faults: Sequence[_Fault], remarks: Sequence[_Remark]
+) -> tuple[tuple[Violation, ...], tuple[Violation, ...]]:
+    """Violations and warnings, each with its place."""
+    located = _locate(sources, raw_objects, [*faults, *remarks])
+
+    def written(position: int, within: Pointer) -> Written:
+        raw = raw_objects[position]
+        return located[raw.source].get(raw.pointer_to(within), NOWHERE)
 
     def location(position: int, within: Pointer) -> Location:
-        raw = raw_objects[position]
-        place = located[raw.source].get(raw.pointer_to(within), (0, 0))
-        return Location(sources[raw.source].name, *place)
+        return Location(sources[raw_objects[position].source].name, *written(position, within).place)
 
-    return tuple(
-        Violation(
-            kind=raw_objects[position].kind or "unknown",
-            path=f"root[{position}].{fault.path}",
-            reason=fault.reason if fault.first is None else f"{fault.reason} ({location(fault.first, ())})",
-            location=location(position, fault.pointer),
+    def told(position: int, path: str, reason: str, pointer: Pointer) -> Violation:
+        kind = raw_objects[position].kind or "unknown"
+        return Violation(kind, f"root[{position}].{path}", reason, location(position, pointer))
+
+    violations = tuple(
+        told(
+            position,
+            fault.path,
+            fault.reason if fault.first is None else f"{fault.reason} ({location(fault.first, ())})",
+            fault.pointer,
         )
         for position, fault in faults
     )
+    warnings = tuple(
+        told(position, remark.path, remark.text, remark.pointer)
+        for position, remark in remarks
+        if remark.unless_written is None or written(position, remark.pointer).text not in (None, remark.unless_written)
+    )
+    return violations, warnings
 
 
 def _locate(
-    sources: Sequence[Source], raw_objects: Sequence[RawObject], faults: Sequence[_Fault]
-) -> dict[int, dict[Pointer, Place]]:
-    """For each source with a fault: its places of interest."""
+    sources: Sequence[Source], raw_objects: Sequence[RawObject], told: Sequence[tuple[int, Fault | Remark]]
+) -> dict[int, dict[Pointer, Written]]:
+    """For each source with something to tell: its places of interest."""
     wanted: dict[int, set[Pointer]] = defaultdict(set)
-    for position, fault in faults:
+    for position, found in told:
         raw = raw_objects[position]
-        wanted[raw.source].add(raw.pointer_to(fault.pointer))
-        if fault.first is not None:
-            first = raw_objects[fault.first]
+        wanted[raw.source].add(raw.pointer_to(found.pointer))
+        if isinstance(found, Fault) and found.first is not None:
+            first = raw_objects[found.first]
             wanted[first.source].add(first.pointer)
-    return {number: places(sources[number].text, pointers) for number, pointers in wanted.items()}
+    return {
+        number: {} if sources[number].generated else places(sources[number].text, pointers)
+        for number, pointers in wanted.items()
+    }

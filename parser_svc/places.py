@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from yaml import YAMLError
@@ -16,32 +17,53 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from services.kinds.fields import THE_KEY
+
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 Pointer = tuple[str | int, ...]
-"""Way to a value: number of the document, then keys and positions, as they are in the source."""
+"""Way to a value: number of the document, then keys and positions as the source has them; ``THE_KEY`` may end it."""
 
 Place = tuple[int, int]
 """Line and column, from 1."""
 
 
-def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Place]:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """
+    How a value stands in its source.
+
+    Attributes:
+        place: Where it begins.
+        text: What stands there, when it is a scalar; else None.
+    """
+
+    place: Place
+    text: str | None
+
+
+NOWHERE = Written((0, 0), None)
+"""What stands for a value that is not found."""
+
+
+def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
     """
     Find values in a YAML stream, or in JSON, which YAML's events can tell the places of as well.
 
     Returns:
-        For each pointer the place of its value, or of the nearest value around it. Left out when not even the document
-        is found: libyaml does not read all of JSON.
+        For each pointer its value, or the nearest value around it, which then has no text. Left out when not even the
+        document is found: libyaml does not read all of JSON.
     """
     around = {pointer[:length] for pointer in wanted for length in range(1, len(pointer) + 1)}
     found = {
-        pointer: (event.start_mark.line + 1, event.start_mark.column + 1) for pointer, event in _found(text, around)
+        pointer: Written((event.start_mark.line + 1, event.start_mark.column + 1), getattr(event, "value", None))
+        for pointer, event in _found(text, around)
     }
-    nearest: dict[Pointer, Place] = {}
+    nearest: dict[Pointer, Written] = {}
     for pointer in wanted:
         for length in range(len(pointer), 0, -1):
-            if pointer[:length] in found:
-                nearest[pointer] = found[pointer[:length]]
+            if (written := found.get(pointer[:length])) is not None:
+                nearest[pointer] = written if length == len(pointer) else Written(written.place, None)
                 break
     return nearest
 
@@ -97,6 +119,9 @@ def _found(text: str, around: Collection[Pointer]) -> Iterator[tuple[Pointer, An
         if mappings and mappings[-1] and path[-1] is None:
             # A key; its value comes next. Keys are never lists or mappings in a source that was read.
             path[-1] = event.value if isinstance(event, ScalarEvent) else ""
+            of_key: Any = (*path, THE_KEY)
+            if of_key in around:
+                yield of_key, event
             continue
         if mappings and not mappings[-1]:
             path[-1] = path[-1] + 1  # type: ignore[operator]

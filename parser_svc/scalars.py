@@ -4,16 +4,10 @@ import base64
 import binascii
 import math
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-
-@dataclass(frozen=True, slots=True)
-class Timestamp:
-    """A plain date or time: no field can use one as text; ``text`` is how it was written."""
-
-    text: str
+from services.kinds.timestamp import Timestamp
 
 
 class MergeKey:

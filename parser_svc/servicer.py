@@ -9,19 +9,27 @@ from google.protobuf.struct_pb2 import Value
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
-from parser_svc.package import Parsed, parse
+from parser_svc.package import Options, Parsed, parse
+from parser_svc.rendering import render
 from parser_svc.sources import UNNAMED, Encoding, Source
 from services.core.errors import RequestInvalid
 from services.kinds.canonical import canonical_text
+from services.kinds.schema import kind_schema, package_schema
 from services.kinds.summary import summary_document
 from services.kinds.table import KINDS
-from services.rpc.convert.objects import package_to_pb, violation_to_pb
+from services.rpc.convert.objects import package_from_pb, package_to_pb, violation_to_pb
 from services.rpc.server import Register
 
 SERVICE = "pkger.parser.v1.ParserService"
 
 _ENCODINGS: dict[int, Encoding | None] = {
     parser_pb2.ENCODING_UNSPECIFIED: None,
+    parser_pb2.ENCODING_YAML: Encoding.YAML,
+    parser_pb2.ENCODING_JSON: Encoding.JSON,
+}
+
+_WRITTEN: dict[int, Encoding] = {
+    parser_pb2.ENCODING_UNSPECIFIED: Encoding.YAML,
     parser_pb2.ENCODING_YAML: Encoding.YAML,
     parser_pb2.ENCODING_JSON: Encoding.JSON,
 }
@@ -36,6 +44,11 @@ class ParserServicer(ParserServiceServicer):
         # In a thread of its own, so that health checks are answered while a large package is read.
         return await asyncio.to_thread(_answer, request)
 
+    async def RenderPackage(
+        self, request: parser_pb2.RenderPackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> parser_pb2.RenderPackageResponse:
+        return parser_pb2.RenderPackageResponse(text=await asyncio.to_thread(_rendered, request))
+
     async def ListKinds(
         self, request: parser_pb2.ListKindsRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> parser_pb2.ListKindsResponse:
@@ -47,9 +60,11 @@ class ParserServicer(ParserServiceServicer):
                     unique_display_name=kind.unique_display_name,
                     min_display_name_bytes=kind.min_name_bytes,
                     labelled=kind.labelled,
+                    schema_json=canonical_text(kind_schema(kind)),
                 )
                 for name, kind in sorted(KINDS.items())
-            ]
+            ],
+            schema_json=canonical_text(package_schema()),
         )
 
 
@@ -61,15 +76,25 @@ def register() -> Register:
 def _answer(request: parser_pb2.ParsePackageRequest) -> parser_pb2.ParsePackageResponse:
     sources = [_source(position, source) for position, source in enumerate(request.sources)]
     env = {key: _tree(value) for key, value in request.env.items()}
-    parsed = parse(sources, env, request.allow_empty)
+    options = Options(request.allow_empty, request.keep_valid_parts, warn=not request.omit_warnings)
+    parsed = parse(sources, env, options)
     return parser_pb2.ParsePackageResponse(
         package=package_to_pb(parsed.package) if parsed.package else None,
         summary_json="" if request.omit_summary else _summary(parsed),
         violations=map(violation_to_pb, parsed.violations),
         missing_env_refs=parsed.missing_env_refs,
         missing_secrets=parsed.missing_secrets,
-        warnings=parsed.warnings,
+        warnings=map(violation_to_pb, parsed.warnings),
     )
+
+
+def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
+    if not request.HasField("package"):
+        raise RequestInvalid("package", "is not set; give the package to write")
+    encoding = _WRITTEN.get(request.encoding)
+    if not encoding:
+        raise RequestInvalid("encoding", "packages are written as YAML or JSON")
+    return render(package_from_pb(request.package), encoding)
 
 
 def _source(position: int, source: parser_pb2.Source) -> Source:

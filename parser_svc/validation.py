@@ -1,19 +1,20 @@
 """Validates the objects of a package together: identity, uniqueness, fields, associations (packages.md 3)."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from parser_svc.envelope import RawObject
-from services.core.model import LABEL, EnvReference, Key, Object
-from services.kinds.canonical import spec_of
-from services.kinds.fields import Fault, Fields
-from services.kinds.kind import Kind
-from services.kinds.references import Reference, env_reference, read_reference
-from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS, NOT_SERVED
-
-API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
+from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
+from services.kinds import endpoint
+from services.kinds.canonical import canonical_text, spec_of
+from services.kinds.fields import Fault, Fields, Remark
+from services.kinds.kind import Kind, Reading, Scope
+from services.kinds.references import Reference, Use, read_reference
+from services.kinds.schema import API_VERSIONS
+from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS
+from services.kinds.tables import nearest
 
 _META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _LONGEST_META_NAME = 63
@@ -27,18 +28,18 @@ class Outcome:
     What validation found.
 
     Attributes:
-        objects: All that have an identity, in the order of the package; of use only without faults.
+        objects: All that have an identity, in the order of the package, whether they have faults or not.
         faults: Broken rules of each object that breaks any, by its position, in the order of packages.md 3.5.
         env_keys: Environment keys that objects refer to.
         secret_keys: Secret keys that objects refer to.
-        warnings: Remarks that make nothing invalid.
+        remarks: What kinds remarked on objects, by position.
     """
 
     objects: tuple[Object, ...]
     faults: Mapping[int, Sequence[Fault]]
     env_keys: frozenset[str]
     secret_keys: frozenset[str]
-    warnings: tuple[str, ...]
+    remarks: Mapping[int, Sequence[Remark]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class _Labels:
 class _Findings:
     faults: dict[int, list[Fault]] = field(default_factory=dict)
     objects: dict[int, Object] = field(default_factory=dict)
+    remarks: dict[int, Sequence[Remark]] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
 
 
@@ -91,23 +93,17 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
             named[found.kind.name].append(found)
     unique = _unique(named, findings)
     labels = _Labels(item for item in unique if item.kind.name == LABEL)
+    endpoints = {item.name: Key(item.kind.name, item.name) for item in unique if item.kind.family == endpoint.FAMILY}
     for item in unique:
-        _read(item, labels, env, findings)
+        scope = Scope(item.name, item.display_name, item.raw.api_version, env, endpoints)
+        _read(item, labels, scope, findings)
     return Outcome(
         objects=tuple(item for _, item in sorted(findings.objects.items(), key=lambda entry: entry[0])),
         faults=findings.faults,
         env_keys=frozenset(reference.env_key for reference in findings.references if reference.env_key),
         secret_keys=frozenset(reference.secret_key for reference in findings.references if reference.secret_key),
-        warnings=tuple(_ignored(raw_objects)),
+        remarks=findings.remarks,
     )
-
-
-def _ignored(raw_objects: Sequence[RawObject]) -> Iterator[str]:
-    for family in sorted(FAMILY_NAMES):
-        positions = [position for position, raw in enumerate(raw_objects) if raw.kind == family]
-        if positions:
-            count = f"root[{positions[0]}]" + (f" and {len(positions) - 1} more" if positions[1:] else "")
-            yield f"{family} is a family of kinds, so objects of it are ignored: {count}; write the concrete kind"
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
@@ -133,14 +129,11 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
 
 
 def _wrong_kind(kind: str) -> str:
-    served = ", ".join(sorted(KINDS))
+    listed = ", ".join(sorted(KINDS))
     if not kind:
-        return f"kind is missing; write one of {served}"
-    if kind in NOT_SERVED:
-        return f"this version does not serve the kind {kind} yet; it serves {served}"
-    alike = [name for name in sorted(ACCEPTED) if name.lower() == kind.strip().lower()]
-    way_out = f"write {alike[0]}" if alike else f"write one of {served}"
-    return f"there is no kind {kind[:60]!r}; {way_out}"
+        return f"kind is missing; write one of {listed}"
+    alike = nearest(kind.strip(), sorted(ACCEPTED))
+    return f"there is no kind {kind[:60]!r}; write " + (alike or f"one of {listed}")
 
 
 def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[_Named]:
@@ -169,36 +162,44 @@ def _taken(item: _Named, pointer: tuple[str, str], name: str, first: int) -> Fau
     return Fault(path, reason, pointer, first)
 
 
-def _read(item: _Named, labels: _Labels, env: Mapping[str, Any], findings: _Findings) -> None:
+def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> None:
     """Steps 5 and 6."""
     fields = Fields(item.raw.spec, "spec", ("spec",))
-    reading = item.kind.read(fields, item.display_name, env)
-    attached, association_faults = _associations(fields, labels, env) if item.kind.labelled else ([], [])
-    if reading.faults or association_faults:
-        findings.faults[item.position] = [*reading.faults, *association_faults]
-    own = [("metadata.name", item.meta), ("spec.name", item.display)]
-    findings.references += (reference for _, reference in (*own, *reading.references))
+    reading = item.kind.read(fields, scope)
+    attached, association_faults = _associations(fields, labels, scope.env) if item.kind.labelled else ([], [])
+    if faults := [*reading.faults, *association_faults]:
+        findings.faults[item.position] = faults
+    if reading.remarks:
+        findings.remarks[item.position] = reading.remarks
+    named_by = reading.named_by or Use(item.display, "spec.name")
+    own = [Use(item.meta, "metadata.name"), named_by]
+    findings.references += (use.reference for use in (*own, *reading.references) if use.registered)
     through_labels = [
-        (f"spec.associations[{place}].name", labels.by_name[key.name].meta) for place, key in enumerate(attached)
+        Use(labels.by_name[key.name].meta, f"spec.associations[{place}].name") for place, key in enumerate(attached)
     ]
     findings.objects[item.position] = Object(
         Key(item.kind.name, item.name),
         item.raw.api_version,
         spec_of(reading.spec),
         tuple(attached),
-        _env_references(item.kind, (*own, *through_labels, *reading.references), env),
+        _env_references(item.kind, (*own, *through_labels, *reading.references), scope.env),
+        _written(item, reading),
     )
 
 
-def _env_references(
-    kind: Kind, references: Iterable[tuple[str, Reference]], env: Mapping[str, Any]
-) -> tuple[EnvReference, ...]:
-    listed = [
-        env_reference(resource_field, reference, env) for resource_field, reference in references if reference.env_key
-    ]
+def _env_references(kind: Kind, uses: Iterable[Use], env: Mapping[str, Any]) -> tuple[EnvReference, ...]:
+    listed = [use.listed(env) for use in uses if use.reference.env_key and use.resource_field]
     if kind.references_by_key:
         listed.sort(key=lambda reference: reference.env_key)
     return tuple(listed)
+
+
+def _written(item: _Named, reading: Reading) -> tuple[WrittenValue, ...]:
+    """Where rendering has to write something else than the spec."""
+    names = {"/metadata/name": item.meta, "/spec/name": item.display}
+    values = {pointer: reference.written() for pointer, reference in names.items() if reference.is_one}
+    values |= {f"/spec{pointer}": value for pointer, value in reading.written.items()}
+    return tuple(WrittenValue(pointer, canonical_text(value)) for pointer, value in sorted(values.items()))
 
 
 def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tuple[list[Key], list[Fault]]:

@@ -14,7 +14,7 @@ from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Reader
 from services.core.errors import NotServed, RequestInvalid
 from services.core.model import Desired, Key, Package
-from services.rpc.convert.objects import package_from_pb
+from services.rpc.convert.objects import package_from_pb, violation_from_pb
 from services.rpc.convert.plans import plan_to_pb
 from services.rpc.server import Register
 
@@ -51,7 +51,7 @@ class PlannerServicer(PlannerServiceServicer):
         remarks = Remarks()
         if parsed:
             missing = tuple(parsed.missing_env_refs), tuple(parsed.missing_secrets)
-            remarks = Remarks(*missing, warnings=tuple(parsed.warnings))
+            remarks = Remarks(*missing, warnings=tuple(map(_told, parsed.warnings)))
         # In a thread: a large plan takes a moment, in which other calls are answered.
         plan = await asyncio.to_thread(lambda: plan_to_pb(make_plan(desired, stack, matching, traits, remarks)))
         return planner_pb2.CreatePlanResponse(plan=plan)
@@ -60,6 +60,11 @@ class PlannerServicer(PlannerServiceServicer):
 def register(reader: Reader) -> Register:
     """What a server needs to serve the planner."""
     return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader))
+
+
+def _told(warning: object_pb2.Violation) -> str:
+    found = violation_from_pb(warning)
+    return f"{found.location}: {found.path}: {found.reason}"
 
 
 async def _nothing() -> None:

@@ -1,9 +1,11 @@
 """How the tests of the parser write packages and read answers."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-from parser_svc.package import Parsed, parse
+import orjson
+
+from parser_svc.package import Options, Parsed, parse
 from parser_svc.sources import Encoding, Source
 from services.core.model import Object
 
@@ -15,9 +17,10 @@ def document(kind: str, spec: str = "", name: str = "thing", version: str = "v2a
 
 
 def parse_text(
-    text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML, allow_empty: bool = False
+    text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML, **options: bool
 ) -> Parsed:
-    return parse([Source("a.yml", text, encoding)], env or {}, allow_empty)
+    """Parse one source; *options* are those of ``Options``."""
+    return parse([Source("a.yml", text, encoding)], env or {}, Options(**options))
 
 
 def places(text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML) -> list[str]:
@@ -43,4 +46,12 @@ def objects(text: str, env: Mapping[str, Any] | None = None, encoding: Encoding 
 def spec(text: str, env: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
     """The normalised spec of the one object of a valid package."""
     [item] = objects(text, env)
-    return item.spec.value
+    return cast(Mapping[str, Any], orjson.loads(item.spec.text))
+
+
+def warnings(text: str) -> list[str]:
+    """``path@line:column: reason`` of each warning of a package, valid or not."""
+    return [
+        f"{warning.path}@{warning.location.line}:{warning.location.column}: {warning.reason}"
+        for warning in parse_text(text).warnings
+    ]

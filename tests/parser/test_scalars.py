@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from parser_svc.scalars import MERGE, Timestamp, plain_scalar, tagged_scalar
+from parser_svc.scalars import MERGE, plain_scalar, tagged_scalar
+from services.kinds.timestamp import Timestamp
 
 
 @pytest.mark.parametrize(

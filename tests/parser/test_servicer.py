@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
@@ -28,6 +29,12 @@ class Parser:
     async def parse(self, *sources: parser_pb2.Source, **options: Any) -> parser_pb2.ParsePackageResponse:
         request = parser_pb2.ParsePackageRequest(sources=sources, **options)
         return await self._peer.call(self._stub.ParsePackage, request)
+
+    async def render(
+        self, package: object_pb2.Package | None, encoding: parser_pb2.Encoding.ValueType = parser_pb2.ENCODING_YAML
+    ) -> str:
+        request = parser_pb2.RenderPackageRequest(package=package, encoding=encoding)
+        return (await self._peer.call(self._stub.RenderPackage, request)).text
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
@@ -119,10 +126,43 @@ async def test_a_faulty_request_is_an_error(parser: Parser) -> None:
         await parser.parse(source(LABEL), source(LABEL, encoding=9))
 
 
-async def test_families_are_ignored_with_a_warning(parser: Parser) -> None:
-    answer = await parser.parse(source("kind: Check"))
+async def test_warnings_change_nothing_and_can_be_left_out(parser: Parser) -> None:
+    answer = await parser.parse(source("kind: Check", name="a.yml"))
     assert answer.HasField("package")
-    assert len(answer.warnings) == 1
+    [warning] = answer.warnings
+    assert (warning.path, warning.location.source, warning.location.column) == ("root[0].kind", "a.yml", 7)
+    assert list((await parser.parse(source("kind: Check"), omit_warnings=True)).warnings) == []
+
+
+async def test_what_survives_violations_comes_when_asked_for(parser: Parser) -> None:
+    text = "---\n".join([LABEL, "kind: x\n", document("Bucket", "retentionRules: [{}]")])
+    answer = await parser.parse(source(text), keep_valid_parts=True)
+    assert len(answer.violations) == 3
+    assert [item.key.kind for item in answer.package.objects] == ["Label", "Bucket"]
+    assert len(orjson.loads(answer.summary_json)["buckets"]) == 1
+
+
+@pytest.mark.parametrize(
+    "encoding", [parser_pb2.ENCODING_UNSPECIFIED, parser_pb2.ENCODING_YAML, parser_pb2.ENCODING_JSON]
+)
+async def test_a_package_is_written_and_read_back(parser: Parser, encoding: parser_pb2.Encoding.ValueType) -> None:
+    env = {"shown": Value(string_value="Other")}
+    package = (await parser.parse(source(LABEL), env=env)).package
+    text = await parser.render(package, encoding)
+    assert (await parser.parse(source(text), env=env)).package == package
+
+
+async def test_what_cannot_be_written_is_an_error(parser: Parser) -> None:
+    package = (await parser.parse(source(LABEL))).package
+    with pytest.raises(RequestInvalid, match="package"):
+        await parser.render(None)
+    with pytest.raises(RequestInvalid, match="encoding"):
+        await parser.render(package, parser_pb2.ENCODING_JSONNET)
+    with pytest.raises(RequestInvalid, match="encoding"):
+        await parser.render(package, parser_pb2.Encoding.ValueType(9))
+    package.objects[0].spec_json = "[]"
+    with pytest.raises(RequestInvalid, match="spec_json"):
+        await parser.render(package)
 
 
 async def test_all_kinds_are_listed(parser: Parser) -> None:
@@ -132,8 +172,21 @@ async def test_all_kinds_are_listed(parser: Parser) -> None:
         for kind in kinds
     ] == [
         ("Bucket", "buckets", True, 2, True),
+        ("CheckDeadman", "checks", False, 1, True),
+        ("CheckThreshold", "checks", False, 1, True),
         ("Dashboard", "dashboards", False, 2, True),
         ("Label", "labels", True, 2, False),
+        ("NotificationEndpointHTTP", "notificationEndpoints", True, 1, True),
+        ("NotificationEndpointPagerDuty", "notificationEndpoints", True, 1, True),
+        ("NotificationEndpointSlack", "notificationEndpoints", True, 1, True),
+        ("NotificationRule", "notificationRules", False, 1, True),
         ("Task", "tasks", False, 1, True),
+        ("Telegraf", "telegrafs", False, 1, True),
         ("Variable", "variables", True, 1, True),
     ]
+
+
+async def test_every_kind_comes_with_its_schema(parser: Parser) -> None:
+    answer = await parser.kinds()
+    assert {orjson.loads(kind.schema_json)["title"] for kind in answer.kinds} == {kind.name for kind in answer.kinds}
+    assert set(orjson.loads(answer.schema_json)["$defs"]) == {kind.name for kind in answer.kinds}

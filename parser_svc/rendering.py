@@ -1,0 +1,90 @@
+"""Writes packages back as text (packages.md 1.11)."""
+
+import json
+from typing import Any
+
+import orjson
+import yaml
+
+from parser_svc.scalars import plain_scalar
+from parser_svc.sources import Encoding
+from services.core.errors import RequestInvalid
+from services.core.model import Object, Package
+from services.kinds.table import KINDS
+
+_WIDTH = 2**20
+"""No line of YAML is broken that was not."""
+
+
+def render(package: Package, encoding: Encoding) -> str:
+    """
+    Write a package.
+
+    Parsing the text, with the environment values that the package was parsed with, gives the same objects.
+
+    Args:
+        package: The package.
+        encoding: YAML or JSON.
+
+    Raises:
+        RequestInvalid: An object is of an unknown kind, or is not whole.
+    """
+    documents = [_document(position, item) for position, item in enumerate(package.objects)]
+    if encoding is Encoding.JSON:
+        return json.dumps(documents, indent="\t", ensure_ascii=False) + "\n"
+    return "---\n".join(map(_yaml, documents))
+
+
+def _document(position: int, item: Object) -> dict[str, Any]:
+    """An object as a source has it: the envelope in its order, mappings sorted by key."""
+    if item.key.kind not in KINDS:
+        raise RequestInvalid(f"package.objects[{position}].key.kind", f"there is no kind {item.key.kind!r}")
+    # The canonical text, as its keys are sorted at every depth.
+    spec = orjson.loads(item.spec.text)
+    if item.associations:
+        spec["associations"] = [{"kind": label.kind, "name": label.name} for label in item.associations]
+    document: dict[str, Any] = {
+        "apiVersion": item.api_version,
+        "kind": item.key.kind,
+        "metadata": {"name": item.key.name},
+        "spec": spec,
+    }
+    written = {place.pointer: orjson.loads(place.text) for place in item.written}
+    if spec["name"] == item.key.name and "/spec/name" not in written:
+        # What is named by its metadata.name stays so, whatever value a reference there gets.
+        del spec["name"]
+    for pointer, value in written.items():
+        _put(document, position, pointer, value)
+    document["spec"] = dict(sorted(spec.items()))
+    return document
+
+
+def _put(document: dict[str, Any], position: int, pointer: str, value: Any) -> None:
+    *way, last = pointer.removeprefix("/").split("/")
+    place: Any = document
+    try:
+        for step in way:
+            place = place[int(step) if isinstance(place, list) else step]
+        place[int(last) if isinstance(place, list) else last] = value
+    except (LookupError, TypeError, ValueError):
+        field = f"package.objects[{position}].written"
+        raise RequestInvalid(field, f"{pointer!r} leads to nothing in the object") from None
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes texts so that our reader, whose plain scalars are not those of PyYAML, reads them as texts."""
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    if "\n" in text and "\t" not in text and not any(line.endswith(" ") for line in text.split("\n")):
+        style: str | None = "|"
+    else:
+        style = None if plain_scalar(text) is text else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    return yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)

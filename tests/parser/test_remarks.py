@@ -1,0 +1,113 @@
+"""Warnings: what looks like a mistake though it breaks no rule. They never change the outcome."""
+
+import pytest
+
+from parser_svc.package import parse
+from parser_svc.sources import Encoding, Source
+from tests.parser.parsing import document, objects, parse_text, warnings
+
+CHECK = "every: 1m\nquery: x\nstatusMessageTemplate: m\n"
+
+
+ROWS = {
+    "Label": [
+        ("colour: red", "spec.colour@6:3", "will be ignored; did you mean 'color'?"),
+        ("associations: []", "spec.associations@6:3", "there is no field 'associations' here"),
+        ("zzz: 1", "spec.zzz@6:3", "there is no field 'zzz' here, so it will be ignored"),
+        ("description: true", "spec.description@6:16", "found true, which will be ignored; write a text"),
+        ("description: 2020-01-01", "spec.description@6:16", "found a date, which will be ignored"),
+        ("color: 000000", "spec.color@6:10", "this is a number, which becomes the text '0'; put it in quotes"),
+        ("color: 1e3", "spec.color@6:10", "becomes the text '1000'"),
+    ],
+    "Bucket": [
+        ("asociations: []", "spec.asociations@6:3", "did you mean 'associations'?"),
+        ("associations: [{kind: Check, nam: x}]", "spec.associations[0].nam@6:32", "did you mean 'name'?"),
+        ("associations: [5]", "spec.associations@6:17", "1 of its items will be ignored"),
+        ("associations: {kind: Label}", "spec.associations@6:17", "will be ignored; write a list of mappings"),
+        ("name: [x]", "spec.name@6:9", "this is neither a text nor a reference"),
+        (
+            "retentionRules: [{type: expire, everySeconds: 3600.5}]",
+            "spec.retentionRules[0].everySeconds@6:49",
+            "3600.5 will be cut to the whole number 3600",
+        ),
+        (
+            "retentionRules: [{type: expire, everySeconds: 3600}, {type: expire, everySeconds: 7200}]",
+            "spec.retentionRules[1]@6:56",
+            "only the first retention rule takes effect",
+        ),
+    ],
+    "Variable": [
+        ("type: choice", "spec.type@6:9", "there is no variable type 'choice'"),
+        ("", "spec@5:6", "a variable without a type has no values"),
+    ],
+    "CheckDeadman": [
+        (CHECK, "spec@6:3", "a check without a level reports UNKNOWN"),
+        (CHECK + "level: fatal", "spec.level@9:10", "this is no level and will become UNKNOWN"),
+        (CHECK + "level: ok\nstaleTime: 5", "spec.staleTime@10:14", "the number 5, which will be ignored"),
+        (CHECK + "level: ok\nreportZero: 'true'", "spec.reportZero@10:15", "write true or false, without quotes"),
+    ],
+    "Telegraf": [("config: x\nDescription: y", "spec.Description@7:3", "did you mean 'description'?")],
+    "Dashboard": [
+        ("charts: [{kind: markdown, nots: x}]", "spec.charts[0].nots@6:29", "did you mean 'note'?"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "place", "text"), [(kind, *row) for kind, rows in ROWS.items() for row in rows]
+)
+def test_a_value_that_counts_otherwise_than_it_looks_is_told(kind: str, fields: str, place: str, text: str) -> None:
+    package = document(kind, fields)
+    [warning] = warnings(package)
+    assert warning.startswith(f"root[0].{place}: ")
+    assert text in warning
+    assert objects(package)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("Label", "color: 5\ndescription: null\nname: 12.5"),
+        ("Bucket", "retentionRules: [{type: expire, everySeconds: 3.6e3}]\nname: {envRef: {key: k}}"),
+        ("Task", "every: 1h\nquery: x\nstatus: ' Active '"),
+        ("Dashboard", "charts: [{kind: Markdown, xPos: 1, queries: [], staticLegend: {show: true}}]"),
+    ],
+)
+def test_what_packages_usually_hold_is_not_worth_a_warning(kind: str, fields: str) -> None:
+    assert warnings(document(kind, fields)) == []
+
+
+def test_the_envelope_is_looked_at_too() -> None:
+    text = "apiversion: x\n" + document("Label").replace("  name:", "  labels: {}\n  name:") + "name: stray\n"
+    assert [warning.partition(" ")[0] for warning in warnings(text)] == [
+        "root[0].apiversion@1:1:",
+        "root[0].name@8:1:",
+        "root[0].metadata.labels@5:3:",
+    ]
+    assert "did you mean 'apiVersion'?" in warnings(text)[0]
+
+
+def test_objects_of_a_family_are_ignored_with_a_warning() -> None:
+    [warning] = warnings("kind: Check\nx: y\n")
+    assert (
+        warning
+        == "root[0].kind@1:7: Check is a family of kinds, so this object will be ignored; write the kind that you mean"
+    )
+
+
+def test_keys_of_a_json_envelope_may_be_spelled_in_any_case() -> None:
+    text = '[{"Kind": "Label", "APIVERSION": "influxdata.com/v2alpha1", "metadata": {"name": "a1"}, "other": 1}]'
+    parsed = parse([Source("a.json", text, Encoding.JSON)], {})
+    assert [warning.path for warning in parsed.warnings] == ["root[0].other"]
+
+
+def test_generated_text_has_no_places_and_no_guesses_about_its_spelling() -> None:
+    text = document("Label", "color: 000000\ncolour: x")
+    parsed = parse([Source("a.jsonnet", text, Encoding.YAML, generated=True)], {})
+    assert [(warning.path, str(warning.location)) for warning in parsed.warnings] == [
+        ("root[0].spec.colour", "a.jsonnet")
+    ]
+
+
+def test_nobody_needs_to_look() -> None:
+    assert parse_text(document("Label", "colour: x"), warn=False).warnings == ()
