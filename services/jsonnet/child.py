@@ -1,0 +1,67 @@
+"""
+The process that evaluates one program: a request on standard input, an answer on standard output, both JSON.
+
+Nothing that the program does can harm the process that asked: it may only run out of what this one limits.
+"""
+
+import contextlib
+import json
+import math
+import os
+import re
+import resource
+import sys
+from typing import Any
+
+from services.jsonnet.evaluators import Evaluator, ProgramFaulty, program
+from services.jsonnet.imports import Imports
+
+OUT_OF_MEMORY = 12
+"""Exit status of a process that could not even say so."""
+
+
+def main() -> None:
+    """Answer, and end without cleaning up: what a program built may be too deep to take down."""
+    try:
+        answer = json.dumps(_answer(json.load(sys.stdin.buffer)), ensure_ascii=False)
+        sys.stdout.buffer.write(answer.encode(errors="replace"))
+        sys.stdout.flush()
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    os._exit(0)
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    """``{"json": text}``, ``{"fault": [problem, line, column]}``, or ``{"too_large": true}``."""
+    evaluate = program(Evaluator(request["evaluator"]))
+    _limit(request["memory"], math.ceil(request["seconds"]) + 1)
+    try:
+        result = evaluate(request["text"], Imports(request["folder"], request["bytes"]))
+    except ProgramFaulty as faulty:
+        return {"fault": faulty.fault}
+    # No text in JSON holds a line break, so this is only the indentation: the larger part of deep results.
+    compact = re.sub(r"\n *", "", result)
+    if len(compact.encode(errors="replace")) > request["bytes"]:
+        return {"too_large": True}
+    return {"json": compact}
+
+
+def _limit(memory: int, cpu_seconds: int) -> None:
+    """Limit this process as far as the system can; the process that asked has a clock as well."""
+    for name, limit in (
+        ("RLIMIT_AS", memory),
+        ("RLIMIT_CPU", cpu_seconds),
+        ("RLIMIT_CORE", 0),
+        ("RLIMIT_FSIZE", 0),
+        ("RLIMIT_NOFILE", 16),
+    ):
+        # Not every system has each, and some have one but refuse to set it.
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            kind = getattr(resource, name)
+            _, hard = resource.getrlimit(kind)
+            most = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(kind, (most, most))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+from(bucket: "é")
+  |> range(start: -1h)

@@ -1,0 +1,112 @@
+"""A program reads regular files in its own folder, or nothing at all."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from services.core.errors import SourceUndecodable
+from services.jsonnet.evaluators import Evaluator
+from tests.jsonnet.evaluating import each_choice, each_evaluator, result
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A package's folder, with something secret beside it."""
+    (tmp_path / "secret.txt").write_text("secret")
+    folder = tmp_path / "package"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "one.libsonnet").write_text(
+        '{name: "one", two: import "two.libsonnet", text: importstr "../note"}'
+    )
+    (folder / "lib" / "two.libsonnet").write_text("{number: 2}")
+    (folder / "note").write_text("é\n")
+    return folder
+
+
+@each_choice
+async def test_files_of_the_package_are_imported(evaluator: Evaluator | None, folder: Path) -> None:
+    program = '[import "lib/one.libsonnet", (import "./lib/../lib/two.libsonnet").number, importbin "note"]'
+    one = {"name": "one", "two": {"number": 2}, "text": "é\n"}
+    assert await result(program, evaluator, folder) == [one, 2, list("é\n".encode())]
+
+
+@each_evaluator
+@pytest.mark.parametrize("word", ["import", "importstr", "importbin"])
+@pytest.mark.parametrize("path", ["/etc/passwd", "a.libsonnet", "/dev/zero", "../secret.txt"])
+async def test_without_a_folder_nothing_is_imported(word: str, path: str, evaluator: Evaluator) -> None:
+    with pytest.raises(SourceUndecodable) as caught:
+        await result(f'[{word} "{path}"]', evaluator)
+    assert (
+        caught.value.metadata["problem"]
+        == f'cannot import "{path}": a program that is sent or fetched can import nothing'
+    )
+
+
+async def test_a_refused_import_is_told_at_its_place() -> None:
+    with pytest.raises(SourceUndecodable, match=r"a\.jsonnet:2:2: cannot import"):
+        await result('[\n importstr "/etc/passwd"]')
+
+
+def _link(target: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / "file").symlink_to(target)
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str, str]] = {
+    "an absolute path": (lambda folder: None, "/etc/passwd", "as seen from the file"),
+    "an absolute path into the folder": (lambda folder: None, "{folder}/note", "as seen from the file"),
+    "a path out": (lambda folder: None, "../secret.txt", "not in the folder of the package"),
+    "a path out and in": (lambda folder: None, "../package/../secret.txt", "not in the folder of the package"),
+    "a link out": (_link("../secret.txt"), "file", "not in the folder of the package"),
+    "a link out by its folder": (_link(".."), "file/secret.txt", "not in the folder of the package"),
+    "a link to a device": (_link("/dev/zero"), "file", "not in the folder of the package"),
+    "a folder": (lambda folder: None, "lib", "directory"),
+    "a pipe": (lambda folder: os.mkfifo(folder / "file"), "file", "no regular file"),
+    "nothing": (lambda folder: None, "missing", "No such file"),
+    "no name": (lambda folder: None, "", "directory"),
+    "bytes": (lambda folder: (folder / "file").write_bytes(b"\xff\xfe"), "file", "no UTF-8 text"),
+    "much": (lambda folder: (folder / "file").write_text("x" * 100_001), "file", "too large"),
+}
+
+
+@each_evaluator
+@pytest.mark.parametrize("case", REFUSED)
+async def test_nothing_but_files_of_the_package_is_imported(case: str, evaluator: Evaluator, folder: Path) -> None:
+    make, path, told = REFUSED[case]
+    make(folder)
+    with pytest.raises(SourceUndecodable, match=told) as caught:
+        await result(f'[importstr "{path.format(folder=folder)}"]', evaluator, folder)
+    assert "secret\n" not in str(caught.value)
+    assert str(folder.parent) not in caught.value.metadata["problem"].replace(path.format(folder=folder), "")
+
+
+@each_evaluator
+async def test_a_link_to_a_file_of_the_package_is_followed(evaluator: Evaluator, folder: Path) -> None:
+    (folder / "file").symlink_to("lib/two.libsonnet")
+    other = folder.parent / "other"
+    other.symlink_to(folder)
+    assert await result('[import "file"]', evaluator, other) == [{"number": 2}]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{number: 2,\n oops", r"\(lib/two\.libsonnet:2:6\)"),
+        ('{number:\n  error "é no"}', r"é no \(lib/two\.libsonnet:2:3\)"),
+        ('importstr "../../secret.txt"', r"not in the folder of the package, or below it \(lib/two\.libsonnet:1:1\)"),
+    ],
+)
+async def test_an_error_in_an_imported_file_names_that_file(text: str, problem: str, folder: Path) -> None:
+    (folder / "lib" / "two.libsonnet").write_text(text)
+    with pytest.raises(SourceUndecodable, match=problem) as caught:
+        await result('local one = import "lib/one.libsonnet";\n[one]', None, folder)
+    assert str(folder) not in str(caught.value)
+
+
+async def test_modules_beside_a_package_are_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("json", "rjsonnet", "_jsonnet", "sitecustomize", "services"):
+        (folder / f"{name}.py").write_text("import os; os._exit(99)")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    assert await result("[1]", None, folder) == [1]
