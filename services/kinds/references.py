@@ -88,19 +88,12 @@ def read_reference(value: Any) -> Reference:
     return Reference(env_key=env_key, default=env.get("default") if env_key else None, secret_key=secret_key)
 
 
-_KEY: Schema = {"type": ["string", "number"], "minLength": 1}
-_ENV_REF = object_schema(
-    {
-        "envRef": {
-            "description": "A value that the caller supplies under the key",
-            **object_schema({"key": _KEY, "default": {"description": "Used when no value is supplied"}}, ["key"]),
-        }
-    },
-    ["envRef"],
-)
-_SECRET_REF = object_schema(
-    {"secretRef": {"description": "A secret of the platform", **object_schema({"key": _KEY}, ["key"])}}, ["secretRef"]
-)
+_KEY: Schema = {"description": "Key of the value", "type": ["string", "number"]}
+_ENV_REF: Schema = {
+    "description": "A value that the caller supplies under a key",
+    "properties": {"key": _KEY, "default": {"description": "Used when no value is supplied"}},
+}
+_SECRET_REF: Schema = {"description": "A secret of the platform, by its key", "properties": {"key": _KEY}}
 _LITERAL: Schema = {"type": ["string", "number", "null"]}
 
 
@@ -127,5 +120,6 @@ class Referable:
         return f"this is neither a text nor a reference, so it will be ignored; write a text or {ways}"
 
     def schema(self) -> Schema:
-        """A literal or a reference."""
-        return {"anyOf": [_LITERAL, _ENV_REF, *([_SECRET_REF] if self.secret else [])]}
+        """A literal or a reference; a mapping that is none counts as absent, so it fits, too."""
+        secret = {"secretRef": _SECRET_REF} if self.secret else {}
+        return {"anyOf": [_LITERAL, object_schema({"envRef": _ENV_REF, **secret})]}

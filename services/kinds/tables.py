@@ -43,6 +43,11 @@ class Table:
         self._required = tuple(required)
         self._more = more or {}
 
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """Its rows by key, in order."""
+        return self._fields
+
     def read(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """The normalised value of every field of the table."""
         values = self._absent.copy()

@@ -1,87 +1,131 @@
-"""Laws of parsing over arbitrary specs: equal content is equal, whatever it is written in."""
+"""Laws of parsing over packages with every field of every kind."""
 
 import json
 from typing import Any
 
+import pytest
 import yaml
-from hypothesis import given
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from parser_svc.sources import Encoding
+from parser_svc.package import Options, parse
+from parser_svc.rendering import render
+from parser_svc.sources import Encoding, Source
+from services.core.errors import PkgerError
+from services.core.model import Violation
+from services.kinds.summary import summary_document
 from tests.parser.parsing import parse_text
-
-words = st.sampled_from(
-    ["aa", "b b", "é", "5", "", " x ", "flux", "expire", "active", "time", "field", "float", "1h30m"]
-)
-numbers = st.integers(-5, 10_000) | st.sampled_from([3600.0, 3600.5, 1e9, 0.5])
-values = st.recursive(
-    words | numbers | st.booleans() | st.none(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
-    max_leaves=6,
-)
-durations = st.sampled_from(["1h", "90m", "1500ms", "1d1h", "-5m", "1us", "nonsense", ""]) | numbers
+from tests.parser.written import FOUND, environments, packages
 
 
-def mapping(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Mappings with any of the fields, each usually of its type."""
-    return st.fixed_dictionaries({}, optional={name: field | values for name, field in fields.items()})
+class _Quoting(yaml.SafeDumper):
+    """Quotes every text, as what PyYAML takes for a text without quotes need not be one for us."""
 
 
-names = mapping(name=words, description=words)
-columns = mapping(name=words, type=st.sampled_from(["timestamp", "tag", "field"]), dataType=words)
-SPECS = {
-    "Label": mapping(color=words),
-    "Bucket": mapping(
-        retentionRules=st.lists(mapping(type=words, everySeconds=numbers), max_size=2),
-        schemaType=words,
-        measurementSchemas=st.lists(mapping(name=words, columns=st.lists(columns, max_size=3)), max_size=2),
-    ),
-    "Variable": mapping(
-        type=st.sampled_from(["constant", "map", "query", "other", ""]),
-        values=st.lists(words, min_size=1) | st.dictionaries(words, words, min_size=1),
-        query=words,
-        language=st.sampled_from(["flux", "InfluxQL"]),
-        selected=st.lists(words, max_size=2),
-    ),
-    "Task": mapping(every=durations, offset=durations, cron=words, query=words, status=words),
-    "Dashboard": mapping(charts=st.lists(st.dictionaries(words, values, max_size=3), max_size=3)),
-}
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
 
 
-@st.composite
-def envelopes(draw: st.DrawFn) -> dict[str, Any]:
-    kind = draw(st.sampled_from(sorted(SPECS)))
-    spec = draw(names) | draw(SPECS[kind])
-    return {"apiVersion": "influxdata.com/v2alpha1", "kind": kind, "metadata": {"name": "thing"}, "spec": spec}
+def as_yaml(documents: list[dict[str, Any]]) -> str:
+    return yaml.dump_all(documents, Dumper=_Quoting, allow_unicode=True)
 
 
-def written_as_yaml(envelope: dict[str, Any]) -> str:
-    return yaml.safe_dump(envelope, allow_unicode=True)
+def told(violations: tuple[Violation, ...]) -> list[tuple[str, str, str]]:
+    return [(violation.kind, violation.path, violation.reason.partition(" (a.yml")[0]) for violation in violations]
 
 
-@given(envelopes())
-def test_yaml_and_json_of_one_object_say_the_same(envelope: dict[str, Any]) -> None:
-    from_yaml = parse_text(written_as_yaml(envelope))
-    from_json = parse_text(json.dumps([envelope]), encoding=Encoding.JSON)
+@given(packages, environments)
+def test_yaml_and_json_of_the_same_objects_say_the_same(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
+    from_yaml = parse_text(as_yaml(documents), env)
+    from_json = parse_text(json.dumps(documents), env, Encoding.JSON)
     assert from_yaml.package == from_json.package
-    assert [(each.path, each.reason) for each in from_yaml.violations] == [
-        (each.path, each.reason) for each in from_json.violations
-    ]
+    assert told(from_yaml.violations) == told(from_json.violations)
+    assert from_yaml.missing_env_refs == from_json.missing_env_refs
+    event(f"valid: {from_yaml.package is not None}")
 
 
-@given(envelopes())
-def test_a_normalised_spec_written_back_parses_to_itself(envelope: dict[str, Any]) -> None:
-    package = parse_text(written_as_yaml(envelope)).package
-    if package is None:
-        return
-    [item] = package.objects
-    again = parse_text(written_as_yaml(envelope | {"spec": dict(item.spec.value)})).package
-    assert again is not None
-    assert again.objects == package.objects
+@pytest.mark.parametrize("encoding", [Encoding.YAML, Encoding.JSON])
+@given(documents=packages, env=environments)
+def test_a_package_written_back_parses_to_itself(
+    encoding: Encoding, documents: list[dict[str, Any]], env: dict[str, Any]
+) -> None:
+    package = parse_text(as_yaml(documents), env).package
+    assume(package is not None)
+    assert package is not None
+    again = parse_text(render(package, encoding), env, encoding)
+    assert again.violations == ()
+    assert again.package is not None
+    assert again.package.objects == package.objects
+    assert summary_document(again.package.objects, {}) == summary_document(package.objects, {})
 
 
-@given(envelopes())
-def test_every_violation_has_a_place(envelope: dict[str, Any]) -> None:
-    for violation in parse_text(written_as_yaml(envelope)).violations:
+@given(packages, st.randoms(use_true_random=False))
+def test_the_order_of_documents_does_not_change_the_set_of_violations(
+    documents: list[dict[str, Any]], chance: Any
+) -> None:
+    # Which of two objects with one name is the later one depends on the order, so names differ here.
+    named = [_named(document, number) for number, document in enumerate(documents)]
+    numbered = list(enumerate(named))
+    chance.shuffle(numbered)
+    places = {f"root[{place}]": f"root[{number}]" for place, (number, _) in enumerate(numbered)}
+
+    def found(texts: list[dict[str, Any]], rename: dict[str, str]) -> set[tuple[str, str]]:
+        violations = parse_text(as_yaml(texts)).violations
+        parts = [(violation.kind, *violation.path.partition(".")) for violation in violations]
+        return {(kind, rename.get(root, root) + dot + rest) for kind, root, dot, rest in parts}
+
+    assert found(named, {}) == found([item for _, item in numbered], places)
+
+
+def _named(document: dict[str, Any], number: int) -> dict[str, Any]:
+    if number < len(FOUND):
+        return document
+    spec = {**document["spec"], "name": f"Name {number}"}
+    return {**document, "metadata": {"name": f"n{number}"}, "spec": spec}
+
+
+@given(packages)
+def test_every_violation_and_warning_has_a_place(documents: list[dict[str, Any]]) -> None:
+    parsed = parse_text(as_yaml(documents))
+    for violation in (*parsed.violations, *parsed.warnings):
         assert violation.location.line > 0
         assert violation.location.column > 0
+
+
+@given(packages, environments)
+def test_what_survives_violations_can_be_summarised(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
+    parsed = parse([Source("a.yml", as_yaml(documents), Encoding.YAML)], env, Options(keep_valid_parts=True))
+    assert parsed.package is not None
+    json.dumps(summary_document(parsed.package.objects, {}))
+
+
+NEARLY = st.lists(
+    st.sampled_from(
+        [
+            *("apiVersion: influxdata.com/v2alpha1\n", "kind: ", "Bucket\n", "Task\n", "Dashboard\n", "metadata:\n"),
+            *("  name: ", "spec:\n", "---\n", "- ", "  ", "{", "}", "[", "]", '"', "'", "|\n", "&a ", "*a ", "<<: "),
+            *(
+                "charts:\n",
+                "query: ",
+                "option params = {a: ",
+                "every: 1h\n",
+                "\t",
+                "\x00",
+                "\ufeff",
+                "é",
+                "!!int ",
+                "#",
+            ),
+        ]
+    )
+    | st.text(max_size=4),
+    max_size=30,
+).map("".join)
+
+
+@given(NEARLY, st.sampled_from([None, *Encoding]))
+def test_no_text_makes_the_parser_raise_anything_else_than_an_error_of_its_own(text: str, encoding: Any) -> None:
+    try:
+        parse_text(text, {}, encoding)
+    except PkgerError as error:
+        problem = str(error)
+        assert problem.startswith("a.yml")

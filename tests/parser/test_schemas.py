@@ -1,0 +1,94 @@
+"""The JSON Schemas of the kinds: they accept what is right, and point at what is wrong."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from parser_svc.yaml_reader import read_documents
+from services.kinds.canonical import plain
+from services.kinds.schema import kind_schema, package_schema
+from services.kinds.table import KINDS
+
+CORPUS = Path(__file__).parents[2].parent / "shared" / "golden" / "parse"
+RULE = "$.spec.retentionRules[0]"
+ANY_KIND = jsonschema.Draft202012Validator(package_schema())
+
+
+def document(kind: str, spec: Any, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": "influxdata.com/v2alpha1", "kind": kind, "metadata": {"name": "a"}, "spec": spec, **more}
+
+
+def paths(item: Any) -> list[str]:
+    return sorted(error.json_path for error in ANY_KIND.iter_errors(item))
+
+
+@pytest.mark.parametrize(
+    "schema", [package_schema(), *map(kind_schema, KINDS.values())], ids=lambda found: found["title"]
+)
+def test_a_schema_is_one(schema: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert all(field["description"] for field in _fields(schema))
+
+
+def _fields(schema: Any) -> list[dict[str, Any]]:
+    """The schemas of all fields, at any depth, conditions left out."""
+    if isinstance(schema, list):
+        return [field for item in schema for field in _fields(item)]
+    if not isinstance(schema, dict):
+        return []
+    parts = [value for key, value in schema.items() if key not in ("allOf", "if", "then", "anyOf", "contains")]
+    fields = [
+        value
+        for key, value in schema.get("properties", {}).items()
+        if key not in ("metadata", "spec", "key", "default")
+    ]
+    return fields + _fields(parts)
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (document("Label", None), []),
+        (document("Label", {"color": "#fff", "name": {"envRef": {"key": "k", "default": 5}}}), []),
+        (document("Bucket", {"retentionRules": [{"type": "expire", "everySeconds": 2.592e6}]}), []),
+        (document("Telegraf", {"config": "x", "unknown": 1}, stray=True), []),
+        (document("Variable", {"type": "Map", "values": {"a": 1}, "selected": ["a"]}), []),
+        (document("Task", {"query": "x", "every": "1h30m", "status": " Active"}), []),
+        (document("Label", {"color": True}), ["$.spec.color"]),
+        (document("Bucket", {"retentionRules": [{"type": "expire", "everySeconds": 9}]}), [f"{RULE}.everySeconds"]),
+        (document("Task", {"query": ""}), ["$.spec.query"]),
+        (document("Telegraf", {}), ["$.spec"]),
+        (document("Task", {"query": "x", "every": "1.5h", "status": "on"}), ["$.spec.every", "$.spec.status"]),
+        (document("NotificationRule", {"endpointName": "e", "every": "1m", "statusRules": []}), ["$.spec.statusRules"]),
+        (document("NotificationEndpointHTTP", {"url": "x", "method": "push", "type": "none"}), ["$.spec.method"]),
+        (document("Dashboard", {"charts": [{"kind": "Pie"}]}), ["$.spec.charts[0].kind"]),
+        (document("Rocket", {}), ["$.kind"]),
+        ({"kind": "Label"}, ["$", "$", "$"]),
+        (document("Label", {}, apiVersion="v1"), ["$.apiVersion"]),
+    ],
+)  # fmt: skip
+def test_a_schema_says_what_is_wrong(item: Any, expected: list[str]) -> None:
+    assert paths(item) == expected
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded answers are not beside this checkout")
+def test_all_good_packages_fit_the_schemas() -> None:
+    texts = {path.name: path.read_bytes().decode() for path in CORPUS.glob("packages/*.yml")}
+    for name in ("env", "errors"):
+        for line in (CORPUS / f"{name}.jsonl").read_bytes().decode().splitlines():
+            case = json.loads(line)
+            if case["encoding"] == "yaml" and not (case["expect"]["errors"] or case["expect"]["decode_error"]):
+                texts[case["id"]] = case["source"]
+    assert len(texts) > 70
+    found = {
+        name: [
+            f"{error.json_path}: {error.message[:200]}"
+            for item in read_documents(name, text)
+            for error in ANY_KIND.iter_errors(plain(item))
+        ]
+        for name, text in texts.items()
+    }
+    assert {name: errors for name, errors in found.items() if errors} == {}
