@@ -1,0 +1,143 @@
+"""The tokens of a Flux script: enough to tell strings, regular expressions, comments and brackets from the rest."""
+
+import re
+from enum import StrEnum, auto
+from typing import NamedTuple
+
+
+class TokenKind(StrEnum):
+    """
+    What a token is.
+
+    A string with interpolations is several tokens: ``"a${`` is TEXT_OPEN, ``}b${`` TEXT_MIDDLE and ``}c"`` TEXT_CLOSE;
+    between them stand those of the expressions. UNFINISHED is a string or regular expression without end, STRAY a
+    character that has no place in Flux.
+    """
+
+    COMMENT = auto()
+    KEYWORD = auto()
+    IDENTIFIER = auto()
+    INTEGER = auto()
+    FLOAT = auto()
+    DURATION = auto()
+    TIME = auto()
+    REGEX = auto()
+    TEXT = auto()
+    TEXT_OPEN = auto()
+    TEXT_MIDDLE = auto()
+    TEXT_CLOSE = auto()
+    OPEN = auto()
+    CLOSE = auto()
+    OPERATOR = auto()
+    UNFINISHED = auto()
+    STRAY = auto()
+
+
+class Token(NamedTuple):
+    """
+    A piece of a script.
+
+    Attributes:
+        kind: What it is.
+        start: Where it begins in the script.
+        text: The piece itself.
+        depth: How many brackets and interpolations are open around it, without one that it opens or closes itself.
+    """
+
+    kind: TokenKind
+    start: int
+    text: str
+    depth: int
+
+    @property
+    def end(self) -> int:
+        """Where the script goes on."""
+        return self.start + len(self.text)
+
+
+NUMBERS = frozenset([TokenKind.INTEGER, TokenKind.FLOAT, TokenKind.DURATION, TokenKind.TIME])
+OPERANDS = NUMBERS | {TokenKind.IDENTIFIER, TokenKind.TEXT, TokenKind.REGEX}
+END_OF_OPERAND = OPERANDS | {TokenKind.TEXT_CLOSE, TokenKind.CLOSE}
+"""After these an expression may be complete: a slash divides, a name begins the next statement."""
+
+_TOKEN = re.compile(
+    r"""
+    [ \t\n\v\f\r\ufeff]*+
+    (?:(?P<COMMENT>//[^\n]*+)
+    | (?P<KEYWORD>(?:and|builtin|else|empty|exists|if|import|in|not|option|or|package|return|test(?:case)?|then)\b)
+    | (?P<IDENTIFIER>[^\W\d]\w*+)
+    | (?P<TIME>[0-9]{4}-[0-9]{2}-[0-9]{2}
+        (?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*+)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?)
+    | (?P<DURATION>(?:[0-9]++(?:y|mo|w|d|h|ms|m|s|us|µs|ns))+)
+    | (?P<FLOAT>[0-9]++\.[0-9]*+|\.[0-9]++)
+    | (?P<INTEGER>[0-9]++)
+    | (?P<quote>")
+    | (?P<slash>/)
+    | (?P<OPEN>[(\[{])
+    | (?P<CLOSE>[)\]}])
+    | (?P<OPERATOR>\|>|=>|<-|=~|!~|[=!<>]=|[-+*%^=<>:,.?])
+    | (?P<STRAY>.)
+    | (?P<end>))
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+# A dollar takes the next character with it, as in Flux: in "$\" the backslash escapes nothing and the string ends.
+_TEXT = re.compile(r'(?:[^"\\$]++|\\.|\$[^{"])*(?:\$(?="))?', re.DOTALL)
+_REGEX = re.compile(r"/(?:[^/\\]++|\\.)+/", re.DOTALL)
+
+_KINDS = {kind.name: kind for kind in TokenKind if kind.name in _TOKEN.groupindex}
+_OPENING = frozenset([TokenKind.OPEN, TokenKind.TEXT_OPEN, TokenKind.TEXT_MIDDLE])
+_CLOSING = frozenset([TokenKind.CLOSE, TokenKind.TEXT_CLOSE, TokenKind.TEXT_MIDDLE])
+
+
+def scan(text: str) -> list[Token]:
+    """
+    Split a script into tokens; what lies between them is white space.
+
+    Any text will do: strings, regular expressions and brackets that are not closed end with the text, and a closing
+    bracket closes the innermost one, whichever that is. Takes time in proportion to the text.
+    """
+    tokens: list[Token] = []
+    interpolations: list[bool] = []  # for each open bracket whether it is that of an interpolation
+    position, after_operand = 0, False
+    while found := _TOKEN.match(text, position):
+        group = found.lastgroup or "end"
+        start, position = found.span(group)
+        kind = _KINDS.get(group)
+        if kind is None:
+            if group == "end":
+                break
+            if group == "quote":
+                kind, position = _text(text, position, TokenKind.TEXT, TokenKind.TEXT_OPEN)
+            else:
+                kind, position = (TokenKind.OPERATOR, position) if after_operand else _regex(text, start)
+        elif kind is TokenKind.CLOSE and interpolations and interpolations[-1]:
+            kind = TokenKind.STRAY
+            if text[start] == "}":
+                kind, position = _text(text, position, TokenKind.TEXT_CLOSE, TokenKind.TEXT_MIDDLE)
+        if kind in _CLOSING and interpolations:
+            interpolations.pop()
+        tokens.append(Token(kind, start, text[start:position], len(interpolations)))
+        if kind in _OPENING:
+            interpolations.append(kind is not TokenKind.OPEN)
+        if kind is not TokenKind.COMMENT:
+            after_operand = kind in END_OF_OPERAND
+    return tokens
+
+
+def _text(text: str, position: int, closed: TokenKind, interpolated: TokenKind) -> tuple[TokenKind, int]:
+    """Kind and end of the piece of a string that goes on at *position*."""
+    found = _TEXT.match(text, position)
+    assert found is not None  # noqa: S101 - it matches nothing, too
+    end = found.end()
+    if text.startswith('"', end):
+        return closed, end + 1
+    if text.startswith("${", end):
+        return interpolated, end + 2
+    return TokenKind.UNFINISHED, len(text)
+
+
+def _regex(text: str, start: int) -> tuple[TokenKind, int]:
+    """Kind and end of the regular expression that begins at *start*."""
+    found = _REGEX.match(text, start)
+    return (TokenKind.REGEX, found.end()) if found else (TokenKind.UNFINISHED, len(text))
