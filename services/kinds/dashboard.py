@@ -1,31 +1,34 @@
-"""Dashboards (packages.md 5), their charts kept as they are written."""
+"""Dashboards (packages.md 5)."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from services.kinds.canonical import plain
+from services.kinds.charts.kinds import LAYOUT
+from services.kinds.charts.properties import properties
+from services.kinds.charts.reading import read_charts
+from services.kinds.charts.table import CHART
 from services.kinds.fields import Fields
-from services.kinds.kind import Kind, Reading, short_name
+from services.kinds.kind import Kind, Reading, Scope, short_name
+from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 2
 
 
-def _read(fields: Fields, name: str, _env: Mapping[str, Any]) -> Reading:
-    spec = {
-        "name": name,
-        "description": fields.text("description"),
-        "charts": [plain(chart.value) for chart in fields.mappings("charts")],
-    }
-    return Reading(spec, tuple(short_name(fields, name, _MIN_NAME_BYTES)))
+def _read(fields: Fields, scope: Scope) -> Reading:
+    charts = read_charts(fields, scope)
+    spec = {"name": scope.display_name, "description": fields.text("description"), "charts": charts.kept}
+    faults = (*charts.faults, *short_name(fields, scope.display_name, _MIN_NAME_BYTES))
+    return Reading(spec, faults, charts.references, charts.written)
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
+    charts = [{"properties": properties(chart), **{key: chart[key] for key in LAYOUT}} for chart in spec["charts"]]
     return {
         "id": number,
         "orgID": 0,
         "name": spec["name"],
         "description": spec["description"],
-        "charts": spec["charts"] or None,
+        "charts": charts or None,
     }
 
 
@@ -36,6 +39,8 @@ KIND = Kind(
     summary_key="dashboards",
     unique_display_name=False,
     min_name_bytes=_MIN_NAME_BYTES,
+    about="A page of charts.",
+    fields=Table(DESCRIPTION, Field("charts", Mappings(CHART), "The charts, each with its place on the page.")),
     read=_read,
     summarise=_summarise,
     references_by_key=True,
