@@ -10,10 +10,13 @@ from yaml._yaml import CParser
 from yaml.events import (
     CollectionEndEvent,
     CollectionStartEvent,
+    DocumentEndEvent,
     DocumentStartEvent,
+    MappingEndEvent,
     MappingStartEvent,
-    NodeEvent,
     ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
     StreamEndEvent,
 )
 
@@ -54,10 +57,9 @@ def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
         For each pointer its value, or the nearest value around it, which then has no text. Left out when not even the
         document is found: libyaml does not read all of JSON.
     """
-    around = {pointer[:length] for pointer in wanted for length in range(1, len(pointer) + 1)}
     found = {
         pointer: Written((event.start_mark.line + 1, event.start_mark.column + 1), getattr(event, "value", None))
-        for pointer, event in _found(text, around)
+        for pointer, event in _found(text, wanted)
     }
     nearest: dict[Pointer, Written] = {}
     for pointer in wanted:
@@ -100,39 +102,63 @@ def place_of_byte(text: str, offset: int) -> Place:
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def _found(text: str, around: Collection[Pointer]) -> Iterator[tuple[Pointer, Any]]:
-    """The values at the pointers, each with the event that it begins with."""
-    document = -1
-    path: list[str | int | None] = []
-    mappings: list[bool] = []
+def _found(text: str, wanted: Collection[Pointer]) -> Iterator[tuple[Pointer, Any]]:
+    """The values at the pointers and around them, each with the event that it begins with."""
+    documents = _Open(_tree(wanted), (), False, -1)
+    stack = [documents]
+    # So many lists and mappings are open that nobody asks about.
+    skipped = 0
     for event in _nodes(text):
-        if isinstance(event, DocumentStartEvent):
-            document += 1
-            path, mappings = [document], []
-            continue
-        if isinstance(event, CollectionEndEvent):
-            mappings.pop()
-            path.pop()
-            if mappings and mappings[-1]:
-                path[-1] = None
-            continue
-        if mappings and mappings[-1] and path[-1] is None:
-            # A key; its value comes next. Keys are never lists or mappings in a source that was read.
-            path[-1] = event.value if isinstance(event, ScalarEvent) else ""
-            of_key: Any = (*path, THE_KEY)
-            if of_key in around:
-                yield of_key, event
-            continue
-        if mappings and not mappings[-1]:
-            path[-1] = path[-1] + 1  # type: ignore[operator]
-        pointer: Any = tuple(path)
-        if pointer in around:
-            yield pointer, event
-        if isinstance(event, CollectionStartEvent):
-            mappings.append(isinstance(event, MappingStartEvent))
-            path.append(None if mappings[-1] else -1)
-        elif mappings and mappings[-1]:
-            path[-1] = None
+        cls = event.__class__
+        if cls is DocumentStartEvent:
+            stack, skipped = [documents], 0
+        elif cls is MappingEndEvent or cls is SequenceEndEvent:
+            if skipped:
+                skipped -= 1
+            else:
+                stack.pop()
+        elif skipped:
+            skipped += cls is MappingStartEvent or cls is SequenceStartEvent
+        else:
+            around = stack[-1]
+            if around.is_mapping and around.step is None:
+                # A key; its value comes next. Keys are never lists or mappings in a source that was read.
+                around.step = event.value if cls is ScalarEvent else ""
+                if THE_KEY in around.tree.get(around.step, ()):
+                    yield (*around.pointer, around.step, THE_KEY), event
+                continue
+            step = around.step if around.is_mapping else around.step + 1
+            around.step = None if around.is_mapping else step
+            tree = around.tree.get(step)
+            if tree is not None:
+                yield (*around.pointer, step), event
+            if cls is MappingStartEvent or cls is SequenceStartEvent:
+                if tree:
+                    stack.append(_Open(tree, (*around.pointer, step), cls is MappingStartEvent))
+                else:
+                    skipped = 1
+
+
+class _Open:
+    """A list or mapping that is being read, with what is wanted of it: steps, and what is wanted behind each."""
+
+    __slots__ = ("is_mapping", "pointer", "step", "tree")
+
+    def __init__(self, tree: dict[Any, Any], pointer: Pointer, is_mapping: bool, step: Any = None) -> None:
+        self.tree = tree
+        self.pointer = pointer
+        self.is_mapping = is_mapping
+        self.step = step if step is not None or is_mapping else -1
+        """The last position of a list; the key of a mapping whose value comes next, None when a key comes next."""
+
+
+def _tree(pointers: Collection[Pointer]) -> dict[Any, Any]:
+    tree: dict[Any, Any] = {}
+    for pointer in pointers:
+        branch = tree
+        for step in pointer:
+            branch = branch.setdefault(step, {})
+    return tree
 
 
 def _begins_at(event: Any, index: int) -> bool:
@@ -141,12 +167,13 @@ def _begins_at(event: Any, index: int) -> bool:
 
 
 def _nodes(text: str) -> Iterator[Any]:
-    """Starts of documents and nodes, and ends of lists and mappings, as far as libyaml can read."""
+    """Events of documents that start, of values, and of lists and mappings that end, as far as libyaml can read."""
     # Halves of surrogate pairs, which JSON may escape, would stop libyaml; what stands there moves no place.
     pull = CParser(_SURROGATE_ESCAPE.sub(r"\\u0020", text)).get_event
     try:
-        while not isinstance(event := pull(), StreamEndEvent):
-            if isinstance(event, NodeEvent | CollectionEndEvent | DocumentStartEvent):
+        pull()
+        while (event := pull()).__class__ is not StreamEndEvent:
+            if event.__class__ is not DocumentEndEvent:
                 yield event
     except YAMLError:
         return

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from services.kinds.fields import Fault, Fields, Numbering, Remark, found_text, text_of
@@ -79,11 +80,12 @@ class Table:
     def remarks(self, fields: Fields) -> Iterator[Remark]:
         """What a person should know about a mapping, in the order in which it is written."""
         for key, value in fields.value.items():
-            field = self._fields.get(key)
-            if field is None:
+            shape = self._shapes.get(key)
+            if shape is None:
                 yield fields.remark(key, self._unknown(key), of_key=True)
-            elif value is not None:
-                yield from _field_remarks(field.shape, fields, key, value)
+            # A text that is written as one needs no closer look, and most values are texts.
+            elif value is not None and not (type(shape) is Text and type(value) is str):
+                yield from _field_remarks(shape, fields, key, value)
 
     def schema(self) -> Schema:
         """JSON Schema of the mapping."""
@@ -96,7 +98,9 @@ class Table:
         """This table with *fields* before its own."""
         return Table(*fields, *self._fields.values(), check=self._check, required=self._required, more=self._more)
 
+    @lru_cache(maxsize=256)  # noqa: B019 - there are as many tables as kinds of mappings, and they live for ever
     def _unknown(self, key: str) -> str:
+        # Packages repeat the same unknown keys again and again, and likeness takes time to find.
         if alike := nearest(key, self._fields):
             return f"there is no field {key[:60]!r}, so it will be ignored; did you mean {alike!r}?"
         return f"there is no field {key[:60]!r} here, so it will be ignored"
