@@ -56,7 +56,7 @@ def plain(value: Any) -> Any:
             return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT else value
         case dict():
             return {key: plain(item) for key, item in value.items() if isinstance(key, str)}
-        case list():
+        case list() | tuple():
             return [plain(item) for item in value]
         case Timestamp():
             return value.rfc3339()

@@ -173,7 +173,9 @@ def number_of(value: Any) -> int | float:
     """The number that a value has, an integral float as integer; 0 for a value that has none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
         return 0
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT else value
+    # Beyond this, JSON sources cannot tell integers apart, so YAML ones may not either (packages.md 1.4).
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) <= LARGEST_EXACT else number
 
 
 def found_text(fields: Fields, key: str) -> str:

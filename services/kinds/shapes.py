@@ -81,12 +81,15 @@ class Text:
     what: str = ""
 
     def read(self, value: Any) -> str:
-        text = text_of(value)
-        return self.absent if text is None else self.fold(text)
+        # Most values of most packages come through here.
+        text = value if type(value) is str else text_of(value)
+        if text is None:
+            return self.absent
+        return text if self.fold is Fold.KEEP else self.fold(text)
 
     def problem(self, value: str) -> str:
         if self.required and not value:
-            return self.what or _one_of(self.words)
+            return self.what or (_one_of(self.words) if self.words else "a text that is not empty")
         return _one_of(self.words) if self.words and value not in self.words else ""
 
     def remark(self, given: Any) -> str:
