@@ -1,0 +1,92 @@
+"""Addresses of packages: which are read at all, what those on GitHub stand for, and which machines are private."""
+
+import posixpath
+import re
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from yarl import URL
+
+from services.core.errors import SourceUnreadable
+
+_RAW_ENDINGS = (".yaml", ".yml", ".json", ".jsonnet")
+
+_USER = re.compile(r"(?<=//)[^/?#]*@")
+
+_UNICAST = IPv6Network("2000::/3")
+"""All of IPv6 that is given out to machines on the Internet."""
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+"""Each address in here is that of an IPv4 machine behind a translator."""
+
+
+def raw_address(address: str) -> str:
+    """Where the text of a file on GitHub is (packages.md 1.8); any other address as it is."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address
+    segments = parts.path.split("/")
+    is_file = posixpath.splitext(unquote(parts.path))[1] in _RAW_ENDINGS
+    if parts.netloc != "github.com" or not is_file or len(segments) < 4:
+        return address
+    path = "/".join(segments[:3] + segments[4:])
+    return urlunsplit(parts._replace(netloc="raw.githubusercontent.com", path=path))
+
+
+def vetted(address: str) -> URL:
+    """
+    The parts of an address that may be asked for a package.
+
+    Raises:
+        SourceUnreadable: It is no http or https address, or has a user name or password in it.
+    """
+    shown = without_user(address)
+    url = _parsed(address)
+    if url is None:
+        raise SourceUnreadable(shown, "this is no address; write one such as https://example.com/package.yml")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise SourceUnreadable(shown, "packages are fetched from http and https addresses only")
+    if url.user is not None or url.password is not None:
+        # Names of sources are shown and recorded.
+        raise SourceUnreadable(shown, "an address must hold no user name or password; nothing was fetched")
+    return url
+
+
+def _parsed(address: str) -> URL | None:
+    # A backslash is part of the host for some programs, and ends it for others.
+    if "\\" in address or not address.isprintable():
+        return None
+    try:
+        url = URL(address)
+        if url.host and ":" in url.host:
+            ip_address(url.host)
+    # Brackets in wrong places make the parser stumble.
+    except (ValueError, IndexError):
+        return None
+    return url
+
+
+def without_user(address: str) -> str:
+    """The address for messages: without user name and password, and with printable characters only."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in _USER.sub("", address))
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is that of a machine on the Internet, not of one in this network, or of this machine."""
+    ip = ip_address(address)
+    if isinstance(ip, IPv6Address):
+        inner = _inner(ip)
+        return (ip in _UNICAST and ip.is_global) if inner is None else _is_public(inner)
+    return _is_public(ip)
+
+
+def _is_public(ip: IPv4Address) -> bool:
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+def _inner(ip: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that packets to *ip* end at."""
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour
