@@ -1,0 +1,120 @@
+"""From what a request asks for to texts: fetches addresses and evaluates Jsonnet."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from parser_svc.addresses import without_user
+from parser_svc.bounds import Bounds, Usage
+from parser_svc.fetching import Fetcher
+from parser_svc.sources import UNNAMED, Encoding, Source, encoding_of, size
+from services.core.errors import EncodingInvalid
+from services.jsonnet.evaluation import Limits, evaluate
+from services.settings import Settings
+
+FETCHES = 8
+EVALUATIONS = 2
+"""At the same time, of all requests together. Each evaluation may need a core and all the memory that it is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """
+    A source as a request has it.
+
+    Attributes:
+        name: Empty: none was given.
+        encoding: None: it was not told.
+        text: The text; of no meaning when there is an address.
+        url: Where the text is; empty: here.
+        generated: Whether lines and columns mean nothing, as no person wrote the text.
+    """
+
+    name: str = ""
+    encoding: Encoding | None = None
+    text: str = ""
+    url: str = ""
+    generated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gatherer:
+    """
+    Makes the sources of packages, as far as an operator allows it.
+
+    Attributes:
+        bounds: What one package may ask for.
+        allow_jsonnet: Whether programs are evaluated. They can import nothing.
+        fetcher: Fetches what is at addresses.
+    """
+
+    bounds: Bounds = field(default_factory=Bounds)
+    allow_jsonnet: bool = False
+    fetcher: Fetcher = field(default_factory=Fetcher)
+    _fetches: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FETCHES), init=False)
+    _evaluations: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EVALUATIONS), init=False)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The gatherer that the settings describe."""
+        fetcher = Fetcher(may_ask=lambda _: True) if settings.allow_private_addresses else Fetcher()
+        return cls(settings.bounds, settings.allow_jsonnet, fetcher)
+
+    async def gather(self, wanted: Sequence[Wanted]) -> list[Source]:
+        """
+        Make the sources of one package.
+
+        Returns:
+            The sources in the same order; of a program, the JSON that it comes to.
+
+        Raises:
+            EncodingInvalid: A source is Jsonnet, and that is not allowed here; then nothing was fetched.
+            SourceUnreadable: What is at an address cannot be read.
+            SourceUndecodable: A source is no text, or no valid program.
+            SourceTooLarge: The sources exceed a bound.
+        """
+        usage = Usage(self.bounds)
+        for source in wanted:
+            if _encoding(source) is Encoding.JSONNET and not self.allow_jsonnet:
+                way_out = (
+                    "the operator of the parser can allow it with PKGER_ALLOW_JSONNET=1;"
+                    " or evaluate it first and send the JSON that it gives"
+                )
+                raise EncodingInvalid(_name(source), "jsonnet", way_out)
+            if not source.url:
+                usage.take_bytes(_name(source), size(_name(source), source.text))
+        tasks = [asyncio.ensure_future(self._source(source, usage)) for source in wanted]
+        try:
+            # Of several errors, the first in the order of the sources is told, not the one that came about first.
+            return [await task for task in tasks]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _source(self, source: Wanted, usage: Usage) -> Source:
+        name, text, encoding = _name(source), source.text, _encoding(source)
+        if source.url:
+            async with self._fetches:
+                text = await self.fetcher.fetch(source.url, usage)
+        if encoding is not Encoding.JSONNET:
+            return Source(name, text, encoding, source.generated)
+        async with self._evaluations:
+            usage.look_at_the_clock(name)
+            limits = Limits(self.bounds.bytes, self.bounds.memory, usage.seconds_left)
+            result = await evaluate(text, name, folder=None, limits=limits)
+        usage.take_bytes(name, size(name, result))
+        return Source(name, result, Encoding.JSON, generated=True)
+
+
+def _name(source: Wanted) -> str:
+    return source.name or without_user(source.url) or UNNAMED
+
+
+def _encoding(source: Wanted) -> Encoding | None:
+    by_address, by_name = encoding_of(source.url), encoding_of(source.name)
+    # An address that ends like a program is one, whatever is said of it (packages.md 1.5).
+    if by_address is Encoding.JSONNET:
+        return Encoding.JSONNET
+    return source.encoding or by_address or by_name
