@@ -10,6 +10,10 @@ from services.kinds.durations import go_duration, parse_duration
 from services.kinds.flux.scanner import Token, TokenKind
 
 
+NOW = "now()"
+"""The time of the query, as both Flux and packages write it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Literal:
     """
@@ -42,10 +46,6 @@ def read_literal(tokens: Sequence[Token]) -> Literal:
             return Literal("", NOW)
         case _:
             return NO_LITERAL
-
-
-NOW = "now()"
-"""The time of the query, as both Flux and packages write it."""
 
 
 def text_in(literal: str) -> str | None:

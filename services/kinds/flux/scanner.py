@@ -55,8 +55,11 @@ class Token(NamedTuple):
         return self.start + len(self.text)
 
 
-NUMBERS = frozenset([TokenKind.INTEGER, TokenKind.FLOAT, TokenKind.DURATION, TokenKind.TIME])
-OPERANDS = NUMBERS | {TokenKind.IDENTIFIER, TokenKind.TEXT, TokenKind.REGEX}
+_NUMBERS = frozenset([TokenKind.INTEGER, TokenKind.FLOAT, TokenKind.DURATION, TokenKind.TIME])
+
+OPERANDS = _NUMBERS | {TokenKind.IDENTIFIER, TokenKind.TEXT, TokenKind.REGEX}
+"""Names and literals: expressions by themselves."""
+
 END_OF_OPERAND = OPERANDS | {TokenKind.TEXT_CLOSE, TokenKind.CLOSE}
 """After these an expression may be complete: a slash divides, a name begins the next statement."""
 
