@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
 from services.rpc.process import Service, run_process
 from services.settings import Settings
@@ -10,8 +11,8 @@ from services.settings import Settings
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Service]:
-    """The parser; it needs nothing."""
-    yield Service([register()], [SERVICE])
+    """The parser."""
+    yield Service([register(Gatherer.of(settings))], [SERVICE])
 
 
 if __name__ == "__main__":

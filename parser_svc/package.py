@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parser_svc.bounds import MAX_VIOLATIONS
+from parser_svc.bounds import MAX_VIOLATIONS, Bounds
 from parser_svc.envelope import RawObject
 from parser_svc.places import NOWHERE, Pointer, Written, places
 from parser_svc.remarks import remarks_on
@@ -65,6 +65,7 @@ def parse(
     sources: Sequence[Source],
     env: Mapping[str, Any],
     options: Options = _DEFAULTS,
+    bounds: Bounds | None = None,
 ) -> Parsed:
     """
     Parse sources as one package (packages.md 1.10).
@@ -73,6 +74,7 @@ def parse(
         sources: At least one.
         env: Supplied environment values by key; any tree.
         options: What the caller chose.
+        bounds: What the sources may ask for, all together; None: the default ones.
 
     Raises:
         RequestInvalid: There is no source.
@@ -81,7 +83,7 @@ def parse(
     """
     if not sources:
         raise RequestInvalid("sources", "a package needs at least one source")
-    raw_objects = read_sources(sources)
+    raw_objects = read_sources(sources, bounds)
     # Values are supplied to a package that is valid without them (packages.md 6.3).
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:

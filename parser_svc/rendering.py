@@ -20,8 +20,8 @@ def render(package: Package, encoding: Encoding) -> str:
     """
     Write a package.
 
-    Parsing the text, with the environment values that the package was parsed with, gives the same objects. (The one thing
-    that no text can say: the default of a reference that is a date or an integer beyond 63 bits, which counts as none.)
+    Parsing the text, with the environment values that the package was parsed with, gives the same objects. One thing no
+    text can say: the default of a reference that is a date, or an integer beyond 63 bits, and so counts as none.
 
     Args:
         package: The package.

@@ -1,6 +1,7 @@
 """ParserService on the wire."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,11 @@ from google.protobuf.struct_pb2 import Value
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
+from parser_svc.bounds import Bounds
+from parser_svc.gathering import Gatherer, Wanted
 from parser_svc.package import Options, Parsed, parse
 from parser_svc.rendering import render
-from parser_svc.sources import UNNAMED, Encoding, Source
+from parser_svc.sources import Encoding, Source
 from services.core.errors import RequestInvalid
 from services.kinds.canonical import canonical_text
 from services.kinds.schema import kind_schema, package_schema
@@ -26,6 +29,7 @@ _ENCODINGS: dict[int, Encoding | None] = {
     parser_pb2.ENCODING_UNSPECIFIED: None,
     parser_pb2.ENCODING_YAML: Encoding.YAML,
     parser_pb2.ENCODING_JSON: Encoding.JSON,
+    parser_pb2.ENCODING_JSONNET: Encoding.JSONNET,
 }
 
 _WRITTEN: dict[int, Encoding] = {
@@ -36,13 +40,17 @@ _WRITTEN: dict[int, Encoding] = {
 
 
 class ParserServicer(ParserServiceServicer):
-    """Translates, and calls ``parse``."""
+    """Translates, has sources gathered, and calls ``parse`` and ``render``."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self._gatherer = gatherer
 
     async def ParsePackage(
         self, request: parser_pb2.ParsePackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> parser_pb2.ParsePackageResponse:
+        sources = await self._gatherer.gather([_wanted(*numbered) for numbered in enumerate(request.sources)])
         # In a thread of its own, so that health checks are answered while a large package is read.
-        return await asyncio.to_thread(_answer, request)
+        return await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds)
 
     async def RenderPackage(
         self, request: parser_pb2.RenderPackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
@@ -68,16 +76,17 @@ class ParserServicer(ParserServiceServicer):
         )
 
 
-def register() -> Register:
+def register(gatherer: Gatherer) -> Register:
     """What a server needs to serve the parser."""
-    return partial(add_ParserServiceServicer_to_server, ParserServicer())
+    return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer))
 
 
-def _answer(request: parser_pb2.ParsePackageRequest) -> parser_pb2.ParsePackageResponse:
-    sources = [_source(position, source) for position, source in enumerate(request.sources)]
+def _answer(
+    request: parser_pb2.ParsePackageRequest, sources: Sequence[Source], bounds: Bounds
+) -> parser_pb2.ParsePackageResponse:
     env = {key: _tree(value) for key, value in request.env.items()}
     options = Options(request.allow_empty, request.keep_valid_parts, warn=not request.omit_warnings)
-    parsed = parse(sources, env, options)
+    parsed = parse(sources, env, options, bounds)
     return parser_pb2.ParsePackageResponse(
         package=package_to_pb(parsed.package) if parsed.package else None,
         summary_json="" if request.omit_summary else _summary(parsed),
@@ -97,12 +106,13 @@ def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
     return render(package_from_pb(request.package), encoding)
 
 
-def _source(position: int, source: parser_pb2.Source) -> Source:
-    if not source.HasField("content"):
-        raise RequestInvalid(f"sources[{position}].content", "is not set; give the text of the source")
+def _wanted(position: int, source: parser_pb2.Source) -> Wanted:
+    if not source.HasField("content") or (source.WhichOneof("content") == "url" and not source.url):
+        raise RequestInvalid(f"sources[{position}].content", "is not set; give the text of the source, or its address")
     if source.encoding not in _ENCODINGS:
-        raise RequestInvalid(f"sources[{position}].encoding", f"{source.encoding} is no encoding; use YAML or JSON")
-    return Source(source.name or UNNAMED, source.text, _ENCODINGS[source.encoding])
+        problem = f"{source.encoding} is no encoding; use YAML, JSON or JSONNET"
+        raise RequestInvalid(f"sources[{position}].encoding", problem)
+    return Wanted(source.name, _ENCODINGS[source.encoding], source.text, source.url, source.generated)
 
 
 def _tree(value: Value) -> Any:

@@ -10,6 +10,7 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
+from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
 from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
 from services.rpc.client import Peer
@@ -42,7 +43,7 @@ class Parser:
 
 @pytest.fixture
 async def parser() -> AsyncIterator[Parser]:
-    async with serving([register()], [SERVICE], "127.0.0.1:0") as address:
+    async with serving([register(Gatherer())], [SERVICE], "127.0.0.1:0") as address:
         peer = Peer("parser", address)
         yield Parser(peer)
         await peer.close()
