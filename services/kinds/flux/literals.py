@@ -9,7 +9,6 @@ from datetime import date
 from services.kinds.durations import go_duration, parse_duration
 from services.kinds.flux.scanner import Token, TokenKind
 
-
 NOW = "now()"
 """The time of the query, as both Flux and packages write it."""
 
