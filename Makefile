@@ -23,8 +23,8 @@ test: setup  ## Run the tests; ARGS go to pytest
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
-bench: setup  ## Print benchmark figures
-	$(BIN)/python -m bench
+bench: setup  ## Print benchmark figures; ARGS go to it, such as --parsing
+	$(BIN)/python -m bench $(ARGS)
 
 .venv/.stamp: pyproject.toml protos/generate.py
 	$(PYTHON) -m venv .venv

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 from bench.applying import applying
+from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
 from bench.package import Mix
-from bench.parsing import parsing
+from bench.parsing import parsing_corpus, parsing_objects
 
 
 def main() -> None:
@@ -22,12 +23,23 @@ def main() -> None:
         type=int,
         action="append",
         metavar="N",
-        help="size of a package to plan and apply; again for more sizes; the first is parsed [1000 and 10000]",
+        help="size of a package to parse, plan and apply; again for more sizes [1000 and 10000]",
     )
-    sizes = arguments.parse_args().objects or [1_000, 10_000]
+    arguments.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="DIR",
+        help="folder of published packages (*.yml) to parse, instead of generated ones",
+    )
+    arguments.add_argument("--parsing", action="store_true", help="measure nothing but parsing")
+    wanted = arguments.parse_args()
+    sizes = wanted.objects or [1_000, 10_000]
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores", flush=True)
-    figures = [_help(), *parsing(sizes[0], Mix.MIXED)]
+    figures = [_help(), *parsing_corpus(wanted.corpus)]
     for size in sizes:
+        figures += parsing_objects(size, Mix.MIXED)
+    figures += evaluating(1_000)
+    for size in () if wanted.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))
     print(table(figures))
