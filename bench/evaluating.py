@@ -1,6 +1,7 @@
 """How fast Jsonnet programs are evaluated, in their child process, by each evaluator that is installed."""
 
 import asyncio
+from functools import partial
 from importlib.util import find_spec
 
 from bench.figures import Figure, median_of, seconds
@@ -31,9 +32,11 @@ def evaluating(count: int) -> list[Figure]:
     for evaluator in Evaluator:
         if not find_spec(evaluator.value):
             continue
-        taken = median_of(
-            RUNS, lambda chosen=evaluator: asyncio.run(evaluate(program, "bench.jsonnet", evaluator=chosen))
-        )
+        taken = median_of(RUNS, partial(_evaluate, program, evaluator))
         name = evaluator.value.lstrip("_")
         figures.append(Figure(f"Jsonnet: program to JSON, with {name}", f"{count:,} buckets", seconds(taken)))
     return figures
+
+
+def _evaluate(program: str, evaluator: Evaluator) -> None:
+    asyncio.run(evaluate(program, "bench.jsonnet", evaluator=evaluator))

@@ -28,8 +28,9 @@ def parsing_corpus(folder: Path | None) -> list[Figure]:
     """
     texts = [path.read_bytes().decode() for path in sorted(folder.glob("*.yml"))] if folder else _stand_ins()
     size = f"{len(texts)} {'real' if folder else 'generated'} packages"
-    return _rates(size, texts, lambda text: parse([Source("bench.yml", text)], {}, Options(warn=False))) + [
-        _rate("  with all warnings and their places", texts, lambda text: parse([Source("bench.yml", text)], {}))
+    return [
+        *_rates(size, texts, lambda text: parse([Source("bench.yml", text)], {}, Options(warn=False))),
+        _rate("  with all warnings and their places", texts, lambda text: parse([Source("bench.yml", text)], {})),
     ]
 
 
