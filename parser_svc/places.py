@@ -122,8 +122,9 @@ def _found(text: str, wanted: Collection[Pointer]) -> Iterator[tuple[Pointer, An
         else:
             around = stack[-1]
             if around.is_mapping and around.step is None:
-                # A key; its value comes next. Keys are never lists or mappings in a source that was read.
+                # A key; its value comes next. Only what JSON ignores behind its array can make a list a key.
                 around.step = event.value if cls is ScalarEvent else ""
+                skipped = int(cls is MappingStartEvent or cls is SequenceStartEvent)
                 if THE_KEY in around.tree.get(around.step, ()):
                     yield (*around.pointer, around.step, THE_KEY), event
                 continue

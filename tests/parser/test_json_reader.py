@@ -120,6 +120,11 @@ def test_an_escaped_surrogate_does_not_hide_places() -> None:
     assert places(text, encoding=Encoding.JSON) == ["root[0].spec.name@3:9"]
 
 
+def test_what_json_ignores_behind_its_array_may_make_it_something_else_in_yaml() -> None:
+    text = f'[{{{ENVELOPE}, "spec": {{"name": "x"}}}}]: {{"other": [1]}}'
+    assert places(text, encoding=Encoding.JSON) == ["root[0].spec.name@1:1"]
+
+
 json_trees = st.recursive(
     st.none()
     | st.booleans()
