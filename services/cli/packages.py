@@ -30,6 +30,7 @@ from services.cli.show import (
 from services.cli.sources import read_sources
 from services.core.errors import PkgerError
 from services.rpc.convert.objects import violation_from_pb
+from services.settings import Bounds, load
 
 PLANNING = ("parser", "planner", "stack", "platform")
 APPLYING = (*PLANNING, "applier")
@@ -43,29 +44,35 @@ class Wanted:
     What the user asks for.
 
     Attributes:
-        files: Package files; empty to uninstall the stack.
+        files: Package files and addresses, and folders if *recursive*; empty to uninstall the stack.
         stack: Name of the stack; empty for none.
         org: Organisation; empty for the default one.
         env: Environment values by key.
+        recursive: Whether a folder stands for the package files in it and below.
     """
 
     files: Sequence[str]
     stack: str
     org: str
     env: Mapping[str, str]
+    recursive: bool = False
 
-    def request(self) -> planner_pb2.CreatePlanRequest:
+    async def request(self, bounds: Bounds) -> planner_pb2.CreatePlanRequest:
         """
         The request for the plan.
 
+        Args:
+            bounds: What the evaluation of Jsonnet may take.
+
         Raises:
             Failed: A file cannot be read.
+            PkgerError: A Jsonnet program cannot be evaluated.
         """
         request = planner_pb2.CreatePlanRequest(validate_only=True, target=object_pb2.Target(org=self.org))
         if self.stack:
             request.stack.name = self.stack
         if self.files:
-            request.package.sources.extend(read_sources(self.files))
+            request.package.sources.extend(await read_sources(self.files, self.recursive, bounds))
             for key, value in self.env.items():
                 request.package.env[key].string_value = value
         else:
@@ -80,8 +87,8 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str) -> None:
     Raises:
         Failed: There is no plan; everything that is wrong is told.
     """
-    request = wanted.request()
     with Interrupts() as interrupts, told_plainly():
+        request = await interrupts.or_stop(wanted.request(load(environ).bounds))
         async with session(PLANNING, environ) as services:
             made = await interrupts.or_stop(_make_plan(services, request))
     if output == "json":
@@ -97,9 +104,9 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
     Raises:
         Failed: Nothing was done, or what was done was undone.
     """
-    request = wanted.request()
     out = console()
     with Interrupts() as interrupts, told_plainly():
+        request = await interrupts.or_stop(wanted.request(load(environ).bounds))
         async with session(APPLYING, environ) as services:
             # Where nobody is asked, the plan to show is the one that runs: made once.
             digest = "" if assume_yes or not sys.stdin.isatty() else await _agreed(services, request, interrupts)

@@ -1,57 +1,164 @@
-"""Package files as sources for the parser."""
+"""Package files, folders, addresses and standard input as sources for the parser."""
 
+import asyncio
+import os
 import stat
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pkger.parser.v1 import parser_pb2
 
 from services.cli.errors import Failed
-from services.core.limits import MAX_PACKAGE_BYTES
+from services.jsonnet.evaluation import Limits, evaluate
+from services.settings import Bounds
 
 STDIN = "-"
+_STDIN_DESCRIPTOR = 0
+_CHUNK = 64 * 1024
+
+MAX_BYTES = 32 * 1024 * 1024
+"""The most text that is read for one call; what a package may really have, the parser decides."""
+
+ENDINGS = (".yml", ".yaml", ".json", ".jsonnet")
+"""Of the files that count in folders."""
+
+_PSEUDO_FOLDERS = ("/proc", "/sys", "/dev")
+"""What is in here is no file, even if some of it looks like one; but for the memory that is shared as files."""
+
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
-def read_sources(names: Sequence[str]) -> list[parser_pb2.Source]:
+async def read_sources(
+    names: Sequence[str], recursive: bool = False, bounds: Bounds | None = None
+) -> list[parser_pb2.Source]:
     """
-    Read package files; ``-`` is standard input.
+    Read the sources of a package. Jsonnet in files is evaluated, with what is beside and below it to import.
+
+    Args:
+        names: Files; folders, if *recursive*; http(s) addresses, which the parser fetches; ``-`` for standard input.
+        recursive: Whether a folder stands for all package files in it and below.
+        bounds: What the evaluation of Jsonnet may take; None: the default.
+
+    Returns:
+        The sources in the order of *names*; those of a folder by their paths.
 
     Raises:
-        Failed: A file cannot be read, is too large, or is no UTF-8 text.
+        Failed: Something cannot be read, is too large, or is no UTF-8 text.
+        SourceUndecodable: A program has an error.
+        SourceTooLarge: The evaluation of a program exceeds a bound.
     """
-    left = MAX_PACKAGE_BYTES
+    left = MAX_BYTES
     sources = []
-    for name in names:
-        data = _read(name, left)
-        left -= len(data)
-        sources.append(parser_pb2.Source(name="stdin" if name == STDIN else name, text=_text(name, data)))
+    for name in _expanded(names, recursive):
+        source = parser_pb2.Source(url=name) if _is_address(name) else await _source(name, left, bounds or Bounds())
+        left -= len(source.text.encode())
+        sources.append(source)
     return sources
 
 
-def _read(name: str, limit: int) -> bytes:
-    """The bytes of a file, reading no more than one past *limit*."""
-    try:
-        if name == STDIN:
-            data = sys.stdin.buffer.read(limit + 1)
+def _is_address(name: str) -> bool:
+    return name.lower().startswith(("http://", "https://"))
+
+
+def _expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
+    """The names, with the files in a folder instead of the folder."""
+    for name in names:
+        if name == STDIN or _is_address(name) or not Path(name).is_dir():
+            yield name
+        elif recursive:
+            yield from _files(name)
         else:
-            path = Path(name)
-            if stat.S_ISDIR(path.stat().st_mode):
-                raise Failed(f"{name}: is a directory; name the files in it")
-            with path.open("rb") as file:
-                data = file.read(limit + 1)
+            raise Failed(f"{name}: is a directory; name the files in it, or take all package files in it with -R")
+
+
+def _files(folder: str) -> list[str]:
+    """The package files in a folder and below, sorted; hidden ones are left out, links to folders are not followed."""
+
+    def tell(error: OSError) -> None:
+        raise Failed(f"{error.filename}: {error.strerror}") from error
+
+    found = []
+    for path, folders, files in os.walk(folder, onerror=tell):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [os.path.join(path, name) for name in files if name.endswith(ENDINGS) and not name.startswith(".")]
+    if not found:
+        raise Failed(f"{folder}: there are no package files in it (*{', *'.join(ENDINGS)})")
+    return sorted(found)
+
+
+async def _source(name: str, limit: int, bounds: Bounds) -> parser_pb2.Source:
+    if name == STDIN:
+        return parser_pb2.Source(name="stdin", text=_text(name, await _standard_input(limit)))
+    # Names of files can be any bytes; those of sources are texts.
+    shown = os.fsencode(name).decode(errors="replace")
+    text = _text(shown, _read(shown, name, limit))
+    if not name.lower().endswith(".jsonnet"):
+        return parser_pb2.Source(name=shown, text=text)
+    limits = Limits(limit, bounds.memory, bounds.seconds)
+    result = await evaluate(text, shown, Path(name).parent, limits)
+    return parser_pb2.Source(name=shown, text=result, encoding=parser_pb2.ENCODING_JSON, generated=True)
+
+
+def _read(shown: str, name: str, limit: int) -> bytes:
+    """The bytes of a regular file, reading no more than one past *limit*."""
+    try:
+        # Opening some devices has effects, so they are told from files by name first. A pipe would wait for a writer.
+        if _is_pseudo(Path(os.path.realpath(name))):
+            raise Failed(f"{shown}: {_NO_FILE}")
+        with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Failed(f"{shown}: {_NO_FILE}")
+            data = file.read(limit + 1)
     except OSError as error:
-        raise Failed(f"{name}: {error.strerror or error}") from error
-    if len(data) > limit:
-        raise Failed(f"{name}: a package has at most {MAX_PACKAGE_BYTES // 2**20} MiB of text in all its files")
+        raise Failed(f"{shown}: {error.strerror or error}") from error
+    _bounded(shown, data, limit)
     return data
 
 
-def _text(name: str, data: bytes) -> str:
+_NO_FILE = f"is no regular file; for standard input, write {STDIN}"
+
+
+def _is_pseudo(path: Path) -> bool:
+    return not path.is_relative_to(_SHARED_MEMORY) and any(map(path.is_relative_to, _PSEUDO_FOLDERS))
+
+
+async def _standard_input(limit: int) -> bytes:
+    """Standard input to its end."""
+    data = bytearray()
+    try:
+        while more := await _some_input():
+            data += more
+            _bounded(STDIN, data, limit)
+    except OSError as error:
+        raise Failed(f"{STDIN}: {error.strerror or error}") from error
+    return bytes(data)
+
+
+async def _some_input() -> bytes:
+    """What there is now on standard input, or nothing at its end; a Ctrl-C is heard while there is nothing yet."""
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(_STDIN_DESCRIPTOR, readable.set)
+    except PermissionError:
+        # A file on standard input cannot be waited for, and need not be.
+        return os.read(_STDIN_DESCRIPTOR, _CHUNK)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(_STDIN_DESCRIPTOR)
+    return os.read(_STDIN_DESCRIPTOR, _CHUNK)
+
+
+def _bounded(shown: str, data: bytes | bytearray, limit: int) -> None:
+    if len(data) > limit:
+        raise Failed(f"{shown}: a package has at most {MAX_BYTES // 2**20} MiB of text in all its files")
+
+
+def _text(shown: str, data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Failed(f"{name}: is UTF-16 text; save it as UTF-8")
+        raise Failed(f"{shown}: is UTF-16 text; save it as UTF-8")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Failed(f"{name}:{line}: is no UTF-8 text (byte {data[error.start]:#04x}); save it as UTF-8") from error
+        raise Failed(f"{shown}:{line}: is no UTF-8 text (byte {data[error.start]:#04x}); save it as UTF-8") from error

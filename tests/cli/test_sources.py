@@ -1,0 +1,216 @@
+"""What the command line reads: files, folders, addresses, standard input, Jsonnet."""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+from pkger.parser.v1.parser_pb2 import ENCODING_JSON, ENCODING_UNSPECIFIED, Source
+
+from services.cli.errors import Failed
+from services.cli.sources import MAX_BYTES, read_sources
+from services.core.errors import SourceTooLarge, SourceUndecodable
+from services.settings import Bounds
+from tests.cli.command import environment, pkger
+from tests.cluster import Cluster
+
+LABEL = '{apiVersion: "influxdata.com/v2alpha1", kind: "Label", metadata: {name: "%s"}}'
+
+
+async def test_files_are_read_in_the_order_that_they_are_named(tmp_path: Path) -> None:
+    (tmp_path / "b.yml").write_text("\ufeffé: b\r\n")
+    (tmp_path / "a").write_text("a: b")
+    names = [str(tmp_path / name) for name in ("b.yml", "a", "b.yml")]
+    assert [(source.name, source.text) for source in await read_sources(names)] == [
+        (names[0], "\ufeffé: b\r\n"),
+        (names[1], "a: b"),
+        (names[2], "\ufeffé: b\r\n"),
+    ]
+
+
+async def test_addresses_are_left_to_the_parser() -> None:
+    addresses = ["http://example.com/a.yml", "HTTPS://example.com/a.jsonnet"]
+    assert await read_sources(addresses) == [Source(url=address) for address in addresses]
+
+
+FILES = ["a.yml", "b/c.json", "b/d.yaml", "b/e/f.yml", "b.yml", "z.yml"]
+
+
+async def test_a_folder_stands_for_the_package_files_in_it(tmp_path: Path) -> None:
+    others = ["note.txt", "c.YML", "lib.libsonnet", ".hidden.yml", ".git/a.yml", "b/.git/b/a.yml", "yml"]
+    for name in [*FILES, *others]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "linked").symlink_to("b")
+    (tmp_path / "z.yml").unlink()
+    (tmp_path / "z.yml").symlink_to("a.yml")
+    sources = await read_sources([str(tmp_path), str(tmp_path / "yml")], recursive=True)
+    assert [os.path.relpath(source.name, tmp_path) for source in sources] == [*sorted(FILES), "yml"]
+    assert sources[-2].text == "a.yml"
+
+
+async def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(Failed, match="is a directory; name the files in it, or take all package files in it with -R"):
+        await read_sources([str(tmp_path)])
+    with pytest.raises(Failed, match=r"there are no package files in it \(\*\.yml, "):
+        await read_sources([str(tmp_path)], recursive=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+async def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("a: b")
+    (tmp_path / "closed").mkdir(mode=0)
+    with pytest.raises(Failed, match="closed: Permission denied"):
+        await read_sources([str(tmp_path)], recursive=True)
+
+
+def _write(data: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(data)
+
+
+def _sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "nothing": (lambda path: None, "No such file or directory"),
+    "a pipe": (os.mkfifo, "is no regular file; for standard input, write -"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is no regular file"),
+    "a link to what a kernel tells": (lambda path: path.symlink_to("/proc/self/environ"), "is no regular file"),
+    "a link to itself": (lambda path: path.symlink_to(path), "ymbolic link"),
+    "Latin-1": (_write(b"a: b\nc: caf\xe9"), r":2: is no UTF-8 text \(byte 0xe9\); save it as UTF-8"),
+    "UTF-16": (_write("a: b".encode("utf-16")), "is UTF-16 text; save it as UTF-8"),
+    "much": (_sparse, "a package has at most 32 MiB of text in all its files"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_what_is_no_package_file_is_told(case: str, tmp_path: Path) -> None:
+    make, told = REFUSED[case]
+    path = tmp_path / "a.yml"
+    make(path)
+    with pytest.raises(Failed, match=told) as caught:
+        await read_sources([str(path)])
+    assert caught.value.message.startswith(f"{path}:")
+
+
+@pytest.mark.parametrize(
+    "name", ["/dev/null", "/dev/stdin", "/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"]
+)
+async def test_devices_and_what_a_kernel_tells_are_no_files(name: str) -> None:
+    with _standard_input(), pytest.raises(Failed, match=f"{name}: "):
+        await read_sources([name])
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="has no memory that is shared as files")
+async def test_a_file_in_memory_is_a_file() -> None:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", suffix=".yml") as file:
+        file.write(b"a: b")
+        file.flush()
+        [source] = await read_sources([file.name])
+    assert source.text == "a: b"
+
+
+async def test_all_files_together_have_a_bound(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_bytes(b"#" * (MAX_BYTES - 10))
+    (tmp_path / "b.yml").write_bytes(b"#" * 11)
+    with pytest.raises(Failed, match=r"b\.yml: a package has at most 32 MiB"):
+        await read_sources([str(tmp_path)], recursive=True)
+
+
+async def test_a_name_that_is_no_text_is_shown_as_well_as_it_can_be(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff.yml"
+    try:
+        Path(os.fsdecode(name)).write_text("a: b")
+    except OSError:
+        pytest.skip("this file system has names of text only")
+    [source] = await read_sources([os.fsdecode(name)])
+    assert source.name == f"{tmp_path}/\ufffd.yml"
+
+
+@contextmanager
+def _standard_input() -> Iterator[BinaryIO]:
+    """While the block is open, standard input is what is written to the file, until that is closed."""
+    kept, (reading, writing) = os.dup(0), os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+    try:
+        with open(writing, "wb") as file:
+            yield file
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+
+
+async def test_standard_input_is_read_to_its_end() -> None:
+    text = "é" * 100_000
+    with _standard_input() as file:
+        reading = asyncio.create_task(read_sources(["-"]))
+        for part in (text.encode()[:30_001], text.encode()[30_001:]):
+            await asyncio.to_thread(file.write, part)
+            await asyncio.to_thread(file.flush)
+        file.close()
+        assert await reading == [Source(name="stdin", text=text)]
+
+
+async def test_a_wait_for_standard_input_can_be_ended() -> None:
+    with _standard_input():
+        reading = asyncio.create_task(read_sources(["-"]))
+        await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+
+async def test_a_file_on_standard_input_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a: b")
+    with _standard_input(), (tmp_path / "a").open("rb") as file:
+        os.dup2(file.fileno(), 0)
+        assert await read_sources(["-"]) == [Source(name="stdin", text="a: b")]
+
+
+async def test_jsonnet_is_evaluated_with_what_is_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "label.libsonnet").write_text("function(name) " + LABEL.replace('"%s"', "name"))
+    program = tmp_path / "a.jsonnet"
+    program.write_text('[(import "lib/label.libsonnet")(name) for name in ["one", "two"]]')
+    (tmp_path / "b.yml").write_text("a: b")
+    [evaluated, plain] = await read_sources([str(tmp_path)], recursive=True)
+    assert (evaluated.name, evaluated.encoding, evaluated.generated) == (str(program), ENCODING_JSON, True)
+    assert [item["metadata"]["name"] for item in json.loads(evaluated.text)] == ["one", "two"]
+    assert (plain.encoding, plain.generated) == (ENCODING_UNSPECIFIED, False)
+
+
+async def test_a_program_beside_which_a_file_is_missing_or_that_is_none_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "a.jsonnet"
+    for text, told in (
+        ('[import "b"]', '1:2: cannot import "b": No such file'),
+        ("[\n1,", "2:3: unexpected end of file"),
+    ):
+        program.write_text(text)
+        with pytest.raises(SourceUndecodable) as caught:
+            await read_sources([str(program)])
+        assert str(caught.value).startswith(f"{program}:{told}")
+
+
+async def test_the_evaluation_of_a_program_is_bounded(tmp_path: Path) -> None:
+    program = tmp_path / "a.jsonnet"
+    program.write_text('local f(s) = f(s + s) tailstrict; [f("x")]')
+    with pytest.raises(SourceTooLarge, match="bytes of memory for evaluation of 100,663,296"):
+        await read_sources([str(program)], bounds=Bounds(memory=96 * 2**20))
+
+
+async def test_a_program_is_planned_like_any_package(services: Cluster, tmp_path: Path) -> None:
+    program, env = tmp_path / "a.jsonnet", environment(tmp_path, services.addresses)
+    program.write_text(f"[{LABEL % 'one'}, {LABEL % 'two'}]")
+    planned = await pkger("plan", "-f", str(program), "-o", "json", env=env)
+    assert [step["key"]["name"] for step in json.loads(planned.out)["steps"]] == ["one", "two"]
+    program.write_text("[1,")
+    refused = await pkger("plan", "-f", str(program), env=env)
+    assert (refused.code, refused.err.splitlines()) == (1, [f"Error: {program}:1:4: unexpected end of file"])
