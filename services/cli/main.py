@@ -26,7 +26,10 @@ output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print."
 )
 org_option = click.option("--org", default="", metavar="ORG", help="Organisation on the platform.  [default: default]")
-file_option = click.option("-f", "--file", "files", multiple=True, metavar="FILE", help="Package file; - is stdin.")
+file_option = click.option(
+    "-f", "--file", "files", multiple=True, metavar="FILE", help="Package file or http(s) address; - is stdin."
+)
+recursive_option = click.option("-R", "--recursive", is_flag=True, help="Take all package files in folders, too.")
 more_files = click.argument("more_files", nargs=-1, metavar="[FILE]...")
 env_option = click.option(
     "--env-ref", "env", multiple=True, metavar="KEY=VALUE", help="Value for an environment reference of the package."
@@ -37,7 +40,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pkger")
 def main() -> None:
-    """Declarative packages of labels, buckets, dashboards, tasks and variables: plan them, apply them, keep them."""
+    """Declarative packages of resources of a platform: check them, plan them, apply them, keep them."""
 
 
 @main.command()
@@ -66,7 +69,44 @@ def serve(service: str, listen: str | None, data: Path | None) -> None:
 @main.command()
 @file_option
 @more_files
+@recursive_option
+@env_option
+@output_option
+@server_option
+def validate(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    recursive: bool,
+    env: tuple[str, ...],
+    output: str,
+    server: str | None,
+) -> None:
+    """Check FILE..., together one package; tell every mistake and where it stands. Exit status 1: it is invalid."""
+    from services.cli.session import environment
+    from services.cli.validate import Wanted
+    from services.cli.validate import validate as run
+
+    wanted = Wanted(_some(files + more_files), recursive, _pairs(env))
+    if not asyncio.run(run(wanted, environment(server), output)):
+        sys.exit(1)
+
+
+@main.command()
+@click.argument("kind", default="")
+@server_option
+def schema(kind: str, server: str | None) -> None:
+    """Print the JSON Schema of KIND; without one, of an object of any kind, for editors."""
+    from services.cli.session import environment
+    from services.cli.validate import print_schema
+
+    asyncio.run(print_schema(kind, environment(server)))
+
+
+@main.command()
+@file_option
+@more_files
 @click.option("--stack", default="", metavar="NAME", help="Stack to plan for.")
+@recursive_option
 @org_option
 @env_option
 @output_option
@@ -75,6 +115,7 @@ def plan(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
     stack: str,
+    recursive: bool,
     org: str,
     env: tuple[str, ...],
     output: str,
@@ -85,7 +126,7 @@ def plan(
     from services.cli.packages import plan as run
     from services.cli.session import environment
 
-    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env))
+    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive)
     asyncio.run(run(wanted, environment(server), output))
 
 
@@ -93,6 +134,7 @@ def plan(
 @file_option
 @more_files
 @click.option("--stack", default="", metavar="NAME", help="Stack that keeps what is applied; made when there is none.")
+@recursive_option
 @org_option
 @env_option
 @yes_option
@@ -101,6 +143,7 @@ def apply(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
     stack: str,
+    recursive: bool,
     org: str,
     env: tuple[str, ...],
     yes: bool,
@@ -111,7 +154,7 @@ def apply(
     from services.cli.packages import apply as run
     from services.cli.session import environment
 
-    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env))
+    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive)
     asyncio.run(run(wanted, environment(server), yes))
 
 

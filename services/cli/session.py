@@ -57,13 +57,14 @@ class Session:
     """The services that commands talk to."""
 
     def __init__(self, settings: Settings) -> None:
+        self.parser = Peer("parser", settings.addresses["parser"])
         self.planner = Peer("planner", settings.addresses["planner"])
         self.applier = Peer("applier", settings.addresses["applier"])
         self.stack = Peer("stack", settings.addresses["stack"])
 
     async def close(self) -> None:
         """Close all connections."""
-        for peer in (self.planner, self.applier, self.stack):
+        for peer in (self.parser, self.planner, self.applier, self.stack):
             await peer.close()
 
 

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+SHOWN_WARNINGS = 10
+
 VALUE_WIDTH = 60
 """Longer values are cut in a diff; ``-o json`` has them whole."""
 
@@ -56,7 +58,9 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
         lines.append(Text(f"environment values not given: {', '.join(plan.missing_env_refs)}", "yellow"))
     if plan.missing_secrets:
         lines.append(Text(f"secrets not given: {', '.join(plan.missing_secrets)}", "yellow"))
-    lines += [Text(f"warning: {warning}", "yellow") for warning in plan.warnings]
+    lines += [Text(f"warning: {warning}", "yellow") for warning in plan.warnings[:SHOWN_WARNINGS]]
+    if (more := len(plan.warnings) - SHOWN_WARNINGS) > 0:
+        lines.append(Text(f"and {more} more warnings; `pkger validate` shows all of a package", "yellow"))
     lines.append(Text(f"Plan: {plan_sum(plan)}.", "bold"))
     _print_lines(out, lines)
 

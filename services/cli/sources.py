@@ -49,7 +49,7 @@ async def read_sources(
     """
     left = MAX_BYTES
     sources = []
-    for name in _expanded(names, recursive):
+    for name in expanded(names, recursive):
         source = parser_pb2.Source(url=name) if _is_address(name) else await _source(name, left, bounds or Bounds())
         left -= len(source.text.encode())
         sources.append(source)
@@ -60,8 +60,13 @@ def _is_address(name: str) -> bool:
     return name.lower().startswith(("http://", "https://"))
 
 
-def _expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
-    """The names, with the files in a folder instead of the folder."""
+def expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
+    """
+    The names, with the files in a folder instead of the folder.
+
+    Raises:
+        Failed: A folder cannot be read, has no package files, or is not to be looked into.
+    """
     for name in names:
         if name == STDIN or _is_address(name) or not Path(name).is_dir():
             yield name

@@ -1,6 +1,7 @@
 """The README and the docs do what they say: every command runs, every example parses, every link leads somewhere."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from services.settings import PORTS
 from tests.cli.command import environment
@@ -87,12 +90,29 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 async def test_the_example_of_the_package_format_is_a_valid_package(services: Cluster) -> None:
-    (example,) = blocks(ROOT / "docs" / "packages.md", "yaml")
+    example, _ = blocks(ROOT / "docs" / "packages.md", "yaml")
     plan = await services.plan(example)
     assert [(diff.key.kind, diff.key.name) for diff in plan.resource_diffs] == [
         ("Bucket", "readings"),
         ("Label", "sensors"),
     ]
+
+
+async def test_the_readme_shows_what_validate_says(services: Cluster, tmp_path: Path) -> None:
+    (shown,) = [block for block in blocks(ROOT / "README.md", "text") if "is invalid" in block]
+    text = (ROOT / "examples" / "fleet.yml").read_text()
+    (tmp_path / "fleet.yml").write_text(text.replace("everySeconds: 604800", "everySeconds: 60"))
+    command = f"cd {tmp_path}; pkger validate -f fleet.yml {ROOT}/examples/labels.json || true"
+    assert await run(command, environment(tmp_path, services.addresses)) == shown
+
+
+async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
+    (command,) = blocks(ROOT / "docs" / "packages.md", "sh")
+    await run(f"cd {tmp_path}; {command}", environment(tmp_path, services.addresses))
+    schema = json.loads((tmp_path / "package.schema.json").read_text())
+    example, _ = blocks(ROOT / "docs" / "packages.md", "yaml")
+    for document in yaml.safe_load_all(example):
+        jsonschema.validate(document, schema)
 
 
 def test_the_rooms_of_the_architecture_exist() -> None:

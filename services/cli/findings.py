@@ -1,0 +1,128 @@
+"""What was found in a package, as text with the offending lines and as JSON."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pkger.parser.v1 import parser_pb2
+from rich.console import Console
+from rich.text import Text
+
+from services.core.model import Location, Violation
+from services.rpc.convert.objects import violation_from_pb
+
+_LINE_WIDTH = 120
+"""Of longer lines, what surrounds the column is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """
+    What there is to say about a package.
+
+    Attributes:
+        violations: What makes it invalid; of kind "Source" and without a path, for a source that cannot be read.
+        warnings: What only looks wrong.
+        kinds: Kinds of its objects, one for each; empty for an invalid package.
+        missing_env_refs: Environment keys that have no value.
+        missing_secrets: Secret keys that it refers to.
+    """
+
+    violations: Sequence[Violation] = ()
+    warnings: Sequence[Violation] = ()
+    kinds: Sequence[str] = ()
+    missing_env_refs: Sequence[str] = ()
+    missing_secrets: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, answer: parser_pb2.ParsePackageResponse) -> Self:
+        """What the parser found."""
+        return cls(
+            tuple(map(violation_from_pb, answer.violations)),
+            tuple(map(violation_from_pb, answer.warnings)),
+            tuple(item.key.kind for item in answer.package.objects),
+            tuple(answer.missing_env_refs),
+            tuple(answer.missing_secrets),
+        )
+
+    @property
+    def valid(self) -> bool:
+        """Whether the package can be planned and applied."""
+        return not self.violations
+
+
+def findings_document(found: Findings) -> dict[str, Any]:
+    """The findings as JSON data."""
+    return {
+        "valid": found.valid,
+        "violations": list(map(_document, found.violations)),
+        "warnings": list(map(_document, found.warnings)),
+        "missingEnvRefs": list(found.missing_env_refs),
+        "missingSecrets": list(found.missing_secrets),
+    }
+
+
+def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> None:
+    """
+    Print the findings as a table, each row with its line below.
+
+    Args:
+        out: Where to.
+        found: The findings.
+        texts: Texts of the sources whose lines are known, by name.
+    """
+    rows = [*((violation, "red") for violation in found.violations), *((item, "yellow") for item in found.warnings)]
+    lines = {name: text.removeprefix("\ufeff").splitlines() for name, text in texts.items()}
+    places = max((len(str(row.location)) for row, _ in rows), default=0)
+    kinds = max((len(row.kind) for row, _ in rows), default=0)
+    for row, style in rows:
+        level = "warning: " if style == "yellow" else ""
+        out.print(Text.assemble((f"{row.location!s:<{places}}  {row.kind:<{kinds}}  {row.path}".rstrip(), "bold")))
+        out.print(Text(f"    {level}{row.reason}", style))
+        for line in _excerpt(row.location, lines.get(row.location.source, ())):
+            out.print(Text(line, "dim"))
+    out.print(Text(_sum(found), "bold"))
+    if found.missing_env_refs:
+        out.print(Text(f"environment values not given: {', '.join(found.missing_env_refs)}", "yellow"))
+    if found.missing_secrets:
+        out.print(Text(f"secrets that it needs: {', '.join(found.missing_secrets)}", "yellow"))
+
+
+def _excerpt(location: Location, lines: Sequence[str]) -> list[str]:
+    """The line of a location, and a caret below the column."""
+    if not 0 < location.line <= len(lines):
+        return []
+    line, column = lines[location.line - 1], max(location.column, 1) - 1
+    start = max(0, min(column - _LINE_WIDTH // 2, len(line) - _LINE_WIDTH))
+    shown = line[start : start + _LINE_WIDTH]
+    # Tabs stay tabs, so that the caret stands below its character.
+    before = "".join("\t" if character == "\t" else " " for character in shown[: column - start])
+    number = str(location.line)
+    return [f"    {number} | {shown}", f"    {' ' * len(number)} | {before}^"]
+
+
+def _sum(found: Findings) -> str:
+    warned = f", {_count(len(found.warnings), 'warning')}" if found.warnings else ""
+    if found.valid:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(found.kinds).items()))
+        return f"The package is valid: {kinds or 'no objects'}{warned}."
+    if any(violation.kind == "Source" for violation in found.violations):
+        return f"{_count(len(found.violations), 'source')} cannot be read; the rest was not checked."
+    return f"The package is invalid: {_count(len(found.violations), 'violation')}{warned}."
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _document(violation: Violation) -> dict[str, Any]:
+    place = violation.location
+    return {
+        "kind": violation.kind,
+        "path": violation.path,
+        "reason": violation.reason,
+        "source": place.source,
+        "line": place.line,
+        "column": place.column,
+    }

@@ -1,0 +1,96 @@
+"""``pkger validate`` and ``pkger schema``: what people read, as golden files, and how the commands end."""
+
+import subprocess
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.cli.command import PKGER, environment, pkger
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+
+GOLDEN = Path(__file__).with_name("golden")
+HEAD = "apiVersion: influxdata.com/v2alpha1\nkind: {}\nmetadata:\n  name: {}\n"
+
+FILES = {
+    "good.yml": HEAD.format("Label", "{envRef: {key: team}}") + "---\n" + HEAD.format("Bucket", "b1"),
+    "hook.yml": HEAD.format("NotificationEndpointSlack", "hook")
+    + "spec:\n  url: https://example.com\n  token: {secretRef: {key: slack}}\n",
+    "bad.yml": HEAD.format("Bucket", "b1")
+    + "spec:\n  name: x\n  retentionRules:\n    - {type: expire, everySeconds: 60}\n"
+    + "  asociations: []\n  description: 007\n",
+    "tabs.yml": HEAD.format("Label", "l1") + "spec:\n  # a line with\ttabs\n  'colour':\t'#fff'\n",
+    "broken.yml": "kind: [Label\nspec: }",
+    "broken.jsonnet": "local x = 5;\n[y]\n",
+    "good.jsonnet": "local version = 'influxdata.com/v2alpha1';\n"
+    + "[{apiVersion: version, kind: 'Bucket', metadata: {name: x}} for x in ['a1', 'b 2']]",
+    "lib/below.json": '[{"kind": "Label", "apiVersion": "influxdata.com/v2alpha1", "metadata": {"name": "l2"}}]',
+}
+CASES = {
+    "valid": ["good.yml", "hook.yml"],
+    "invalid": ["bad.yml", "tabs.yml"],
+    "invalid-json": ["bad.yml", "-o", "json"],
+    "unreadable": ["good.yml", "broken.yml", "broken.jsonnet"],
+    "jsonnet": ["good.jsonnet"],
+    "folder": ["-R", "lib"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_what_people_read(case: str, services: Cluster, folder: Path, request: pytest.FixtureRequest) -> None:
+    arguments = ["validate", *(str(folder / word) if (folder / word).exists() else word for word in CASES[case])]
+    ended = await pkger(*arguments, env=environment(folder, services.addresses))
+    told = f"$ pkger validate {' '.join(CASES[case])}\n{ended.out}{ended.err}exit status {ended.code}\n"
+    told = told.replace(f"{folder}/", "")
+    golden = GOLDEN / f"validate-{case}.txt"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(told)
+    assert told == golden.read_text()
+
+
+def test_nothing_needs_to_run_and_standard_input_is_a_file_too(tmp_path: Path) -> None:
+    text, env = FILES["tabs.yml"], environment(tmp_path)
+    ended = subprocess.run([PKGER, "validate", "-"], input=text, env=env, capture_output=True, text=True, check=False)
+    assert ended.stdout.startswith("stdin:7:3  Label  root[0].spec.colour\n")
+    assert ended.stdout.endswith("The package is valid: 1 Label, 1 warning.\n")
+    assert ended.returncode == 0
+
+
+async def test_values_of_the_environment_are_checked_too(services: Cluster, folder: Path) -> None:
+    env = environment(folder, services.addresses)
+    ended = await pkger("validate", str(folder / "good.yml"), "--env-ref", "team=x", env=env)
+    assert "root[0].spec.name" in ended.out
+    assert ended.code == 1
+
+
+async def test_an_address_that_is_refused_is_a_finding(services: Cluster, folder: Path) -> None:
+    env = environment(folder, services.addresses)
+    ended = await pkger("validate", "http://127.0.0.1:1/a.yml", "-o", "json", env=env)
+    [violation] = orjson.loads(ended.out)["violations"]
+    assert (violation["kind"], violation["source"]) == ("Source", "http://127.0.0.1:1/a.yml")
+    assert "PKGER_ALLOW_PRIVATE_ADDRESSES" in violation["reason"]
+    assert ended.code == 1
+
+
+async def test_schemas_are_printed(services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
+    one, all_kinds, none = [await pkger("schema", *words, env=env) for words in (["Task"], [], ["Rocket"])]
+    assert orjson.loads(one.out)["title"] == "Task"
+    assert "Telegraf" in orjson.loads(all_kinds.out)["$defs"]
+    assert "there is no kind 'Rocket'; there are Bucket," in none.err
+    assert (one.code, all_kinds.code, none.code) == (0, 0, 1)
+
+
+async def test_the_examples_are_valid_without_warnings(services: Cluster, tmp_path: Path) -> None:
+    files = [str(ROOT / "examples" / name) for name in ("fleet.yml", "labels.json")]
+    ended = await pkger("validate", *files, env=environment(tmp_path, services.addresses))
+    assert ended.out == "The package is valid: 2 Bucket, 1 Dashboard, 1 Label, 1 Task, 1 Variable.\n"
