@@ -140,7 +140,7 @@ _TOO_MANY_CALLS = f"more than {MAX_CALLS} calls inside each other; does a functi
 _IN_PLAIN_WORDS = {
     "max stack frames exceeded": _TOO_MANY_CALLS,
     "stack overflow, try to reduce recursion, or set --max-stack to bigger value": _TOO_MANY_CALLS,
-    "Exceeded maximum parse depth limit": "more lists, objects or other expressions inside each other than it can read",
+    "Exceeded maximum parse depth limit": "more lists, objects or other expressions inside each other than can be read",
 }
 
 

@@ -33,8 +33,15 @@ async def test_files_of_the_package_are_imported(evaluator: Evaluator | None, fo
 
 
 @each_evaluator
-@pytest.mark.parametrize("word", ["import", "importstr", "importbin"])
-@pytest.mark.parametrize("path", ["/etc/passwd", "a.libsonnet", "/dev/zero", "../secret.txt"])
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [
+        ("import", "a.libsonnet"),
+        ("importstr", "/etc/passwd"),
+        ("importbin", "/dev/zero"),
+        ("importstr", "../secret.txt"),
+    ],
+)
 async def test_without_a_folder_nothing_is_imported(word: str, path: str, evaluator: Evaluator) -> None:
     with pytest.raises(SourceUndecodable) as caught:
         await result(f'[{word} "{path}"]', evaluator)

@@ -1,7 +1,10 @@
 """Bounds that an operator sets, and that all sources of a package keep together."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from typing import Any
 
@@ -34,14 +37,13 @@ def test_sources_may_ask_for_as_much_as_the_bound_says_and_no_more(bound: str) -
     assert caught.value.metadata["source"] == "b.json"
 
 
+keys = st.sampled_from(["a", "b", "c", "d"])
 trees = st.recursive(
-    st.none() | st.text("ab", max_size=3),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text("abc", min_size=1, max_size=3), inner),
-    max_leaves=30,
+    st.none() | keys, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner), max_leaves=10
 )
 
 
-@given(st.lists(st.dictionaries(st.text("abc", min_size=1, max_size=3), trees), min_size=1, max_size=4))
+@given(st.lists(st.dictionaries(keys, trees), min_size=1, max_size=3))
 def test_yaml_and_json_count_values_alike(documents: list[dict[str, Any]]) -> None:
     yaml = "".join(f"--- {json.dumps(document)}\n" for document in documents)
     count = sum(map(_values, documents))
@@ -88,6 +90,15 @@ def test_every_bound_is_read_from_the_environment() -> None:
 def test_a_bound_that_is_no_whole_number_in_its_range_is_told(value: str) -> None:
     with pytest.raises(SettingInvalid, match=r"^Error: PKGER_MAX_BYTES=.*: write a whole number from 1 to"):
         load({"PKGER_MAX_BYTES": value})
+
+
+def test_a_service_with_a_setting_that_it_cannot_have_ends_with_a_line_that_says_so() -> None:
+    environ = os.environ | {"PKGER_MAX_BYTES": "8M"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "parser_svc"], env=environ, capture_output=True, text=True, check=False
+    )
+    told = "Error: PKGER_MAX_BYTES=8M: write a whole number from 1 to 1,000,000,000,000,000\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", told)
 
 
 def test_the_bound_on_depth_ends_where_writers_of_json_do() -> None:
