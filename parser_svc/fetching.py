@@ -24,6 +24,8 @@ MAX_REDIRECTS = 10
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 
+_GZIP = 16 + zlib.MAX_WBITS
+
 _ERROR_BYTES = 4096
 _SHOWN_CHARACTERS = 300
 """What is read of an answer that is no success, and what is shown of it."""
@@ -74,11 +76,7 @@ class Fetcher:
             async with self._answer(address, url) as answer:
                 if answer.status not in _REDIRECTS or "Location" not in answer.headers:
                     if not 200 <= answer.status < 300:
-                        body = _plain((await answer.content.read(_ERROR_BYTES)).decode(errors="replace"))
-                        told = (
-                            f"{_server(address, url)} answered {answer.status} {_plain(answer.reason or '')}".rstrip()
-                        )
-                        raise SourceUnreadable(address, f"{told}: {body}" if body else told)
+                        raise SourceUnreadable(address, f"{_server(address, url)} answered {await _told(answer)}")
                     return await _body(address, answer, usage)
                 url = _next(address, url, answer.headers["Location"])
         raise SourceUnreadable(address, f"leads through more than {MAX_REDIRECTS} redirects")
@@ -99,7 +97,7 @@ class Fetcher:
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(socket_factory=open_socket, resolver=self.resolver, force_close=True),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Unpacked below, where it is counted. What else is packed would need more libraries.
+            # Unpacked below, where it is counted.
             headers={"Accept-Encoding": "gzip", "User-Agent": "pkger"},
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
@@ -117,11 +115,24 @@ class Fetcher:
                 raise SourceUnreadable(address, problem) from None
 
 
+async def _told(answer: aiohttp.ClientResponse) -> str:
+    """Status and text of an answer that is no success."""
+    data = await answer.content.read(_ERROR_BYTES)
+    if answer.headers.get("Content-Encoding", "").lower() == "gzip":
+        try:
+            data = zlib.decompressobj(_GZIP).decompress(data, _ERROR_BYTES)
+        except zlib.error:
+            data = b""
+    head = f"{answer.status} {_plain(answer.reason or '')}".rstrip()
+    text = _plain(data.decode(errors="replace"))
+    return f"{head}: {text}" if text else head
+
+
 async def _body(address: str, answer: aiohttp.ClientResponse, usage: Usage) -> bytes:
     packed = answer.headers.get("Content-Encoding", "identity").lower()
     if packed not in ("identity", "gzip"):
         raise SourceUnreadable(address, f"is packed as {_plain(packed)}, which was not asked for")
-    body, unpacker = bytearray(), zlib.decompressobj(16 + zlib.MAX_WBITS)
+    body, unpacker = bytearray(), zlib.decompressobj(_GZIP)
     async for chunk in answer.content.iter_any():
         try:
             # One byte too many is enough to know, however much more there is in a chunk.

@@ -6,7 +6,6 @@ Nothing that the program does can harm the process that asked: it may only run o
 
 import contextlib
 import json
-import math
 import os
 import re
 import resource
@@ -34,7 +33,7 @@ def main() -> None:
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     """``{"json": text}``, ``{"fault": [problem, line, column]}``, or ``{"too_large": true}``."""
     evaluate = program(Evaluator(request["evaluator"]))
-    _limit(request["memory"], math.ceil(request["seconds"]) + 1)
+    _limit(request["memory"], request["seconds"] + 1)
     try:
         result = evaluate(request["text"], Imports(request["folder"], request["bytes"]))
     except ProgramFaulty as faulty:

@@ -84,7 +84,7 @@ async def test_a_redirect_to_what_is_not_fetched_is_told(location: str) -> None:
 
 async def test_a_redirect_without_an_address_is_no_success() -> None:
     async def answer(request: web.Request) -> web.Response:
-        return web.Response(status=302)
+        return web.Response(status=302, body=b"plain", headers={"Content-Encoding": "gzip"})
 
     async with serving({"/": answer}) as server:
         with pytest.raises(SourceUnreadable, match=r"answered 302 Found$"):
@@ -95,7 +95,12 @@ async def test_an_answer_that_is_no_success_is_told_with_its_text() -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(status=503, reason="Busy", body=b"try\r\n\tagain\x1b[31m \xff" + b"x" * 100_000)
 
-    async with serving({"/busy": answer, "/moved": redirect("/gone")}) as server:
+    async def packed_answer(request: web.Request) -> web.Response:
+        return web.Response(status=400, body=gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"})
+
+    async with serving({"/busy": answer, "/moved": redirect("/gone"), "/packed": packed_answer}) as server:
+        with pytest.raises(SourceUnreadable, match="answered 400 Bad Request: packed"):
+            await fetch(f"{server.address}/packed")
         with pytest.raises(SourceUnreadable) as busy:
             await fetch(f"{server.address}/busy")
         with pytest.raises(SourceUnreadable) as gone:
