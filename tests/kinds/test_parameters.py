@@ -142,7 +142,7 @@ def test_a_list_beside_the_other_option_changes_no_text() -> None:
         ("1500ms", None, None, "1s500ms"),
         ("1.50", None, None, "1.5"),
         ("2020-01-01", None, None, "2020-01-01T00:00:00Z"),
-        ('"a\\tb"', None, None, '"a\\tb"'),
+        ('"a\\tb"', None, None, '"a\tb"'),
         # No type: the script keeps what it has, unless a value is supplied.
         ("true", None, None, "true"),
         ("-1d", {}, None, "-1d"),

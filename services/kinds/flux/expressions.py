@@ -63,8 +63,9 @@ def quoted(text: str) -> str:
     return f'"{_SPECIAL.sub(lambda found: _escaped(found.group()), text)}"'
 
 
-_SPECIAL = re.compile(r'\$\{|\$(?=[$"\\\x00-\x1f\x7f])|["\\\x00-\x1f\x7f]')
-_ESCAPES = {"${": "\\${", '"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Line feeds and tabs stand in literals as they are, as the reference writes them.
+_SPECIAL = re.compile(r'\$\{|\$(?=[$"\\\x00-\x1f\x7f])|["\\\x00-\x08\x0b-\x1f\x7f]')
+_ESCAPES = {"${": "\\${", '"': '\\"', "\\": "\\\\", "\r": "\\r"}
 
 
 def _escaped(special: str) -> str:

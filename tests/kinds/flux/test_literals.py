@@ -152,8 +152,8 @@ def test_a_length_of_time_is_written_without_fractions(nanoseconds: int, written
         ("$${x}", '"\\x24\\${x}"'),
         ('$"', '"\\x24\\""'),
         ("$\\", '"\\x24\\\\"'),
-        ("$\n", '"\\x24\\n"'),
-        ("a\r\n\tb\x00", '"a\\r\\n\\tb\\x00"'),
+        ("$\n", '"\\x24\n"'),
+        ("a\r\n\tb\x00", '"a\\r\n\tb\\x00"'),
         ("日本", '"日本"'),
     ],
 )
