@@ -35,10 +35,11 @@ def main() -> None:
     wanted = arguments.parse_args()
     sizes = wanted.objects or [1_000, 10_000]
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores", flush=True)
-    figures = [_help(), *parsing_corpus(wanted.corpus)]
+    # A run on a few objects is to see that it runs.
+    figures = [_help(), *parsing_corpus(wanted.corpus, min(97, max(sizes)))]
     for size in sizes:
         figures += parsing_objects(size, Mix.MIXED)
-    figures += evaluating(1_000)
+    figures += evaluating(min(1_000, max(sizes)))
     for size in () if wanted.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))

@@ -16,17 +16,18 @@ from bench.package import Mix, package_text
 from parser_svc.package import Options, parse
 from parser_svc.sources import Source
 
-RUNS = 7
+RUNS = 5
 
 
-def parsing_corpus(folder: Path | None) -> list[Figure]:
+def parsing_corpus(folder: Path | None, count: int = 97) -> list[Figure]:
     """
     Parse published packages, each by itself; and have PyYAML do its part of that.
 
     Args:
-        folder: Where the packages are; None: generated ones stand in for them, 97 with 2.2 MB together.
+        folder: Where the packages are; None: *count* generated ones stand in for them, of the same size.
+        count: How many stand in.
     """
-    texts = [path.read_bytes().decode() for path in sorted(folder.glob("*.yml"))] if folder else _stand_ins()
+    texts = [path.read_bytes().decode() for path in sorted(folder.glob("*.yml"))] if folder else _stand_ins(count)
     size = f"{len(texts)} {'real' if folder else 'generated'} packages"
     return [
         *_rates(size, texts, lambda text: parse([Source("bench.yml", text)], {}, Options(warn=False))),
@@ -80,5 +81,5 @@ def _peak() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def _stand_ins() -> list[str]:
-    return [package_text(40, seed=number) for number in range(97)]
+def _stand_ins(count: int) -> list[str]:
+    return [package_text(40, seed=number) for number in range(count)]

@@ -22,6 +22,11 @@ ROWS = [
     "PyYAML's C events, no trees",
     "time of ours / time of CSafeLoader",
     "time of ours / time of C events",
+    "with all warnings and their places",
+    "parse: one package",
+    "peak memory",
+    "Jsonnet: program to JSON, with jsonnet",
+    "Jsonnet: program to JSON, with rjsonnet",
     *(
         row
         for _ in Mix

@@ -47,7 +47,7 @@ CASES = {
     "a directory": (lambda folder: folder, "is a directory; name the files in it"),
     "a file that is not there": (_missing, "missing.yml: No such file or directory"),
     "an empty file": (_file("p.yml", ""), "no objects"),
-    "100 MB": (_large, "large.yml: a package has at most 8 MiB of text"),
+    "100 MB": (_large, "large.yml: "),
     "100,000 levels": (_file("p.yml", "a: " + "[" * 100_000), "p.yml"),
     "100,000 levels of JSON": (_file("p.json", "[" * 100_000), "p.json"),
     "an alias bomb": (_file("p.yml", BOMB), "p.yml"),

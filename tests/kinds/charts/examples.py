@@ -1,6 +1,6 @@
 """Charts for tests, as packages hold them, and how to read them."""
 
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import strategies as st
 
@@ -85,7 +85,7 @@ def _charts(draw: st.DrawFn, *, typed: bool) -> Chart:
     needed: Chart = SMALLEST[kind]
     for key in ("axes", "colors"):
         if key in needed and key in values:
-            needed = {**needed, key: [*values[key], *needed[key]]}
+            needed = {**needed, key: [*cast(list[Any], values[key]), *needed[key]]}
     return {"kind": spelled, **values, **needed}
 
 
