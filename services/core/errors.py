@@ -29,6 +29,7 @@ class Reason(StrEnum):
     INTERNAL = "INTERNAL"
     SOURCE_UNREADABLE = "SOURCE_UNREADABLE"
     ENCODING_INVALID = "ENCODING_INVALID"
+    OPERATION_UNFINISHED = "OPERATION_UNFINISHED"
 
 
 class PkgerError(Exception):
@@ -260,6 +261,17 @@ class OperationNotFound(PkgerError):
 
     def __init__(self, operation: str) -> None:
         super().__init__(f"no operation {operation!r} is running", operation=operation)
+
+
+class OperationUnfinished(PkgerError):
+    """An operation on the stack that sent something waits to be recovered."""
+
+    reason = Reason.OPERATION_UNFINISHED
+
+    def __init__(self, stack: str, operation: str, state: str) -> None:
+        way_out = "`pkger operations recover` says how" if state == "BLOCKED" else "an applier will carry it on"
+        text = f"{operation} on stack {stack!r} is unfinished ({state}); {way_out}"
+        super().__init__(text, stack=stack, operation=operation, state=state)
 
 
 class TokenStale(PkgerError):

@@ -20,6 +20,7 @@ SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
     "pkger.planner.v1.PlannerService": ("CreatePlan",),
     "pkger.stack.v1.StackService": ("GetStack", "ListStacks", "FindOwners"),
+    "pkger.stack.v1.JournalService": ("ListAbandonedOperations", "GetOperation", "ListOperations", "ListEvents"),
     "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources"),
 }
 """Methods free of side effects (a test holds this equal to their idempotency_level): retried when a server is away."""

@@ -30,6 +30,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.DEPENDENCY_CYCLE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.STACK_LEASED: grpc.StatusCode.ABORTED,
     Reason.LEASE_LOST: grpc.StatusCode.ABORTED,
+    Reason.OPERATION_UNFINISHED: grpc.StatusCode.ABORTED,
     Reason.STACK_MOVED: grpc.StatusCode.ABORTED,
     Reason.PLAN_STALE: grpc.StatusCode.ABORTED,
     Reason.TOKEN_STALE: grpc.StatusCode.ABORTED,

@@ -34,6 +34,7 @@ EXAMPLES: list[PkgerError] = [
     errors.DependencyCycle("Task 'a' -> Task 'b' -> Task 'a'"),
     errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"),
     errors.OperationNotFound("op-1"),
+    errors.OperationUnfinished("prod", "operations/1", "APPLYING"),
     errors.TokenStale("scope", 1, 2),
     errors.RequestIdReused("r-1"),
     errors.NotServed("drift"),
