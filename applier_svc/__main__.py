@@ -1,5 +1,6 @@
 """The applier as a process: ``python -m applier_svc``."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -24,6 +25,8 @@ async def opened(settings: Settings, patience: Patience = PATIENCE) -> AsyncIter
             patience=patience,
         )
         operations = Operations(peers)
+        recovering = asyncio.create_task(operations.recover())
+        stack.callback(recovering.cancel)
         yield Service([register(operations)], [SERVICE], partial(operations.drain, GRACE_SECONDS))
 
 

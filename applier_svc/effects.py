@@ -2,20 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import grpc
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import operation_pb2
-from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_after_delay
 
 from applier_svc.batches import batches, rounds
+from applier_svc.failpoints import reach
+from applier_svc.feed import Happening
 from applier_svc.ids import Ids
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
 from applier_svc.patience import Patience
-from services.core.errors import LeaseLost, PkgerError, RequestInvalid, TokenStale
+from services.core.errors import PkgerError, RequestInvalid, TokenStale
 from services.core.model import Identity, PlatformTraits, Step, Verb
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import mutation_to_pb
@@ -29,22 +31,25 @@ Outcomes = dict[int, Outcome]
 class Journal(Protocol):
     """Where intents and outcomes go; one call stands for one transaction."""
 
-    async def intend(self, steps: Sequence[Step], direction: Direction) -> None:
-        """Note that *steps* are about to be sent; nothing is sent before this returns."""
+    async def intend(self, targets: Mapping[int, str], direction: Direction) -> None:
+        """Note which steps are about to be sent to which resources; nothing is sent before this returns."""
 
-    async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
-        """Note how steps ended."""
+    async def record(self, outcomes: Mapping[int, Outcome], direction: Direction, happening: Happening) -> None:
+        """Note how steps ended, and tell it."""
+
+    def may_have_happened(self, step: Step, direction: Direction) -> bool:
+        """Whether *step* was sent before, if only by an applier that is gone, and nobody knows what came of it."""
 
 
 class Right(Protocol):
     """The right to write to the platform."""
 
-    async def hold(self, seconds: float) -> driver_pb2.Fence | None:
+    async def hold(self, seconds: float) -> driver_pb2.Fence:
         """
         See to it that the right lasts another *seconds*.
 
         Returns:
-            What to show to the driver; None for an operation on behalf of no stack.
+            What to show to the driver.
 
         Raises:
             LeaseLost: Somebody else may be writing; send nothing more.
@@ -56,7 +61,8 @@ class Effects:
     Sends the steps of one operation to one platform.
 
     Attributes:
-        halted: Why nothing is sent any more: the lease is lost, or the driver knows of a newer token. None: it is sent.
+        halted: Why nothing is sent any more: the lease is lost, the driver knows of a newer token, or the journal
+            cannot be written. None: it is sent.
     """
 
     def __init__(
@@ -70,7 +76,7 @@ class Effects:
         right: Right,
         patience: Patience,
     ) -> None:
-        self.halted: LeaseLost | TokenStale | None = None
+        self.halted: PkgerError | None = None
         self._driver = driver
         self._stub = DriverServiceStub(driver.channel)
         self._traits = traits
@@ -86,47 +92,65 @@ class Effects:
         steps: Sequence[Step],
         direction: Direction,
         is_stopped: Callable[[], bool],
-        ended: Callable[[Outcomes], Awaitable[None]],
+        told: Callable[[Outcomes], Happening],
+        stubborn: bool = False,
     ) -> None:
         """
-        Send *steps*, which may run at the same time, in batches.
+        Send *steps*, which may run at the same time, in batches; the journal knows their outcomes.
 
         Args:
             steps: The steps.
             direction: Whether they are steps of the plan or inverses of such.
             is_stopped: Asked before each batch; when true, its steps are skipped.
-            ended: Gets the outcomes of each batch as it ends; together one for each step.
+            told: Makes the event of the outcomes of a batch.
+            stubborn: Whether to ask a driver that does not answer for as long as patience lasts.
+
+        Raises:
+            PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
         """
         slots = asyncio.Semaphore(max(self._traits.max_concurrency, 1))
 
         async def run(batch: list[Step]) -> None:
             async with slots:
                 if self.halted:
-                    outcomes: Outcomes = {step.number: Skipped(str(self.halted)) for step in batch}
-                elif is_stopped():
-                    outcomes = {step.number: Skipped("the operation was stopped before this step") for step in batch}
-                else:
-                    outcomes = await self._send_batch(batch, direction)
-                await self._journal.record(outcomes, direction)
-                await ended(outcomes)
+                    return
+                try:
+                    outcomes: Outcomes = {}
+                    if is_stopped():
+                        outcomes = {
+                            step.number: Skipped("the operation was stopped before this step") for step in batch
+                        }
+                    else:
+                        outcomes = await self._send_batch(batch, direction, stubborn)
+                    await self._journal.record(outcomes, direction, told(outcomes))
+                    reach("after_undo_record" if direction is Direction.UNDO else "after_record")
+                except PkgerError as error:
+                    self.halted = self.halted or error
 
         for turn in rounds(steps):
             todo = (run(batch) for batch in batches(turn, self._traits.max_batch_size))
-            # A journal that fails for one batch must not leave others running behind the operation's back.
+            # A defect in one batch must not leave others running behind the operation's back.
             for result in await asyncio.gather(*todo, return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result
+            if self.halted:
+                raise self.halted
 
-    async def _send_batch(self, batch: list[Step], direction: Direction) -> Outcomes:
-        try:
-            mutations, outcomes = self._mutations(batch, direction)
-            ready = [step for step in batch if step.number in mutations]
-            if ready:
-                await self._journal.intend(ready, direction)
-                outcomes |= await self._answers(ready, mutations)
-        except Exception as error:
-            log.exception("batch cut off", extra={"operation": self._operation})
-            return {step.number: Unknown(f"a defect of the applier: {error!r}") for step in batch}
+    async def _send_batch(self, batch: list[Step], direction: Direction, stubborn: bool) -> Outcomes:
+        mutations, outcomes = self._mutations(batch, direction)
+        ready = [step for step in batch if step.number in mutations]
+        if ready:
+            sent_before = {step.number for step in ready if self._journal.may_have_happened(step, direction)}
+            await self._journal.intend({step.number: self._ids.of_resource(step) for step in ready}, direction)
+            reach("after_undo_intent" if direction is Direction.UNDO else "after_intent")
+            try:
+                outcomes |= await self._answers(ready, mutations, sent_before, stubborn)
+            except PkgerError:
+                raise
+            except Exception as error:
+                log.exception("batch cut off", extra={"operation": self._operation})
+                outcomes |= {step.number: Unknown(f"a defect of the applier: {error!r}") for step in ready}
+            reach("after_undo_send" if direction is Direction.UNDO else "after_send")
         for step in batch:
             outcome = outcomes[step.number]
             if isinstance(outcome, Done):
@@ -146,38 +170,47 @@ class Effects:
                 mutations[step.number] = mutation_to_pb(step, remote_id, label_id, key)
         return mutations, outcomes
 
-    async def _answers(self, steps: Sequence[Step], mutations: Mapping[int, driver_pb2.Mutation]) -> Outcomes:
-        """Send *steps* in one batch, and again those of them that got no answer and may be repeated."""
-        outcomes: Outcomes = {}
+    async def _answers(
+        self,
+        steps: Sequence[Step],
+        mutations: Mapping[int, driver_pb2.Mutation],
+        sent_before: Collection[int],
+        stubborn: bool,
+    ) -> Outcomes:
+        """
+        Send *steps* in one batch, and again those of them that got no answer and may be repeated.
+
+        Raises:
+            LeaseLost: This time nothing was sent.
+            TokenStale: This time all was refused.
+        """
+        outcomes: Outcomes = dict.fromkeys(sent_before, Unknown("it was sent before, and not answered"))
         waiting = list(steps)
 
         async def attempt() -> bool:
             """Send what is waiting; true while there is something worth sending again."""
-            try:
-                answers = await self._mutate([mutations[step.number] for step in waiting])
-            except (LeaseLost, TokenStale) as error:
-                # This time nothing was sent, or all was refused. What was sent before may still have had its effect.
-                self.halted = error
-                for step in waiting:
-                    outcomes.setdefault(step.number, Skipped(str(error)))
-                return False
+            answers = await self._mutate([mutations[step.number] for step in waiting])
             for step, answer in zip(waiting, answers, strict=True):
                 outcomes[step.number] = _with_earlier(outcomes.get(step.number), answer)
             waiting[:] = [step for step in waiting if self._is_worth_repeating(step, outcomes[step.number])]
             return bool(waiting)
 
+        patience = self._patience
         await AsyncRetrying(
             retry=retry_if_result(bool),
-            wait=self._patience.between_attempts(),
-            stop=stop_after_attempt(self._patience.attempts),
+            wait=patience.between_attempts(),
+            stop=stop_after_delay(patience.stubborn) if stubborn else stop_after_attempt(patience.attempts),
             retry_error_callback=lambda state: None,
         )(attempt)
         return outcomes
 
+    def is_repeatable(self, step: Step) -> bool:
+        """Whether sending *step* twice has its effect once."""
+        return step.verb is not Verb.CREATE or self._traits.kinds[step.key.kind].identity is Identity.NATIVE
+
     def _is_worth_repeating(self, step: Step, outcome: Outcome) -> bool:
-        """Whether nobody knows what became of *step*, and sending it twice has its effect once."""
-        native = self._traits.kinds[step.key.kind].identity is Identity.NATIVE
-        return isinstance(outcome, Unknown) and (step.verb is not Verb.CREATE or native)
+        """Whether nobody knows what became of *step*, and it may be sent again."""
+        return isinstance(outcome, Unknown) and self.is_repeatable(step)
 
     async def _mutate(self, mutations: list[driver_pb2.Mutation]) -> list[Outcome]:
         """
@@ -187,9 +220,8 @@ class Effects:
             LeaseLost: Nothing was sent.
             TokenStale: Nothing took effect.
         """
-        request = driver_pb2.MutateRequest(org=self._org, mutations=mutations)
-        if fence := await self._right.hold(self._patience.mutate):
-            request.fence.CopyFrom(fence)
+        fence = await self._right.hold(self._patience.mutate)
+        request = driver_pb2.MutateRequest(org=self._org, fence=fence, mutations=mutations)
         try:
             answer = await self._driver.call(self._stub.Mutate, request, self._patience.mutate)
         except TokenStale:

@@ -28,25 +28,36 @@ Message = operation_pb2.OperationEvent | object_pb2.InvalidPackage
 
 
 class Feed:
-    """An append-only list of messages that any number of callers follow, each at its own pace."""
+    """
+    An append-only list of messages that any number of callers follow, each at its own pace.
 
-    def __init__(self, operation: str, now: Callable[[], Timestamp]) -> None:
+    Attributes:
+        operation: Name of the operation.
+    """
+
+    def __init__(self, operation: str, now: Callable[[], Timestamp], last_seq: int = 0) -> None:
+        """The events of an operation that is carried on go on behind *last_seq*."""
         self.operation = operation
         self._now = now
+        self._last_seq = last_seq
         self._messages: list[Message] = []
         self._error: BaseException | None = None
         self._closed = False
         self._grown = asyncio.Condition()
 
-    async def tell(self, happening: Happening) -> None:
-        """Append an event."""
-        event = operation_pb2.OperationEvent(operation=self.operation, seq=len(self._messages) + 1, time=self._now())
+    def stamp(self, happening: Happening) -> operation_pb2.OperationEvent:
+        """The next event, until one is published."""
+        event = operation_pb2.OperationEvent(operation=self.operation, seq=self._last_seq + 1, time=self._now())
         getattr(event, _FIELDS[type(happening)]).CopyFrom(happening)
-        await self._append(event)
+        return event
 
-    async def refuse(self, invalid: object_pb2.InvalidPackage) -> None:
-        """Append the answer for a package that breaks rules."""
-        await self._append(invalid)
+    async def publish(self, message: Message) -> None:
+        """Append a message: an event that is stored, or the answer for a package that breaks rules."""
+        async with self._grown:
+            if isinstance(message, operation_pb2.OperationEvent):
+                self._last_seq = message.seq
+            self._messages.append(message)
+            self._grown.notify_all()
 
     async def close(self, error: BaseException | None = None) -> None:
         """End the feed; those who follow get *error* after the last message."""
@@ -67,10 +78,11 @@ class Feed:
         if self._error:
             raise self._error
 
+    async def grows(self) -> None:
+        """Wait for the next message, or for the end."""
+        position = len(self._messages)
+        async with self._grown:
+            await self._grown.wait_for(partial(self._is_past, position))
+
     def _is_past(self, position: int) -> bool:
         return len(self._messages) > position or self._closed
-
-    async def _append(self, message: Message) -> None:
-        async with self._grown:
-            self._messages.append(message)
-            self._grown.notify_all()

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from applier_svc.ids import Ids
-from applier_svc.journal import MemoryJournal
+from applier_svc.journal import Journal
 from services.core.model import InventoryEntry, Plan, StackRecord, Verb, by_key
 
 
@@ -25,7 +25,7 @@ def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collecti
     return [entries[key] for key in sorted(entries)]
 
 
-def after_undo(plan: Plan, record: StackRecord, ids: Ids, journal: MemoryJournal) -> list[InventoryEntry]:
+def after_undo(plan: Plan, record: StackRecord, ids: Ids, journal: Journal) -> list[InventoryEntry]:
     """
     The inventory once what was done is undone, as far as that went; sorted by key.
 

@@ -1,4 +1,4 @@
-"""The lease of a stack for one operation: taken, kept, given back."""
+"""The lease of a stack for one operation: taken, kept, given back; all writes to the journal go through it."""
 
 import asyncio
 import contextlib
@@ -14,10 +14,10 @@ from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from applier_svc.patience import Patience
-from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable, StackMoved
-from services.core.model import StackRecord, Target
+from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
+from services.core.model import StackRecord
 from services.rpc.client import Peer
-from services.rpc.convert.objects import stack_from_pb
+from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
 
 Response = TypeVar("Response")
 
@@ -27,15 +27,33 @@ SHORTEST_CALL = 1.0
 
 class Lease:
     """
-    The right to change one stack, as one operation has it.
+    The right to change one stack, as one operation has it, and the way to the operation's journal.
 
     Attributes:
         stack: The stack as it was when the lease was taken.
+        operation: Name of the operation.
+        is_transient: Whether the stack goes away with the operation, which works on behalf of none.
+        is_pending: Whether the stack goes away unless the operation succeeds.
+        cancel_requested: Whether somebody asked the operation to turn back.
     """
 
-    def __init__(self, peer: Peer, stack: StackRecord, token: int, taken: float, patience: Patience) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        stack: StackRecord,
+        operation: str,
+        token: int,
+        taken: float,
+        patience: Patience,
+        is_transient: bool = False,
+        is_pending: bool = False,
+    ) -> None:
         """*taken* is when the lease was asked for, by the clock of *patience*."""
         self.stack = stack
+        self.operation = operation
+        self.is_transient = is_transient
+        self.is_pending = is_pending
+        self.cancel_requested = False
         self._peer = peer
         self._stub = JournalServiceStub(peer.channel)
         self._token = token
@@ -60,12 +78,44 @@ class Lease:
             raise self._lost
         return driver_pb2.Fence(scope=self.stack.id, token=self._token)
 
-    async def finish(self, outcome: journal_pb2.Record | journal_pb2.Remove, leaving: float = 0.0) -> str:
+    async def start(self, plan: bytes, accepted: operation_pb2.OperationEvent) -> None:
         """
-        Record the outcome and give the lease back.
+        Store the plan; from here on the operation is carried on by somebody, whatever happens.
 
-        A store that does not answer is asked again, which it takes for the same write, while more than *leaving*
-        seconds are left of the lease.
+        Raises:
+            LeaseLost: Nothing was stored.
+            ServiceUnavailable: Nobody knows whether it was.
+        """
+        request = journal_pb2.StartOperationRequest(
+            operation=self.operation, token=self._token, plan=plan, accepted=accepted
+        )
+        await self._store(self._stub.StartOperation, request)
+
+    async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> None:
+        """
+        Write into the journal; a store that does not answer is asked again for as long as the lease lasts.
+
+        Raises:
+            LeaseLost: Nothing was stored.
+            ServiceUnavailable: Nobody knows whether it was.
+        """
+        request.operation, request.token = self.operation, self._token
+        answer = await self._store(self._stub.AdvanceOperation, request)
+        self.cancel_requested = self.cancel_requested or answer.cancel_requested
+
+    async def finish(
+        self,
+        outcome: journal_pb2.Record | journal_pb2.Remove | None,
+        state: operation_pb2.OperationState.ValueType,
+        finished: operation_pb2.OperationEvent | None,
+    ) -> str:
+        """
+        Record the outcome, end the operation and give the lease back.
+
+        Args:
+            outcome: What is left behind; None: the record stays as it is.
+            state: How the operation ended.
+            finished: Its last event; None for one that did not start.
 
         Returns:
             Id of the stack; empty when it went away.
@@ -74,51 +124,20 @@ class Lease:
             ServiceUnavailable: Nobody knows whether it was recorded.
             PkgerError: Nothing was recorded.
         """
-        request = self._finish_request()
-        if isinstance(outcome, journal_pb2.Record):
-            request.record.CopyFrom(outcome)
-        else:
-            request.remove.CopyFrom(outcome)
-
-        async def attempt() -> journal_pb2.FinishOperationResponse:
-            seconds = max(self._left() - leaving, SHORTEST_CALL)
-            return await self._call(self._stub.FinishOperation, request, seconds)
-
-        def is_over(state: RetryCallState) -> bool:
-            return self._left() - state.upcoming_sleep <= leaving
-
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(ServiceUnavailable),
-            wait=self._patience.between_attempts(),
-            stop=is_over,
-            reraise=True,
+        request = journal_pb2.FinishOperationRequest(
+            stack_id=self.stack.id, token=self._token, base_generation=self.stack.generation, state=state
         )
-        try:
-            answer: journal_pb2.FinishOperationResponse = await retrying(attempt)
-        except LeaseLost as error:
-            self._lost = error
-            raise
-        return answer.stack.id
-
-    async def abandon(self) -> str:
-        """
-        Give the lease back with nothing recorded; one that cannot be given back runs out by itself.
-
-        Returns:
-            Id of the stack; empty when it went away, as one does that the operation made.
-
-        Raises:
-            StackMoved: An outcome that ``finish`` did not know the fate of is recorded after all.
-        """
-        request = self._finish_request()
-        request.abandon.SetInParent()
-        try:
-            answer = await self._call(self._stub.FinishOperation, request, self._patience.lease / 3)
-        except PkgerError:
-            return self.stack.id
-        if answer.stack.generation != self.stack.generation:
-            raise StackMoved(self.stack.name or self.stack.id, self.stack.generation, answer.stack.generation)
-        return answer.stack.id
+        if finished:
+            request.finished.CopyFrom(finished)
+        match outcome:
+            case journal_pb2.Record():
+                request.record.CopyFrom(outcome)
+            case journal_pb2.Remove():
+                request.remove.CopyFrom(outcome)
+            case None:
+                request.abandon.SetInParent()
+        answer = await self._store(self._stub.FinishOperation, request)
+        return "" if self.is_transient else answer.stack.id
 
     async def drop(self) -> None:
         """Stop renewing; what was not given back runs out by itself."""
@@ -129,17 +148,34 @@ class Lease:
     def _left(self) -> float:
         return self._expires - self._patience.clock()
 
-    def _finish_request(self) -> journal_pb2.FinishOperationRequest:
-        return journal_pb2.FinishOperationRequest(
-            stack_id=self.stack.id, token=self._token, base_generation=self.stack.generation
+    async def _store(self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any) -> Response:
+        """Call the store until it answers, but no longer than the lease lasts."""
+
+        async def attempt() -> Response:
+            return await self._call(method, request, max(self._left(), SHORTEST_CALL))
+
+        def is_over(state: RetryCallState) -> bool:
+            return self._left() - state.upcoming_sleep <= 0
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(ServiceUnavailable),
+            wait=self._patience.between_attempts(),
+            stop=is_over,
+            reraise=True,
         )
+        try:
+            answer: Response = await retrying(attempt)
+        except LeaseLost as error:
+            self._lost = error
+            raise
+        return answer
 
     async def _renew(self) -> None:
         """Renew if the store answers; when it says that the lease is over, note it."""
         asked = self._patience.clock()
         request = journal_pb2.RenewLeaseRequest(stack_id=self.stack.id, token=self._token, ttl=_ttl(self._patience))
         try:
-            await self._call(self._stub.RenewLease, request, self._patience.lease / 3)
+            answer = await self._call(self._stub.RenewLease, request, self._patience.lease / 3)
         except LeaseLost as error:
             self._lost = error
         except PkgerError:
@@ -147,6 +183,7 @@ class Lease:
             return
         else:
             self._expires = asked + self._patience.lease
+            self.cancel_requested = self.cancel_requested or answer.cancel_requested
 
     async def _renew_for_ever(self) -> None:
         while self._lost is None:
@@ -163,32 +200,9 @@ class Lease:
             raise ServiceUnavailable(self._peer.name, self._peer.address, str(error.details())) from error
 
 
-class NoLease:
-    """
-    Stands where a lease does in an operation on behalf of no stack: nothing to hold, nothing to record.
-
-    Attributes:
-        stack: An empty record with the target of the operation.
-    """
-
-    def __init__(self, target: Target) -> None:
-        self.stack = StackRecord("", target, "", 0)
-
-    async def hold(self, seconds: float) -> None:
-        """Nobody competes for a stack that is not there."""
-
-    async def finish(self, outcome: journal_pb2.Record | journal_pb2.Remove, leaving: float = 0.0) -> str:
-        """Record nothing."""
-        return ""
-
-    async def abandon(self) -> str:
-        """Give nothing back."""
-        return ""
-
-
 async def take(
     peer: Peer,
-    ref: planner_pb2.StackRef,
+    ref: planner_pb2.StackRef | None,
     target: object_pb2.Target,
     operation: str,
     kind: operation_pb2.OperationKind.ValueType,
@@ -196,21 +210,48 @@ async def take(
     patience: Patience,
 ) -> Lease:
     """
-    Take the lease of the stack that *ref* names; an apply makes a stack that it names by a new name.
+    Take the lease of the stack that *ref* names, for a new operation.
+
+    An apply makes a stack that it names by a new name. An operation on behalf of no stack gets one of its own, which goes
+    away with it.
 
     Raises:
         StackNotFound: There is no such stack.
         StackLeased: Another operation has it.
+        OperationUnfinished: Another operation on it has to be recovered first.
     """
     request = journal_pb2.BeginOperationRequest(operation=operation, kind=kind, holder=holder, ttl=_ttl(patience))
-    if ref.WhichOneof("stack") == "id":
+    if ref is None:
+        request.none.CopyFrom(target_to_pb(target_from_pb(target)))
+    elif ref.WhichOneof("stack") == "id":
         request.id = ref.id
     else:
         request.named.CopyFrom(stack_pb2.NamedStack(target=target, name=ref.name))
         request.create_missing = kind == operation_pb2.OPERATION_KIND_APPLY
     asked = patience.clock()
     answer = await peer.call(JournalServiceStub(peer.channel).BeginOperation, request)
-    return Lease(peer, stack_from_pb(answer.stack), answer.token, asked, patience)
+    stack = stack_from_pb(answer.stack)
+    return Lease(peer, stack, operation, answer.token, asked, patience, ref is None, answer.is_pending)
+
+
+async def claim(
+    peer: Peer, operation: str, holder: str, patience: Patience
+) -> tuple[Lease, journal_pb2.ClaimOperationResponse]:
+    """
+    Take over an unfinished operation: the lease, and all that its journal knows.
+
+    Raises:
+        OperationNotFound: There is none, or it is finished.
+        StackLeased: Somebody is at work on it.
+    """
+    asked = patience.clock()
+    request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(patience))
+    answer = await peer.call(JournalServiceStub(peer.channel).ClaimOperation, request)
+    is_transient = not answer.operation.stack_id
+    stack = stack_from_pb(answer.stack)
+    lease = Lease(peer, stack, operation, answer.token, asked, patience, is_transient, answer.is_pending)
+    lease.cancel_requested = answer.cancel_requested
+    return lease, answer
 
 
 def _ttl(patience: Patience) -> Duration:

@@ -1,4 +1,4 @@
-"""Operations of this service: started, cancelled, waited for."""
+"""Operations of this service: started, carried on, cancelled, watched, waited for."""
 
 import asyncio
 import contextvars
@@ -8,15 +8,29 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import AsyncIterator, Coroutine
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.model.v1 import operation_pb2
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 
 from applier_svc.feed import Feed
+from applier_svc.lease import claim
 from applier_svc.operation import Operation, Peers, Wish
-from services.core.errors import Internal, OperationNotFound, PkgerError, ServiceUnavailable
+from services.core.errors import Internal, OperationUnfinished, PkgerError, ServiceUnavailable
 from services.rpc.call import deadline, request_id
 
 log = logging.getLogger("pkger.applier")
+
+_BLOCKED = operation_pb2.OPERATION_STATE_BLOCKED
+_FINISHED = (
+    operation_pb2.OPERATION_STATE_SUCCEEDED,
+    operation_pb2.OPERATION_STATE_ROLLED_BACK,
+    operation_pb2.OPERATION_STATE_FAILED,
+    # Nothing more happens by itself.
+    _BLOCKED,
+)
 
 
 class Operations:
@@ -24,8 +38,10 @@ class Operations:
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
+        self._store = peers.stack
+        self._stub = JournalServiceStub(peers.stack.channel)
         self._holder = f"{socket.gethostname()}/{os.getpid()}"
-        self._running: dict[str, tuple[Operation, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[Operation, Feed, asyncio.Task[None]]] = {}
         self._draining = False
 
     def start(self, wish: Wish) -> Feed:
@@ -35,47 +51,131 @@ class Operations:
         Raises:
             ServiceUnavailable: The service is about to end.
         """
-        if self._draining:
-            raise ServiceUnavailable("applier", self._holder, "it is shutting down")
+        self._refuse_when_draining()
         name = f"operations/{secrets.token_hex(8)}"
         feed = Feed(name, _now)
-        operation = Operation(name, self._holder, wish, self._peers, feed)
-        # The request id stays for the log; the caller's deadline is the caller's alone.
-        context = contextvars.copy_context()
-        context.run(deadline.set, math.inf)
-        task = asyncio.get_running_loop().create_task(self._run(operation, feed), context=context)
-        self._running[name] = (operation, task)
+        operation = Operation(name, self._holder, self._peers, feed)
+        self._run(operation, feed, self._begin(operation, wish))
         return feed
 
-    def cancel(self, name: str) -> None:
+    async def carry_on(self, name: str) -> Feed:
+        """
+        Take over an unfinished operation and return the feed of what happens from now on.
+
+        Raises:
+            OperationNotFound: There is none, or it is finished.
+            StackLeased: Somebody is at work on it.
+            ServiceUnavailable: The store does not answer, or the service is about to end.
+        """
+        self._refuse_when_draining()
+        lease, claimed = await claim(self._store, name, self._holder, self._peers.patience)
+        log.info("operation carried on", extra={"operation": name})
+        feed = Feed(name, _now, claimed.last_seq)
+        operation = Operation(name, self._holder, self._peers, feed)
+        self._run(operation, feed, operation.resume(lease, claimed))
+        return feed
+
+    async def recover(self) -> None:
+        """Carry on what other appliers, or this one, left behind; for ever."""
+        while True:
+            try:
+                answer = await self._store.call(
+                    self._stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest()
+                )
+                for name in answer.operations:
+                    if name not in self._running and not self._draining:
+                        await self.carry_on(name)
+            except PkgerError as error:
+                log.warning("cannot look for operations to carry on", extra={"problem": str(error)})
+            await asyncio.sleep(self._peers.patience.recovery)
+
+    async def cancel(self, name: str) -> None:
         """
         Ask an operation to turn back.
 
         Raises:
-            OperationNotFound: No operation of that name is running.
+            OperationNotFound: There is none of that name, or it is finished.
         """
-        if name not in self._running:
-            raise OperationNotFound(name)
-        self._running[name][0].cancel()
+        if name in self._running:
+            self._running[name][0].cancel()
+        await self._store.call(self._stub.RequestCancel, journal_pb2.RequestCancelRequest(operation=name))
+
+    async def get(self, name: str) -> operation_pb2.Operation:
+        """
+        Read one operation.
+
+        Raises:
+            OperationNotFound: There is none of that name.
+        """
+        request = journal_pb2.GetOperationRequest(operation=name)
+        return (await self._store.call(self._stub.GetOperation, request)).operation
+
+    async def page(self, request: journal_pb2.ListOperationsRequest) -> journal_pb2.ListOperationsResponse:
+        """Read a page of operations."""
+        return await self._store.call(self._stub.ListOperations, request)
+
+    async def watch(self, name: str, after_seq: int) -> AsyncIterator[operation_pb2.OperationEvent]:
+        """
+        The events of an operation after *after_seq*, to its end, from the store: it knows those of any applier.
+
+        Raises:
+            OperationNotFound: There is none of that name.
+        """
+        while True:
+            request = journal_pb2.ListEventsRequest(operation=name, after_seq=after_seq)
+            answer = await self._store.call(self._stub.ListEvents, request)
+            for event in answer.events:
+                after_seq = event.seq
+                yield event
+            if answer.has_more:
+                continue
+            if answer.state in _FINISHED:
+                return
+            await self._something_happens(name)
 
     async def drain(self, seconds: float) -> None:
         """Let running operations end and start no more; those that take longer than *seconds* turn back."""
         self._draining = True
-        tasks = [task for _, task in self._running.values()]
+        tasks = [task for _, _, task in self._running.values()]
         if not tasks:
             return
         log.info("waiting for operations", extra={"operations": sorted(self._running)})
         _, late = await asyncio.wait(tasks, timeout=seconds)
-        for operation, task in list(self._running.values()):
+        for operation, _, task in list(self._running.values()):
             if task in late:
                 operation.cancel()
         if late:
             await asyncio.wait(late)
 
-    async def _run(self, operation: Operation, feed: Feed) -> None:
+    async def _begin(self, operation: Operation, wish: Wish) -> None:
+        """Begin; when another operation was left behind on the stack, that one ends first."""
+        try:
+            await operation.begin(wish)
+        except OperationUnfinished as error:
+            if error.metadata["state"] == operation_pb2.OperationState.Name(_BLOCKED).removeprefix("OPERATION_STATE_"):
+                raise
+            left_behind = await self.carry_on(error.metadata["operation"])
+            await self._running[left_behind.operation][2]
+            await operation.begin(wish)
+
+    async def _something_happens(self, name: str) -> None:
+        """Wait for the next event of an operation that runs here; for a moment, when it runs elsewhere."""
+        if name in self._running:
+            await self._running[name][1].grows()
+        else:
+            await asyncio.sleep(self._peers.patience.watch)
+
+    def _run(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
+        # The request id stays for the log; the caller's deadline is the caller's alone.
+        context = contextvars.copy_context()
+        context.run(deadline.set, math.inf)
+        task = asyncio.get_running_loop().create_task(self._to_its_end(operation, feed, work), context=context)
+        self._running[operation.name] = (operation, feed, task)
+
+    async def _to_its_end(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
         started = time.perf_counter()
         try:
-            await operation.run()
+            await work
         except PkgerError as error:
             await feed.close(error)
         except Exception:
@@ -87,6 +187,10 @@ class Operations:
             del self._running[operation.name]
             duration = round((time.perf_counter() - started) * 1000, 3)
             log.info("operation ended", extra={"operation": operation.name, "duration_ms": duration})
+
+    def _refuse_when_draining(self) -> None:
+        if self._draining:
+            raise ServiceUnavailable("applier", self._holder, "it is shutting down")
 
 
 def _now() -> Timestamp:

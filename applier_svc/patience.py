@@ -20,7 +20,10 @@ class Patience:
         mutate: Deadline of one batch. The lease has to outlive it (engine.md 6).
         lease: How long a lease lasts without renewal; it is renewed every third of that (engine.md 6).
         margin: How much longer than a batch a lease has to last, for clocks that do not run alike.
-        undo: How much time an undo is given to send its last batch, should the store not take the record.
+        stubborn: How long a driver that does not answer is asked for the outcome of what was sent, and to take it back,
+            before somebody has to look.
+        recovery: How often an applier looks for operations that another one left behind.
+        watch: How often a watcher looks for events of an operation that another applier runs.
         clock: A clock that is never set back.
     """
 
@@ -30,13 +33,10 @@ class Patience:
     mutate: float = 10.0
     lease: float = 30.0
     margin: float = 2.0
-    undo: float = 3.0
+    stubborn: float = 600.0
+    recovery: float = 5.0
+    watch: float = 0.5
     clock: Callable[[], float] = time.monotonic
-
-    @property
-    def reserve(self) -> float:
-        """What has to be left of the lease so that everything can still be undone."""
-        return self.undo + self.mutate + self.margin
 
     def between_attempts(self) -> wait_random_exponential:
         """How long to wait between attempts."""

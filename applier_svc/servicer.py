@@ -9,6 +9,7 @@ from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceServicer, add_ApplierServiceServicer_to_server
 from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import journal_pb2
 
 from applier_svc.operation import Wish
 from applier_svc.operations import Operations
@@ -61,8 +62,40 @@ class ApplierServicer(ApplierServiceServicer):
     async def CancelOperation(
         self, request: applier_pb2.CancelOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> applier_pb2.CancelOperationResponse:
-        self._operations.cancel(request.operation)
+        await self._operations.cancel(request.operation)
         return applier_pb2.CancelOperationResponse()
+
+    async def WatchOperation(
+        self, request: applier_pb2.WatchOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> AsyncIterator[applier_pb2.WatchOperationResponse]:
+        async for event in self._operations.watch(request.operation, request.after_seq):
+            yield applier_pb2.WatchOperationResponse(event=event)
+
+    async def GetOperation(
+        self, request: applier_pb2.GetOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> applier_pb2.GetOperationResponse:
+        return applier_pb2.GetOperationResponse(operation=await self._operations.get(request.operation))
+
+    async def ListOperations(
+        self, request: applier_pb2.ListOperationsRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> applier_pb2.ListOperationsResponse:
+        answer = await self._operations.page(
+            journal_pb2.ListOperationsRequest(
+                stack_id=request.stack_id,
+                unfinished=request.unfinished,
+                page_size=request.page_size,
+                page_token=request.page_token,
+            )
+        )
+        return applier_pb2.ListOperationsResponse(operations=answer.operations, next_page_token=answer.next_page_token)
+
+    async def RecoverOperation(
+        self, request: applier_pb2.RecoverOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
+        feed = await self._operations.carry_on(request.operation)
+        async for message in feed.follow():
+            if isinstance(message, operation_pb2.OperationEvent):
+                yield applier_pb2.RecoverOperationResponse(event=message)
 
 
 def register(operations: Operations) -> Register:

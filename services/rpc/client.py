@@ -19,6 +19,7 @@ CALL_SECONDS = 60.0
 SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
     "pkger.planner.v1.PlannerService": ("CreatePlan",),
+    "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
     "pkger.stack.v1.StackService": ("GetStack", "ListStacks", "FindOwners"),
     "pkger.stack.v1.JournalService": ("ListAbandonedOperations", "GetOperation", "ListOperations", "ListEvents"),
     "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources"),
