@@ -212,8 +212,8 @@ async def take(
     """
     Take the lease of the stack that *ref* names, for a new operation.
 
-    An apply makes a stack that it names by a new name. An operation on behalf of no stack gets one of its own, which goes
-    away with it.
+    An apply makes a stack that it names by a new name. An operation on behalf of no stack gets one of its own, which
+    goes away with it.
 
     Raises:
         StackNotFound: There is no such stack.

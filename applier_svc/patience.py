@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 from tenacity import wait_random_exponential
 
@@ -38,10 +39,17 @@ class Patience:
     watch: float = 0.5
     clock: Callable[[], float] = time.monotonic
 
+    @classmethod
+    def of(cls, lease: int) -> Self:
+        """The usual patience, with leases of so many seconds; what has to fit into one is shorter for short ones."""
+        usual = cls()
+        return cls(
+            mutate=min(usual.mutate, lease / 3),
+            lease=lease,
+            margin=min(usual.margin, lease / 15),
+            recovery=min(usual.recovery, lease / 6),
+        )
+
     def between_attempts(self) -> wait_random_exponential:
         """How long to wait between attempts."""
         return wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
-
-
-PATIENCE = Patience()
-"""That of a service in production."""

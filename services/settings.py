@@ -13,6 +13,10 @@ from services.core.model import DEFAULT_PLATFORM
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
 """The five services and their default ports (design.md 2)."""
 
+LEASE_SECONDS = 30
+LONGEST_LEASE_SECONDS = 600
+"""What ``PKGER_LEASE`` is by default, and at most (journal.proto)."""
+
 GRACE_SECONDS = 30.0
 """How long a stopping server lets calls in flight run on."""
 
@@ -73,6 +77,7 @@ class Settings:
         bounds: How much one package may ask of the parser.
         allow_jsonnet: Whether the parser evaluates Jsonnet that it is sent, or told to fetch.
         allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
+        lease: Seconds after which the operation of an applier that died is carried on by another.
     """
 
     addresses: Mapping[str, str]
@@ -82,6 +87,7 @@ class Settings:
     bounds: Bounds = Bounds()
     allow_jsonnet: bool = False
     allow_private_addresses: bool = False
+    lease: int = LEASE_SECONDS
 
     def platform_address(self, platform: str) -> str:
         """
@@ -102,7 +108,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     ``PKGER_<SERVICE>_ADDRESS`` is the address of one service; ``PKGER_SERVER`` the host of all whose address is not
     given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
     of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
-    ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches.
+    ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
+    ``PKGER_LEASE`` the seconds of a lease.
 
     Raises:
         SettingInvalid: A bound is no whole number in its range, or a switch is neither 0 nor 1.
@@ -117,6 +124,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         bounds=_bounds(environ),
         allow_jsonnet=_switch(environ, "PKGER_ALLOW_JSONNET"),
         allow_private_addresses=_switch(environ, "PKGER_ALLOW_PRIVATE_ADDRESSES"),
+        lease=_whole_number("PKGER_LEASE", environ.get("PKGER_LEASE") or str(LEASE_SECONDS), LONGEST_LEASE_SECONDS),
     )
 
 
@@ -126,9 +134,12 @@ def _bounds(environ: Mapping[str, str]) -> Bounds:
 
 
 def _bound(name: str, value: str) -> int:
-    most = MAX_DEPTH if name == "depth" else 10**15
+    return _whole_number(bound_variable(name), value, MAX_DEPTH if name == "depth" else 10**15)
+
+
+def _whole_number(variable: str, value: str, most: int) -> int:
     if not re.fullmatch("[1-9][0-9]{0,15}", value) or int(value) > most:
-        raise SettingInvalid(bound_variable(name), value, f"write a whole number from 1 to {most:,}")
+        raise SettingInvalid(variable, value, f"write a whole number from 1 to {most:,}")
     return int(value)
 
 

@@ -201,6 +201,68 @@ def uninstall_stack(name: str, org: str, yes: bool, server: str | None) -> None:
     asyncio.run(run(Wanted((), name, org, {}), environment(server), yes))
 
 
+@main.group()
+def operations() -> None:
+    """List operations; show, watch, cancel or recover one."""
+
+
+@operations.command("list")
+@click.option("--unfinished", is_flag=True, help="Only those that are not finished.")
+@output_option
+@server_option
+def list_operations(unfinished: bool, output: str, server: str | None) -> None:
+    """List the newest operations."""
+    from services.cli.operations import list_all
+    from services.cli.session import environment
+
+    asyncio.run(list_all(environment(server), unfinished, output))
+
+
+@operations.command("show")
+@click.argument("name")
+@output_option
+@server_option
+def show_operation(name: str, output: str, server: str | None) -> None:
+    """Show operation NAME."""
+    from services.cli.operations import show
+    from services.cli.session import environment
+
+    asyncio.run(show(name, environment(server), output))
+
+
+@operations.command("watch")
+@click.argument("name")
+@server_option
+def watch_operation(name: str, server: str | None) -> None:
+    """Show what happens in operation NAME, from its beginning to its end."""
+    from services.cli.operations import watch
+    from services.cli.session import environment
+
+    asyncio.run(watch(name, environment(server)))
+
+
+@operations.command("cancel")
+@click.argument("name")
+@server_option
+def cancel_operation(name: str, server: str | None) -> None:
+    """Ask operation NAME to take back what it did."""
+    from services.cli.operations import cancel
+    from services.cli.session import environment
+
+    asyncio.run(cancel(name, environment(server)))
+
+
+@operations.command("recover")
+@click.argument("name")
+@server_option
+def recover_operation(name: str, server: str | None) -> None:
+    """Try again to end operation NAME, which is blocked."""
+    from services.cli.operations import recover
+    from services.cli.session import environment
+
+    asyncio.run(recover(name, environment(server)))
+
+
 def _some(files: tuple[str, ...]) -> tuple[str, ...]:
     if not files:
         raise click.UsageError("name at least one package file with -f")

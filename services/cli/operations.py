@@ -1,0 +1,143 @@
+"""``pkger operations``: what appliers did and do."""
+
+from collections.abc import AsyncIterator, Mapping
+
+from google.protobuf.json_format import MessageToDict
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import operation_pb2, plan_pb2
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.errors import Failed, told_plainly
+from services.cli.interrupts import Interrupts
+from services.cli.packages import APPLYING
+from services.cli.session import Session, session
+from services.cli.show import console, print_event, print_json
+
+_PREFIX = "operations/"
+
+
+async def list_all(environ: Mapping[str, str], unfinished: bool, output: str) -> None:
+    """Print the newest operations, or those that are not finished."""
+    with told_plainly():
+        async with session(APPLYING, environ) as services:
+            request = applier_pb2.ListOperationsRequest(unfinished=unfinished)
+            answer = await services.applier.call(_stub(services).ListOperations, request)
+    if output == "json":
+        print_json(console(), [_document(operation) for operation in answer.operations])
+    else:
+        _print_table(console(), list(answer.operations))
+
+
+async def show(name: str, environ: Mapping[str, str], output: str) -> None:
+    """Print one operation."""
+    with told_plainly():
+        async with session(APPLYING, environ) as services:
+            request = applier_pb2.GetOperationRequest(operation=_full(name))
+            operation = (await services.applier.call(_stub(services).GetOperation, request)).operation
+    if output == "json":
+        print_json(console(), _document(operation))
+        return
+    _print_table(console(), [operation])
+    if operation.cause:
+        console().print(Text(operation.cause))
+
+
+async def watch(name: str, environ: Mapping[str, str]) -> None:
+    """
+    Print what happens in an operation, from its beginning to its end.
+
+    Raises:
+        Failed: It did not succeed.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(APPLYING, environ) as services:
+            request = applier_pb2.WatchOperationRequest(operation=_full(name))
+            events = services.applier.stream(_stub(services).WatchOperation, request, seconds=None)
+            await interrupts.or_stop(_follow(events))
+
+
+async def recover(name: str, environ: Mapping[str, str]) -> None:
+    """
+    Try again to end an operation that is blocked, and print what happens.
+
+    Raises:
+        Failed: It is still blocked, or took back what it did.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(APPLYING, environ) as services:
+            # The plan stands in the first event, which was told long ago.
+            watched = applier_pb2.WatchOperationRequest(operation=_full(name))
+            events = services.applier.stream(_stub(services).WatchOperation, watched, seconds=None)
+            plan = await interrupts.or_stop(_plan(events))
+            request = applier_pb2.RecoverOperationRequest(operation=_full(name))
+            carried_on = services.applier.stream(_stub(services).RecoverOperation, request, seconds=None)
+            await interrupts.or_stop(_follow(carried_on, plan))
+
+
+async def cancel(name: str, environ: Mapping[str, str]) -> None:
+    """Ask an operation to turn back."""
+    with told_plainly():
+        async with session(APPLYING, environ) as services:
+            request = applier_pb2.CancelOperationRequest(operation=_full(name))
+            await services.applier.call(_stub(services).CancelOperation, request)
+    console().print(Text(f"{_full(name)} turns back; `pkger operations watch {name}` shows it"))
+
+
+Answers = AsyncIterator[applier_pb2.WatchOperationResponse | applier_pb2.RecoverOperationResponse]
+
+
+async def _follow(answers: Answers, plan: plan_pb2.Plan | None = None) -> None:
+    out, plan = console(), plan or plan_pb2.Plan()
+    async for answer in answers:
+        event = answer.event
+        if event.HasField("accepted"):
+            plan = event.accepted.plan
+        elif event.HasField("finished"):
+            finished = event.finished
+            if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+                raise Failed(f"{_word(finished.state)}: {finished.cause}")
+            out.print(Text(_word(finished.state), "bold"))
+        else:
+            print_event(out, event, plan)
+
+
+async def _plan(answers: Answers) -> plan_pb2.Plan:
+    async for answer in answers:
+        return answer.event.accepted.plan
+    return plan_pb2.Plan()
+
+
+def _stub(services: Session) -> ApplierServiceStub:
+    return ApplierServiceStub(services.applier.channel)
+
+
+def _full(name: str) -> str:
+    """The name of an operation, which people may give without its prefix."""
+    return name if name.startswith(_PREFIX) else _PREFIX + name
+
+
+def _word(state: operation_pb2.OperationState.ValueType) -> str:
+    return operation_pb2.OperationState.Name(state).removeprefix("OPERATION_STATE_").lower().replace("_", " ")
+
+
+def _print_table(out: Console, operations: list[operation_pb2.Operation]) -> None:
+    table = Table("NAME", "KIND", "STATE", "STACK", "TARGET", "STEPS", "BEGAN", box=None, pad_edge=False)
+    for operation in operations:
+        row = (
+            operation.name,
+            operation_pb2.OperationKind.Name(operation.kind).removeprefix("OPERATION_KIND_").lower(),
+            _word(operation.state),
+            operation.stack_name or operation.stack_id or "(none)",
+            f"{operation.target.platform}/{operation.target.org}",
+            f"{operation.done_count} of {operation.step_count}",
+            operation.create_time.ToJsonString(),
+        )
+        table.add_row(*map(Text, row))
+    out.print(table)
+
+
+def _document(operation: operation_pb2.Operation) -> dict[str, object]:
+    return MessageToDict(operation, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)

@@ -1,0 +1,85 @@
+"""The services as processes that a test kills and starts again, on addresses that stay."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from services.cli.supervisor import MODULES
+from services.rpc.health import problem_of
+from services.settings import address_variable
+
+READY_SECONDS = 60.0
+
+
+class Processes:
+    """
+    Services by name, each a process of its own.
+
+    Attributes:
+        addresses: Where they are, whether they run or not.
+    """
+
+    def __init__(self, folder: Path, lease: int) -> None:
+        """They keep their databases, sockets and logs in *folder*; leases last *lease* seconds."""
+        self.addresses = {name: f"unix:{folder / name}.sock" for name in MODULES}
+        self._folder = folder
+        self._lease = lease
+        self._running: dict[str, Process] = {}
+
+    async def start(self, name: str, more: Mapping[str, str] | None = None) -> None:
+        """Start a service, with further variables in its environment, and wait until it serves, or is gone."""
+        environ = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
+        environ |= {address_variable(service): address for service, address in self.addresses.items()}
+        environ |= {"PKGER_HOME": str(self._folder), "PKGER_LEASE": str(self._lease), **(more or {})}
+        with (self._folder / f"{name}.log").open("ab") as log:
+            self._running[name] = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", MODULES[name], env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=log
+            )
+        ready = asyncio.ensure_future(problem_of(self.addresses[name], READY_SECONDS, wait=True))
+        gone = asyncio.ensure_future(self._running[name].wait())
+        await asyncio.wait([ready, gone], return_when=asyncio.FIRST_COMPLETED)
+        for waiting in (ready, gone):
+            waiting.cancel()
+        await asyncio.gather(ready, gone, return_exceptions=True)
+
+    async def kill(self, name: str, number: int = signal.SIGKILL) -> None:
+        """Kill a service as a power cut would, and wait until it is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            self._running[name].send_signal(number)
+        await self.died(name)
+
+    def send(self, name: str, number: int) -> None:
+        """Send a signal."""
+        self._running[name].send_signal(number)
+
+    async def died(self, name: str) -> int:
+        """Exit status of a service, once it is gone."""
+        status = await self._running.pop(name).wait()
+        Path(self.addresses[name].removeprefix("unix:")).unlink(missing_ok=True)
+        return status
+
+    async def stop(self) -> None:
+        """Kill all that run."""
+        for name in list(self._running):
+            # One that was stopped with SIGSTOP dies of SIGKILL all the same.
+            await self.kill(name)
+
+
+@asynccontextmanager
+async def processes(folder: Path, lease: int = 2) -> AsyncIterator[Processes]:
+    """All services but the applier, running."""
+    running = Processes(folder, lease)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for name in MODULES:
+                if name != "applier":
+                    tasks.create_task(running.start(name))
+        yield running
+    finally:
+        await running.stop()

@@ -1,0 +1,57 @@
+"""kill -9 of the applier at every failpoint: what it began is finished or undone by the next one (engine.md 10)."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from applier_svc.failpoints import NAMES
+from tests.applier.packages import FRESH, MIXED, REVERSIBLE
+from tests.applier.world import SUCCEEDED, end
+from tests.apply.packages import an_object, text
+from tests.crash.world import Crashing, check, content_after, crashing
+
+FAILING = text(
+    an_object("Label", "red", "crimson"),
+    an_object("Dashboard", "disk", "board", ["red"]),
+    an_object("Bucket", "reserved", "_system"),
+)
+"""After FRESH: the platform refuses the last one, when the others are done, and so all is undone."""
+
+CHANGES = {"new": ("", FRESH), "mixed": (FRESH, MIXED), "reversible": (FRESH, REVERSIBLE), "failing": (FRESH, FAILING)}
+
+FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_claim")]
+BACK = [name for name in NAMES if "undo" in name or name == "after_turn_back"]
+
+SAMPLE = [
+    *(("new", name) for name in FORWARD if name != "after_seal"),
+    *(("mixed", name) for name in ("after_seal", "after_send", "after_intent:3", "after_record:3")),
+    *(("reversible", "after_intent:2"), ("reversible", "after_send:3")),
+    *(("failing", name) for name in BACK),
+]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
+    async with crashing(tmp_path) as running:
+        yield running
+
+
+@pytest.mark.parametrize(("change", "failpoint"), SAMPLE)
+async def test_what_a_dead_applier_began_is_finished_or_undone(world: Crashing, change: str, failpoint: str) -> None:
+    package, changed = CHANGES[change]
+    case = await world.case_with(package)
+    before = await case.look()
+    await world.applier(failpoint)
+    assert await world.apply_and_die(case, changed), "the operation did not come by the failpoint"
+    await world.applier()
+    operation = await world.settled()
+    after = await case.look()
+    await world.processes.kill("applier")
+    wanted = after.content if change == "failing" else await content_after(world, package, changed)
+    check(before, operation, after, wanted)
+    if change != "failing":
+        await world.applier()
+        again = end(await case.apply(changed))
+        assert again.state == SUCCEEDED
+        assert again.no_change == (operation.state == SUCCEEDED)

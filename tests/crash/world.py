@@ -1,0 +1,97 @@
+"""One organisation with one stack on services that die: what was there, what is there, what is recorded."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from pkger.model.v1 import operation_pb2
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
+
+from applier_svc.failpoints import STATUS, VARIABLE
+from services.core.errors import PkgerError
+from services.rpc.client import Peer
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Content, Snapshot, end
+from tests.cluster import Cluster
+from tests.crash.processes import Processes, processes
+
+FINISHED = (SUCCEEDED, ROLLED_BACK, operation_pb2.OPERATION_STATE_FAILED)
+
+
+@dataclass
+class Crashing:
+    """Services whose applier dies again and again."""
+
+    processes: Processes
+    services: Cluster
+    count: int = 0
+
+    async def case_with(self, package: str) -> Case:
+        """A stack in an organisation of its own that has *package*."""
+        self.count += 1
+        case = Case(self.services, None, f"org-{self.count}")  # type: ignore[arg-type]
+        if package:
+            await self.applier()
+            assert end(await case.apply(package)).state == SUCCEEDED
+            await self.processes.kill("applier")
+        return case
+
+    async def applier(self, failpoint: str = "", more: Mapping[str, str] | None = None) -> None:
+        """Start an applier, which dies at *failpoint*."""
+        await self.processes.start("applier", {VARIABLE: failpoint, **(more or {})} if failpoint else more)
+
+    async def apply_and_die(self, case: Case, package: str) -> bool:
+        """Apply with an applier that was told to die; whether it did, or came to the end of the operation first."""
+        try:
+            events = [event async for event in case.events(package)]
+        except (PkgerError, grpc.aio.AioRpcError):
+            assert await self.processes.died("applier") == STATUS
+            return True
+        assert end(events).state in FINISHED
+        await self.processes.kill("applier")
+        return False
+
+    async def settled(self) -> operation_pb2.Operation:
+        """The newest operation, once it is finished; some applier has to run."""
+        peer = self.services.peers["stack"]
+        stub, newest = JournalServiceStub(peer.channel), journal_pb2.ListOperationsRequest(page_size=1)
+        while True:
+            [operation] = (await peer.call(stub.ListOperations, newest)).operations
+            if operation.state in (*FINISHED, operation_pb2.OPERATION_STATE_BLOCKED):
+                return operation
+            # What an applier does next is up to the end of a lease, which nobody announces.
+            await asyncio.sleep(0.05)
+
+
+async def content_after(crashing: Crashing, package: str, change: str) -> Content:
+    """What there is after *package* and then *change*, when nothing goes wrong."""
+    case = await crashing.case_with(package)
+    await crashing.applier()
+    assert end(await case.apply(change)).state == SUCCEEDED
+    await crashing.processes.kill("applier")
+    return (await case.look()).content
+
+
+def check(before: Snapshot, operation: operation_pb2.Operation, after: Snapshot, wanted: Content) -> None:
+    """Exactly before or exactly after, and the record is what is there."""
+    assert operation.state in (SUCCEEDED, ROLLED_BACK)
+    assert set(after.recorded.values()) == after.ids
+    if operation.state == SUCCEEDED:
+        assert after.content == wanted
+        return
+    assert after.content == before.content
+    assert after.recorded_content == before.recorded_content
+    assert (after.record is None) == (before.record is None)
+
+
+@asynccontextmanager
+async def crashing(folder: Path, lease: int = 2) -> AsyncIterator[Crashing]:
+    """All services but the applier, running."""
+    async with processes(folder, lease) as running:
+        peers = {name: Peer(name, address) for name, address in running.addresses.items()}
+        yield Crashing(running, Cluster(running.addresses, peers))
+        for peer in peers.values():
+            await peer.close()
