@@ -11,10 +11,28 @@ from typing import TypeVar
 import sqlite_utils
 from sqlite_utils.migrations import Migrations
 
+from services.core.errors import ServiceUnavailable
+
 T = TypeVar("T")
 
 BUSY_SECONDS = 30.0
 """How long a transaction waits for one of another process on the same file."""
+
+_OUT_OF_ORDER = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+"""Primary result codes for which the machine is to blame, not our SQL (https://www.sqlite.org/rescode.html)."""
 
 
 class Database:
@@ -23,6 +41,9 @@ class Database:
 
     Work is a function that gets a ``sqlite_utils.Database`` and runs within one transaction; it is committed when the
     function returns and undone when it raises. ``synchronous=FULL``: what was committed survives a power cut.
+
+    A disk that is full or cannot be written makes a transaction fail with ``ServiceUnavailable``, whose service is
+    named after the file; the next transaction works again as soon as the disk does.
     """
 
     def __init__(self, path: Path, migrations: Migrations) -> None:
@@ -32,6 +53,7 @@ class Database:
         Raises:
             OSError: The file cannot be opened, or is no such database.
         """
+        self._path = path
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"sqlite-{path.stem}")
         self._db = self._executor.submit(_open, path, migrations).result()
 
@@ -50,14 +72,23 @@ class Database:
 
     def _transact(self, begin: str, work: Callable[[sqlite_utils.Database], T]) -> T:
         connection = self._db.conn
-        connection.execute(begin)
         try:
+            connection.execute(begin)
             result = work(self._db)
-        except BaseException:
+            connection.commit()
+        except BaseException as error:
+            # A commit can fail and leave the transaction open; a full disk can end it before we do. This suits both.
             connection.rollback()
+            if isinstance(error, sqlite3.Error) and _primary(error) in _OUT_OF_ORDER:
+                raise ServiceUnavailable(self._path.stem, str(self._path), str(error)) from error
             raise
-        connection.commit()
         return result
+
+
+def _primary(error: sqlite3.Error) -> int | None:
+    """The result code without its extension; None for an error of the Python module itself."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
 
 
 def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
