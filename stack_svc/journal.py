@@ -1,35 +1,67 @@
 """
-The life of an operation on a stack: it begins with a lease and ends with one fenced write (engine.md 6).
+The life of an operation, up to its end: it begins with a lease, and each of its writes is fenced by that (engine.md 6).
 
-An applier that got no answer to its last write sends it again, so each of the three endings, when it has taken effect
-and nobody worked on the stack since, answers as it did before.
+An applier that got no answer to a write sends it again, so each write that has taken effect already answers as it did
+before. The exception is a claim: nobody can tell the same applier from another task of it, so the second one waits.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import orjson
 import sqlite_utils
 
-from services.core.errors import RequestInvalid, StackMoved
-from services.core.model import InventoryEntry
-from stack_svc import inventory, leases, stacks
+from services.core.errors import LeaseLost, RequestInvalid
+from services.core.model import Target
+from stack_svc import events, leases, operations, stacks, steps
+from stack_svc.events import Event
 from stack_svc.leases import Lease
+from stack_svc.operations import Operation, OperationKind, OperationState
 from stack_svc.stacks import Choice, Named, Stack, State
+from stack_svc.steps import StepRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """All that the journal knows of an operation; ``plan`` is in its wire format, ``steps`` are sorted by step."""
+
+    stack: Stack
+    lease: Lease
+    operation: Operation
+    plan: bytes
+    steps: list[StepRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Some events of an operation in their wire format, and how far it is; ``plan`` belongs to the first of all."""
+
+    bodies: list[bytes]
+    plan: bytes
+    has_more: bool
+    state: OperationState
 
 
 def begin(
-    db: sqlite_utils.Database, choice: Choice, create_missing: bool, operation: str, holder: str, ttl: int, now: int
+    db: sqlite_utils.Database,
+    choice: Choice | Target,
+    create_missing: bool,
+    name: str,
+    kind: OperationKind,
+    holder: str,
+    ttl: int,
+    now: int,
 ) -> tuple[Stack, Lease]:
     """
-    Take the lease of a stack for one operation.
+    Take the lease of a stack for a new operation.
 
     Args:
         db: In a write transaction.
-        choice: The stack.
+        choice: The stack; a target: none, there.
         create_missing: A stack named by a name that does not exist is made, pending until the operation succeeds; one
-            that an earlier operation left pending is taken over when its lease ran out.
-        operation: Name of the operation.
+            that an earlier operation left pending is taken over when that sent nothing and its lease ran out.
+        name: Name of the operation.
+        kind: What it is for.
         holder: Who works on it.
         ttl: Microseconds that the lease lasts without renewal.
         now: The time.
@@ -37,103 +69,212 @@ def begin(
     Raises:
         StackNotFound: There is no such stack and none is to be made.
         StackLeased: Another operation holds the lease.
-        RequestInvalid: *operation* or *holder* is empty, *ttl* is out of bounds, or the name is none for a stack.
+        OperationUnfinished: Another operation on the stack waits to be recovered.
+        RequestInvalid: *name* or *holder* is empty, *name* is in use, *ttl* is out of bounds, or the name is none for a
+            stack.
     """
-    for field, value in (("operation", operation), ("holder", holder)):
+    for field, value in (("operation", name), ("holder", holder)):
         if not value:
             raise RequestInvalid(field, "must not be empty")
+    known = operations.find(db, name)
+    if known:
+        return _begin_again(db, known, choice, kind, holder, ttl, now)
+    operations.end_dead(db, now)
+    stacks.drop_nameless(db)
     stack = _stack_to_work_on(db, choice, create_missing, now)
-    lease = leases.acquire(db, stack.record.id, stack.called, holder, operation, ttl, now)
-    return stacks.whole(db, stack.record.id), lease
+    stack_id, target = stack.record.id, stack.record.target
+    lease = leases.acquire(db, stack_id, stack.called, holder, name, ttl, now)
+    operations.refuse_unfinished(db, stack_id, stack.called)
+    operations.insert(
+        db, name, stack_id, stack.state is State.NAMELESS, stack.record.name, target, kind, holder, lease.token, now
+    )
+    return stacks.whole(db, stack_id), lease
 
 
-def record(
-    db: sqlite_utils.Database,
-    stack_id: str,
-    token: int,
-    base_generation: int,
-    resources: Collection[InventoryEntry],
-    sources: Collection[str],
-    platform_changed: bool,
-    now: int,
-) -> Stack:
+def start(
+    db: sqlite_utils.Database, name: str, token: int, plan: bytes, step_count: int, accepted: Event, now: int
+) -> None:
     """
-    End an operation with what the stack owns now.
-
-    When it owns the same as before and the platform did not change either, generation, sources and update time stay as
-    they are; a pending stack becomes an active one in any case, made now.
+    Store the plan of an operation, in its wire format and with *step_count* steps, and its first event.
 
     Raises:
+        OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
-        StackMoved: The plan was made from another generation.
-        RequestInvalid: *resources* contradict each other.
-        ResourceOwned: Another stack owns one of the *resources*.
+        RequestInvalid: It started with another plan before.
     """
-    if leases.was_given_back(db, stack_id, token):
-        stack = stacks.whole(db, stack_id)
-        if inventory.content(stack.record.resources) == inventory.content(resources):
-            return stack
-    leases.release(db, stack_id, token, now)
-    stack = _at_generation(db, stack_id, base_generation)
-    changes: dict[str, Any] = {}
-    if inventory.write(db, stack_id, stack.record.target, resources) or platform_changed:
-        changes |= {
-            "generation": base_generation + 1,
-            "sources": orjson.dumps(list(sources)).decode(),
-            # Clocks are set back at times; a record is never updated before it was made.
-            "update_time": max(now, stack.update_time),
-        }
-    if stack.state is State.PENDING:
-        changes |= {"state": State.ACTIVE, "create_time": now, "update_time": now}
-    if changes:
-        stacks.update(db, stack_id, changes)
-    return stacks.whole(db, stack_id)
+    operation = _fenced(db, name, token, now)
+    if operation.state is not OperationState.PREPARING:
+        if operations.plan_of(db, name) != plan:
+            raise RequestInvalid("plan", f"{name} started with another plan")
+        return
+    operations.store_plan(db, name, plan)
+    last_seq = events.append(db, name, operation.last_seq, [accepted])
+    changes = {"state": OperationState.APPLYING, "step_count": step_count, "last_seq": last_seq}
+    operations.update(db, name, changes, now)
 
 
-def abandon(db: sqlite_utils.Database, stack_id: str, token: int, now: int) -> Stack | None:
+def advance(
+    db: sqlite_utils.Database,
+    name: str,
+    token: int,
+    records: Sequence[StepRecord],
+    new_events: Sequence[Event],
+    seal: bool,
+    roll_back: bool,
+    cause: str,
+    now: int,
+) -> bool:
     """
-    End an operation that left nothing behind: at whatever generation, the record stays, and a pending stack goes away.
+    Note what is known of steps, and what happened.
+
+    Args:
+        db: In a write transaction.
+        name: Name of the operation, which started.
+        token: Fencing token of its lease.
+        records: Outcomes of what was sent, and intents of what is about to be.
+        new_events: Events to append.
+        seal: Whether it passes the point of no return.
+        roll_back: Whether it turns back.
+        cause: What failed; empty: as noted before.
+        now: The time.
 
     Returns:
-        The stack; None when it went away, now or before.
+        Whether somebody asked the operation to turn back.
 
     Raises:
+        OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
+        RequestInvalid: It did not start, has no such step, lacks an event before these, or would turn back past its
+            point of no return.
     """
-    if stacks.find(db, stack_id) is None:
-        return None
-    if not leases.was_given_back(db, stack_id, token):
-        leases.release(db, stack_id, token, now)
-    stack = stacks.whole(db, stack_id)
-    if stack.state is State.ACTIVE:
-        return stack
-    stacks.drop(db, stack_id)
-    return None
+    operation = _fenced(db, name, token, now)
+    state = operation.going
+    if state is OperationState.PREPARING:
+        raise RequestInvalid("operation", f"{name} did not start")
+    sealed, rolling_back = operation.sealed or seal, operation.rolling_back or roll_back
+    if sealed and rolling_back:
+        raise RequestInvalid(
+            "roll_back" if roll_back else "seal", f"{name} cannot turn back past its point of no return"
+        )
+    done = steps.write(db, name, operation.step_count, records)
+    changes: dict[str, Any] = {
+        "state": OperationState.ROLLING_BACK if rolling_back else state,
+        "sealed": sealed,
+        "rolling_back": rolling_back,
+        "done_count": operation.done_count + done,
+        "last_seq": events.append(db, name, operation.last_seq, new_events),
+    }
+    if roll_back and cause:
+        changes["cause"] = cause
+    operations.update(db, name, changes, now)
+    return operation.cancel_requested
 
 
-def remove(db: sqlite_utils.Database, stack_id: str, token: int, base_generation: int, now: int) -> None:
+def renew(db: sqlite_utils.Database, stack_id: str, token: int, ttl: int, now: int) -> tuple[int, bool]:
     """
-    End an operation after which the stack owns nothing and goes away.
+    Let a lease last *ttl* microseconds from now.
+
+    Returns:
+        When it ends, and whether somebody asked the operation that holds it to turn back.
 
     Raises:
-        LeaseLost: The lease is over; not when the stack is gone already.
-        StackMoved: The plan was made from another generation.
+        LeaseLost: It is over.
+        RequestInvalid: *ttl* is out of bounds.
     """
-    if stacks.find(db, stack_id) is None:
-        return
-    leases.release(db, stack_id, token, now)
-    _at_generation(db, stack_id, base_generation)
-    stacks.drop(db, stack_id)
+    expires = leases.renew(db, stack_id, token, ttl, now)
+    operation = operations.with_token(db, stack_id, token)
+    if operation is None:
+        raise LeaseLost(stack_id, token)
+    operations.update(db, operation.name, {}, now)
+    return expires, operation.cancel_requested
 
 
-def _stack_to_work_on(db: sqlite_utils.Database, choice: Choice, create_missing: bool, now: int) -> Stack:
+def claim(db: sqlite_utils.Database, name: str, holder: str, ttl: int, now: int) -> Claimed:
+    """
+    Take the lease of the stack of an unfinished operation. A BLOCKED one is so until its new holder writes.
+
+    Raises:
+        OperationNotFound: There is no such operation, or it is finished.
+        StackLeased: Somebody works on it.
+        RequestInvalid: *holder* is empty, or *ttl* is out of bounds.
+    """
+    if not holder:
+        raise RequestInvalid("holder", "must not be empty")
+    operation = operations.unfinished(db, name)
+    stack = stacks.whole(db, operation.stack)
+    lease = leases.acquire(db, operation.stack, stack.called, holder, name, ttl, now)
+    operations.update(db, name, {"holder": holder, "token": lease.token}, now)
+    return Claimed(stack, lease, operations.existing(db, name), operations.plan_of(db, name), steps.read(db, name))
+
+
+def request_cancel(db: sqlite_utils.Database, name: str) -> None:
+    """
+    Note that an operation is to turn back. That is no word of its applier, so its update time stays.
+
+    Raises:
+        OperationNotFound: There is no such operation, or it is finished.
+    """
+    operation = operations.unfinished(db, name)
+    db.table("operations").update(operation.name, {"cancel_requested": True})
+
+
+def told(db: sqlite_utils.Database, name: str, after_seq: int, most_bytes: int) -> Story:
+    """
+    What happened in an operation after the event *after_seq*, as much as fits into *most_bytes*.
+
+    Raises:
+        OperationNotFound: There is no such operation.
+    """
+    operation = operations.existing(db, name)
+    plan = operations.plan_of(db, name) if after_seq < 1 else b""
+    bodies, has_more = events.read(db, name, after_seq, most_bytes - len(plan))
+    return Story(bodies, plan, has_more, operation.state)
+
+
+def _begin_again(
+    db: sqlite_utils.Database,
+    known: Operation,
+    choice: Choice | Target,
+    kind: OperationKind,
+    holder: str,
+    ttl: int,
+    now: int,
+) -> tuple[Stack, Lease]:
+    """Answer as before, with the lease counted from now, as its holder does."""
+    if (
+        known.state is OperationState.PREPARING
+        and (known.kind, known.holder) == (kind, holder)
+        and choice == _choice_of(known, choice)
+        and leases.holds(db, known.stack, known.token, now)
+    ):
+        expires = leases.renew(db, known.stack, known.token, ttl, now)
+        return stacks.whole(db, known.stack), Lease(known.token, expires)
+    raise RequestInvalid("operation", f"{known.name} exists already ({known.state}); choose another name")
+
+
+def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | None:
+    """The stack of an operation, named in the same way as *like*; None when that is no way to name it."""
+    match like:
+        case Target():
+            return known.target if known.nameless else None
+        case Named():
+            return Named(known.target, known.stack_name)
+        case _:
+            return known.stack
+
+
+def _stack_to_work_on(db: sqlite_utils.Database, choice: Choice | Target, create_missing: bool, now: int) -> Stack:
+    if isinstance(choice, Target):
+        return stacks.insert(db, Named(choice, ""), "", State.NAMELESS, now)
     if not (create_missing and isinstance(choice, Named)):
         return stacks.header(db, choice)
     return stacks.find(db, choice) or stacks.insert(db, choice, "", State.PENDING, now)
 
 
-def _at_generation(db: sqlite_utils.Database, stack_id: str, base_generation: int) -> Stack:
-    stack = stacks.header(db, stack_id)
-    if stack.record.generation != base_generation:
-        raise StackMoved(stack.called, base_generation, stack.record.generation)
-    return stack
+def _fenced(db: sqlite_utils.Database, name: str, token: int, now: int) -> Operation:
+    """The operation, for a write by the holder of its lease."""
+    operation = operations.existing(db, name)
+    if operation.token != token:
+        raise LeaseLost(operation.stack, token)
+    leases.check(db, operation.stack, token, now)
+    return operation

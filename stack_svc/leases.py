@@ -90,9 +90,20 @@ def renew(db: sqlite_utils.Database, stack: str, token: int, ttl: int, now: int)
     return now + ttl
 
 
+def check(db: sqlite_utils.Database, stack: str, token: int, now: int) -> None:
+    """
+    Fence a write: the write lock of the transaction sees to it that what is true here is true when it commits.
+
+    Raises:
+        LeaseLost: It is over, or the stack is gone.
+    """
+    if not holds(db, stack, token, now):
+        raise LeaseLost(stack, token)
+
+
 def release(db: sqlite_utils.Database, stack: str, token: int, now: int) -> None:
     """
-    Give the lease back; every journal write begins with this, so that it is fenced, and undoes it by raising.
+    Give the lease back.
 
     Raises:
         LeaseLost: It is over, or the stack is gone.
@@ -116,6 +127,15 @@ def refuse_leased(db: sqlite_utils.Database, stack: str, called: str, now: int) 
 def is_held(db: sqlite_utils.Database, stack: str, now: int) -> bool:
     """Whether somebody holds the lease."""
     return _held(db, stack, now) is not None
+
+
+def holds(db: sqlite_utils.Database, stack: str, token: int, now: int) -> bool:
+    """Whether the lease with *token* lasts."""
+    return bool(
+        db.execute(
+            "SELECT 1 FROM stacks WHERE id = ? AND lease_token = ? AND lease_expires >= ?", [stack, token, now]
+        ).fetchone()
+    )
 
 
 def was_given_back(db: sqlite_utils.Database, stack: str, token: int) -> bool:

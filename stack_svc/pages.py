@@ -2,22 +2,17 @@
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any, TypeVar
 
 import orjson
 
 from services.core.errors import RequestInvalid
 
-DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
-"""Entries on a page (stack.proto)."""
-
-Place = tuple[str, str]
-"""Name and id of the last stack of a page."""
-
-START: Place = ("", "")
-"""Before every stack: ids are never empty."""
+Place = TypeVar("Place", bound=tuple[Any, ...])
+"""What the entries of a list are sorted by: texts, and numbers that SQLite can hold."""
 
 
-def size_of(asked: int) -> int:
+def size_of(asked: int, default: int, largest: int) -> int:
     """
     The number of entries on a page when the caller asked for *asked*.
 
@@ -26,28 +21,32 @@ def size_of(asked: int) -> int:
     """
     if asked < 0:
         raise RequestInvalid("page_size", "must not be negative; 0 means the default")
-    return min(asked or DEFAULT_SIZE, LARGEST_SIZE)
+    return min(asked or default, largest)
 
 
-def token_of(place: Place) -> str:
-    """The token of the page after *place*."""
-    return urlsafe_b64encode(orjson.dumps(place)).decode()
+def token_of(last: tuple[Any, ...] | None) -> str:
+    """The token of the page after the one that ends with *last*; empty when it is None, for there is no such page."""
+    return "" if last is None else urlsafe_b64encode(orjson.dumps(last)).decode()
 
 
-def place_of(token: str) -> Place:
+def place_of(token: str, start: Place) -> Place:
     """
-    Where the page of *token* starts; ``START`` for an empty token.
+    Where the page of *token* starts; *start*, which is before every entry, for an empty token.
 
     Raises:
-        RequestInvalid: No call of ``token_of`` made it.
+        RequestInvalid: No call of ``token_of`` made it for such a list.
     """
     if not token:
-        return START
+        return start
     try:
-        match orjson.loads(urlsafe_b64decode(token)):
-            case [str(name), str(stack)]:
-                if token_of((name, stack)) == token:
-                    return name, stack
+        parts = orjson.loads(urlsafe_b64decode(token))
+        if isinstance(parts, list) and [*map(_type, parts)] == [*map(_type, start)] and token_of(tuple(parts)) == token:
+            return type(start)(parts)
     except (ValueError, binascii.Error):
         pass
     raise RequestInvalid("page_token", "is no next_page_token of this service")
+
+
+def _type(part: Any) -> type | None:
+    """The type of a part of a place; None for a number that is too large to be one."""
+    return None if isinstance(part, int) and part >= 2**63 else type(part)

@@ -2,22 +2,21 @@
 
 from functools import partial
 
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
-from pkger.model.v1.operation_pb2 import OPERATION_KIND_UNSPECIFIED
 from pkger.stack.v1 import journal_pb2, journal_pb2_grpc, stack_pb2, stack_pb2_grpc
 
-from services.core.errors import RequestInvalid
 from services.database import Database
-from services.rpc.convert.objects import entries_from_pb, entry_to_pb, key_to_pb, target_from_pb, target_to_pb
+from services.rpc.call import MESSAGE_LIMIT
+from services.rpc.convert.objects import target_from_pb
 from services.rpc.server import Register
-from stack_svc import inventory, journal, leases, pages, stacks
-from stack_svc.inventory import Ownership
+from stack_svc import endings, inventory, journal, messages, operations, pages, stacks
 from stack_svc.leases import Clock, machine_clock
-from stack_svc.stacks import Choice, Named, Stack
+from stack_svc.stacks import Named
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.stack.v1.JournalService")
 """Full names, for health and reflection."""
+
+EVENT_BYTES = MESSAGE_LIMIT // 2
+"""What the events of one answer take at most, unless there is only one; the rest is for how they are framed."""
 
 
 def registrations(database: Database, clock: Clock = machine_clock) -> list[Register]:
@@ -43,21 +42,21 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         stack = await self._database.write(
             lambda db: stacks.create(db, named, request.description, request.request_id, self._clock())
         )
-        return stack_pb2.CreateStackResponse(stack=_stack_to_pb(stack))
+        return stack_pb2.CreateStackResponse(stack=messages.stack_to_pb(stack))
 
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
         """Read one stack with all that it owns."""
-        choice = _choice(request)
+        choice = messages.choice(request)
         stack = await self._database.read(lambda db: stacks.whole(db, choice))
-        return stack_pb2.GetStackResponse(stack=_stack_to_pb(stack))
+        return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack))
 
     async def ListStacks(self, request: stack_pb2.ListStacksRequest, context: object) -> stack_pb2.ListStacksResponse:
         """Read one page of stacks."""
         target = target_from_pb(request.target) if request.HasField("target") else None
-        after, size = pages.place_of(request.page_token), pages.size_of(request.page_size)
+        after, size = pages.place_of(request.page_token, stacks.START), pages.size_of(request.page_size, 100, 1000)
         page, last = await self._database.read(lambda db: stacks.page(db, target, after, size))
         return stack_pb2.ListStacksResponse(
-            stacks=map(_stack_to_pb, page), next_page_token=pages.token_of(last) if last else ""
+            stacks=map(messages.stack_to_pb, page), next_page_token=pages.token_of(last)
         )
 
     async def DeleteStack(
@@ -72,11 +71,11 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         target = target_from_pb(request.target)
         resources = [(resource.kind, resource.id) for resource in request.resources]
         owners = await self._database.read(lambda db: inventory.owners(db, target, resources))
-        return stack_pb2.FindOwnersResponse(owners=map(_ownership_to_pb, owners))
+        return stack_pb2.FindOwnersResponse(owners=map(messages.ownership_to_pb, owners))
 
 
 class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
-    """JournalService: what appliers write."""
+    """JournalService: what appliers write, and what is read of it."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -85,97 +84,138 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def BeginOperation(
         self, request: journal_pb2.BeginOperationRequest, context: object
     ) -> journal_pb2.BeginOperationResponse:
-        """Take the lease of a stack for one operation."""
-        choice, ttl = _choice(request), _microseconds(request.ttl)
-        if request.kind == OPERATION_KIND_UNSPECIFIED:
-            raise RequestInvalid("kind", "must be set")
+        """Take the lease of a stack for a new operation."""
+        choice = target_from_pb(request.none) if request.HasField("none") else messages.choice(request)
+        kind, ttl = messages.kind(request.kind), messages.microseconds(request.ttl)
         stack, lease = await self._database.write(
             lambda db: journal.begin(
-                db, choice, request.create_missing, request.operation, request.holder, ttl, self._clock()
+                db, choice, request.create_missing, request.operation, kind, request.holder, ttl, self._clock()
             )
         )
         return journal_pb2.BeginOperationResponse(
-            stack=_stack_to_pb(stack), token=lease.token, expire_time=_time(lease.expires)
+            stack=messages.stack_to_pb(stack),
+            token=lease.token,
+            expire_time=messages.timestamp(lease.expires),
+            is_pending=stack.is_pending,
         )
+
+    async def StartOperation(
+        self, request: journal_pb2.StartOperationRequest, context: object
+    ) -> journal_pb2.StartOperationResponse:
+        """Store the plan of an operation."""
+        accepted, count = messages.accepted_from_pb(request.accepted), messages.step_count(request.plan)
+        await self._database.write(
+            lambda db: journal.start(db, request.operation, request.token, request.plan, count, accepted, self._clock())
+        )
+        return journal_pb2.StartOperationResponse()
+
+    async def AdvanceOperation(
+        self, request: journal_pb2.AdvanceOperationRequest, context: object
+    ) -> journal_pb2.AdvanceOperationResponse:
+        """Store intents, outcomes and events."""
+        records = [messages.record_from_pb(record) for record in request.steps]
+        new_events = [messages.event_from_pb(event, "events") for event in request.events]
+        cancel_requested = await self._database.write(
+            lambda db: journal.advance(
+                db,
+                request.operation,
+                request.token,
+                records,
+                new_events,
+                request.seal,
+                request.roll_back,
+                request.cause,
+                self._clock(),
+            )
+        )
+        return journal_pb2.AdvanceOperationResponse(cancel_requested=cancel_requested)
 
     async def RenewLease(
         self, request: journal_pb2.RenewLeaseRequest, context: object
     ) -> journal_pb2.RenewLeaseResponse:
         """Make the lease last its time again."""
-        ttl = _microseconds(request.ttl)
-        expires = await self._database.write(
-            lambda db: leases.renew(db, request.stack_id, request.token, ttl, self._clock())
+        ttl = messages.microseconds(request.ttl)
+        expires, cancel_requested = await self._database.write(
+            lambda db: journal.renew(db, request.stack_id, request.token, ttl, self._clock())
         )
-        return journal_pb2.RenewLeaseResponse(expire_time=_time(expires))
+        return journal_pb2.RenewLeaseResponse(
+            expire_time=messages.timestamp(expires), cancel_requested=cancel_requested
+        )
 
     async def FinishOperation(
         self, request: journal_pb2.FinishOperationRequest, context: object
     ) -> journal_pb2.FinishOperationResponse:
-        """Record what the operation left behind and give the lease back."""
-        stack = await self._finish(request)
-        return journal_pb2.FinishOperationResponse(stack=_stack_to_pb(stack) if stack else None)
+        """Record what the operation left behind, end it and give the lease back."""
+        ending = messages.ending_from_pb(request)
+        stack = await self._database.write(
+            lambda db: endings.finish(db, request.stack_id, request.token, ending, self._clock())
+        )
+        return journal_pb2.FinishOperationResponse(stack=messages.stack_to_pb(stack) if stack else None)
 
-    async def _finish(self, request: journal_pb2.FinishOperationRequest) -> Stack | None:
-        stack_id, token, base = request.stack_id, request.token, request.base_generation
-        match request.WhichOneof("outcome"):
-            case "record":
-                resources, sources = entries_from_pb(request.record.resources), tuple(request.record.sources)
-                changed = request.record.platform_changed
-                return await self._database.write(
-                    lambda db: journal.record(db, stack_id, token, base, resources, sources, changed, self._clock())
-                )
-            case "abandon":
-                return await self._database.write(lambda db: journal.abandon(db, stack_id, token, self._clock()))
-            case "remove":
-                await self._database.write(lambda db: journal.remove(db, stack_id, token, base, self._clock()))
-                return None
-            case _:
-                raise RequestInvalid("outcome", "must be set")
+    async def ListAbandonedOperations(
+        self, request: journal_pb2.ListAbandonedOperationsRequest, context: object
+    ) -> journal_pb2.ListAbandonedOperationsResponse:
+        """Tell which operations anybody may claim."""
+        names = await self._database.read(lambda db: operations.abandoned(db, self._clock()))
+        return journal_pb2.ListAbandonedOperationsResponse(operations=names)
 
+    async def ClaimOperation(
+        self, request: journal_pb2.ClaimOperationRequest, context: object
+    ) -> journal_pb2.ClaimOperationResponse:
+        """Take over an unfinished operation."""
+        ttl = messages.microseconds(request.ttl)
+        claimed = await self._database.write(
+            lambda db: journal.claim(db, request.operation, request.holder, ttl, self._clock())
+        )
+        operation = claimed.operation
+        return journal_pb2.ClaimOperationResponse(
+            stack=messages.stack_to_pb(claimed.stack),
+            token=claimed.lease.token,
+            operation=messages.operation_to_pb(operation),
+            plan=claimed.plan,
+            steps=map(messages.record_to_pb, claimed.steps),
+            sealed=operation.sealed,
+            cancel_requested=operation.cancel_requested,
+            last_seq=operation.last_seq,
+            expire_time=messages.timestamp(claimed.lease.expires),
+            is_pending=claimed.stack.is_pending,
+        )
 
-def _choice(request: stack_pb2.GetStackRequest | journal_pb2.BeginOperationRequest) -> Choice:
-    match request.WhichOneof("stack"):
-        case "id":
-            return request.id
-        case "named":
-            stacks.check_name(request.named.name, "named.name")
-            return Named(target_from_pb(request.named.target), request.named.name)
-        case _:
-            raise RequestInvalid("stack", "name it by id or by target and name")
+    async def RequestCancel(
+        self, request: journal_pb2.RequestCancelRequest, context: object
+    ) -> journal_pb2.RequestCancelResponse:
+        """Note that an operation is to turn back."""
+        await self._database.write(lambda db: journal.request_cancel(db, request.operation))
+        return journal_pb2.RequestCancelResponse()
 
+    async def GetOperation(
+        self, request: journal_pb2.GetOperationRequest, context: object
+    ) -> journal_pb2.GetOperationResponse:
+        """Read one operation."""
+        operation = await self._database.read(lambda db: operations.existing(db, request.operation))
+        return journal_pb2.GetOperationResponse(operation=messages.operation_to_pb(operation))
 
-def _microseconds(duration: Duration) -> int:
-    return duration.ToMicroseconds()
+    async def ListOperations(
+        self, request: journal_pb2.ListOperationsRequest, context: object
+    ) -> journal_pb2.ListOperationsResponse:
+        """Read one page of operations."""
+        after, size = pages.place_of(request.page_token, operations.START), pages.size_of(request.page_size, 50, 500)
+        page, last = await self._database.read(
+            lambda db: operations.page(db, request.stack_id, request.unfinished, after, size)
+        )
+        return journal_pb2.ListOperationsResponse(
+            operations=map(messages.operation_to_pb, page), next_page_token=pages.token_of(last)
+        )
 
-
-def _stack_to_pb(stack: Stack) -> stack_pb2.Stack:
-    record = stack.record
-    return stack_pb2.Stack(
-        id=record.id,
-        target=target_to_pb(record.target),
-        name=record.name,
-        description=stack.description,
-        config_json=stack.config,
-        generation=record.generation,
-        sources=record.sources,
-        create_time=_time(stack.create_time),
-        update_time=_time(stack.update_time),
-        resources=map(entry_to_pb, record.resources),
-        resource_count=stack.resource_count,
-    )
-
-
-def _time(microseconds: int) -> Timestamp:
-    """A time in microseconds since 1970."""
-    time = Timestamp()
-    time.FromMicroseconds(microseconds)
-    return time
-
-
-def _ownership_to_pb(owner: Ownership) -> stack_pb2.Ownership:
-    return stack_pb2.Ownership(
-        resource=stack_pb2.ResourceRef(kind=owner.key.kind, id=owner.remote_id),
-        stack_id=owner.stack,
-        stack_name=owner.stack_name,
-        key=key_to_pb(owner.key),
-    )
+    async def ListEvents(
+        self, request: journal_pb2.ListEventsRequest, context: object
+    ) -> journal_pb2.ListEventsResponse:
+        """Read events of an operation."""
+        story = await self._database.read(
+            lambda db: journal.told(db, request.operation, request.after_seq, EVENT_BYTES)
+        )
+        return journal_pb2.ListEventsResponse(
+            events=messages.events_to_pb(story.bodies, story.plan),
+            has_more=story.has_more,
+            state=messages.state_to_pb(story.state),
+        )

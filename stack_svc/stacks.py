@@ -10,23 +10,30 @@ import sqlite_utils
 
 from services.core.errors import RequestInvalid, StackExists, StackNotEmpty, StackNotFound
 from services.core.model import StackRecord, Target
-from stack_svc import inventory, leases, requests
-from stack_svc.pages import Place
+from stack_svc import inventory, leases, operations, requests
 
 LONGEST_NAME = 200
 """In characters (stack.proto)."""
+
+Place = tuple[str, str]
+"""Name and id of the last stack of a page."""
+
+START: Place = ("", "")
+"""Before every stack: ids are never empty."""
 
 
 class State(StrEnum):
     """
     Whether a stack exists for everybody.
 
-    PENDING is the stack of a first apply that is not over: only who knows its id sees it, and when its lease ran out it
-    belongs to the next who wants the name.
+    PENDING is the stack of a first apply that is not over: only who knows its id sees it, and when its operation died
+    before it sent anything, it belongs to the next who wants the name. NAMELESS is one that carries the lease of an
+    operation on behalf of no stack and owns nothing; it goes away with the operation.
     """
 
     PENDING = "PENDING"
     ACTIVE = "ACTIVE"
+    NAMELESS = "NAMELESS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,11 @@ class Stack:
         """What people call it: its name, or its id when it has none."""
         return self.record.name or self.record.id
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether it goes away unless its operation succeeds."""
+        return self.state is State.PENDING
+
 
 def check_name(name: str, field: str = "name") -> None:
     """
@@ -97,7 +109,7 @@ def find(db: sqlite_utils.Database, choice: Choice) -> Stack | None:
 
 def header(db: sqlite_utils.Database, choice: Choice) -> Stack:
     """
-    The stack without its resources. A pending one is found by id only.
+    The stack without its resources. One that is not active is found by id only.
 
     Raises:
         StackNotFound: There is none.
@@ -124,7 +136,7 @@ def whole(db: sqlite_utils.Database, choice: Choice) -> Stack:
 
 def page(db: sqlite_utils.Database, target: Target | None, after: Place, size: int) -> tuple[list[Stack], Place | None]:
     """
-    Read one page of stacks, sorted by name and id, without resources; pending ones are left out.
+    Read one page of stacks, sorted by name and id, without resources; active ones only.
 
     Args:
         db: The store.
@@ -155,6 +167,7 @@ def create(db: sqlite_utils.Database, named: Named, description: str, request_id
         RequestInvalid: The name is no name for a stack.
         RequestIdReused: The request id was used with other content.
         StackExists: The name is taken, if only by an apply that is still at work.
+        OperationUnfinished: The name is taken by an apply that waits to be recovered.
         StackNotFound: This request made a stack, which was deleted since.
     """
     check_name(named.name)
@@ -198,10 +211,12 @@ def delete(db: sqlite_utils.Database, stack_id: str, now: int) -> None:
     Raises:
         StackNotFound: There is none.
         StackLeased: An operation is at work on it.
+        OperationUnfinished: An operation on it waits to be recovered.
         StackNotEmpty: It owns resources.
     """
     stack = header(db, stack_id)
     leases.refuse_leased(db, stack_id, stack.called, now)
+    _refuse_unfinished(db, stack, now)
     if stack.resource_count:
         raise StackNotEmpty(stack.called, stack.resource_count)
     drop(db, stack_id)
@@ -212,19 +227,34 @@ def drop(db: sqlite_utils.Database, stack: str) -> None:
     db.table("stacks").delete(stack)
 
 
+def drop_nameless(db: sqlite_utils.Database) -> None:
+    """Remove the nameless stacks whose operation ended without doing so, as its applier died."""
+    for (stack,) in db.execute("SELECT id FROM stacks WHERE state = 'NAMELESS'").fetchall():
+        if not operations.is_unfinished_on(db, stack):
+            drop(db, stack)
+
+
 def _free_name(db: sqlite_utils.Database, named: Named, now: int) -> None:
     """
-    Make sure that the name is free; what a first apply left behind when it died gives way.
+    Make sure that the name is free; what a first apply left behind when it died before it sent anything gives way.
 
     Raises:
         StackExists: The name is taken.
+        OperationUnfinished: What the first apply sent has to be recovered.
     """
     stack = find(db, named)
     if stack is None:
         return
     if stack.state is State.ACTIVE or leases.is_held(db, stack.record.id, now):
         raise StackExists(named.name, named.target.org)
+    _refuse_unfinished(db, stack, now)
     drop(db, stack.record.id)
+
+
+def _refuse_unfinished(db: sqlite_utils.Database, stack: Stack, now: int) -> None:
+    """Refuse to remove a stack, whose lease nobody holds, from under an operation that sent something."""
+    operations.end_dead(db, now)
+    operations.refuse_unfinished(db, stack.record.id, stack.called)
 
 
 _SELECT = """

@@ -1,13 +1,24 @@
 """A stack service on a port of its own, as its callers see it, with a clock that the test turns."""
 
+import secrets
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.model.v1 import operation_pb2
 from pkger.model.v1.object_pb2 import Target
-from pkger.model.v1.operation_pb2 import OPERATION_KIND_APPLY
+from pkger.model.v1.operation_pb2 import (
+    OPERATION_KIND_APPLY,
+    OPERATION_STATE_FAILED,
+    OPERATION_STATE_ROLLED_BACK,
+    OPERATION_STATE_SUCCEEDED,
+    OperationEvent,
+    OperationState,
+)
+from pkger.model.v1.plan_pb2 import Plan, Step
 from pkger.stack.v1 import journal_pb2, stack_pb2
 from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.stack.v1.stack_pb2 import Stack
@@ -37,6 +48,32 @@ class Clock:
     def forward(self, seconds: float) -> None:
         """Turn the clock; a negative number sets it back."""
         self.now += int(seconds * 1_000_000)
+
+
+@dataclass
+class Begun:
+    """
+    An operation as its applier knows it.
+
+    Attributes:
+        operation: Its name.
+        stack: The stack as it was when the operation began.
+        token: Fencing token of the lease.
+        expire_time: When the lease ends.
+        is_pending: Whether the stack goes away unless the operation succeeds.
+        last_seq: Seq of its last event; 0: it did not start.
+    """
+
+    operation: str
+    stack: Stack
+    token: int
+    expire_time: Timestamp
+    is_pending: bool
+    last_seq: int = 0
+
+    def next_event(self, **happening: object) -> OperationEvent:
+        """The event behind the last one; the last one stays the last one."""
+        return OperationEvent(operation=self.operation, seq=self.last_seq + 1, **happening)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -94,12 +131,16 @@ class Client:
         self,
         name: str = "",
         stack_id: str = "",
+        none: model.Target | None = None,
         target: model.Target = HERE,
         create_missing: bool = True,
-        operation: str = "op-1",
+        operation: str = "",
         holder: str = "applier-1",
         seconds: float = 30,
-    ) -> journal_pb2.BeginOperationResponse:
+        steps: int | None = 3,
+    ) -> Begun:
+        """Begin an operation and start it with a plan of so many *steps*; None: do not start it."""
+        operation = operation or f"operations/{secrets.token_hex(8)}"
         request = journal_pb2.BeginOperationRequest(
             named=_named(name, target),
             create_missing=create_missing,
@@ -110,48 +151,78 @@ class Client:
         )
         if stack_id:
             request.id = stack_id
-        return await self.peer.call(self.journal.BeginOperation, request)
+        if none:
+            request.none.CopyFrom(target_to_pb(none))
+        answer = await self.peer.call(self.journal.BeginOperation, request)
+        begun = Begun(operation, answer.stack, answer.token, answer.expire_time, answer.is_pending)
+        if steps is not None:
+            await self.start(begun, steps)
+        return begun
 
-    async def renew(
-        self, begun: journal_pb2.BeginOperationResponse, seconds: float = 30
-    ) -> journal_pb2.RenewLeaseResponse:
+    async def start(self, begun: Begun, steps: int = 3) -> None:
+        request = start_request(begun, steps)
+        await self.peer.call(self.journal.StartOperation, request)
+        begun.last_seq = max(begun.last_seq, request.accepted.seq)
+
+    async def advance(
+        self,
+        begun: Begun,
+        records: Iterable[journal_pb2.StepRecord] = (),
+        seqs: Iterable[int] = (),
+        seal: bool = False,
+        roll_back: bool = False,
+        cause: str = "",
+    ) -> bool:
+        """Write to the journal, with an event for each of *seqs*; whether the operation is to turn back."""
+        events = [stage_started(begun.operation, seq) for seq in seqs]
+        request = journal_pb2.AdvanceOperationRequest(
+            operation=begun.operation,
+            token=begun.token,
+            steps=records,
+            events=events,
+            seal=seal,
+            roll_back=roll_back,
+            cause=cause,
+        )
+        answer = await self.peer.call(self.journal.AdvanceOperation, request)
+        begun.last_seq = max([begun.last_seq, *(event.seq for event in events)])
+        return answer.cancel_requested
+
+    async def renew(self, begun: Begun, seconds: float = 30) -> journal_pb2.RenewLeaseResponse:
         request = journal_pb2.RenewLeaseRequest(stack_id=begun.stack.id, token=begun.token, ttl=duration(seconds))
         return await self.peer.call(self.journal.RenewLease, request)
 
     async def record(
         self,
-        begun: journal_pb2.BeginOperationResponse,
+        begun: Begun,
         resources: Iterable[model.InventoryEntry] = (),
         sources: Iterable[str] = (),
         base_generation: int | None = None,
+        state: OperationState.ValueType = OPERATION_STATE_SUCCEEDED,
     ) -> Stack:
         record = journal_pb2.Record(resources=map(entry_to_pb, resources), sources=sources)
-        return (await self._finish(begun, base_generation, record=record)).stack
+        return (await self.finish(begun, state, base_generation, record=record)).stack
 
     async def abandon(
-        self, begun: journal_pb2.BeginOperationResponse, base_generation: int | None = None
-    ) -> journal_pb2.FinishOperationResponse:
-        return await self._finish(begun, base_generation, abandon=journal_pb2.Abandon())
-
-    async def remove(
-        self, begun: journal_pb2.BeginOperationResponse, base_generation: int | None = None
-    ) -> journal_pb2.FinishOperationResponse:
-        return await self._finish(begun, base_generation, remove=journal_pb2.Remove())
-
-    async def apply(
         self,
-        name: str,
-        resources: Iterable[model.InventoryEntry],
-        sources: Iterable[str] = (),
-        target: model.Target = HERE,
-    ) -> Stack:
-        """A whole operation that leaves *resources* behind."""
-        return await self.record(await self.begin(name, target=target), resources, sources)
+        begun: Begun,
+        base_generation: int | None = None,
+        state: OperationState.ValueType | None = None,
+        cause: str = "",
+    ) -> journal_pb2.FinishOperationResponse:
+        if state is None:
+            state = OPERATION_STATE_ROLLED_BACK if begun.last_seq else OPERATION_STATE_FAILED
+        return await self.finish(begun, state, base_generation, cause, abandon=journal_pb2.Abandon())
 
-    async def _finish(
+    async def remove(self, begun: Begun, base_generation: int | None = None) -> journal_pb2.FinishOperationResponse:
+        return await self.finish(begun, OPERATION_STATE_SUCCEEDED, base_generation, remove=journal_pb2.Remove())
+
+    async def finish(
         self,
-        begun: journal_pb2.BeginOperationResponse,
-        base_generation: int | None,
+        begun: Begun,
+        state: OperationState.ValueType,
+        base_generation: int | None = None,
+        cause: str = "",
         record: journal_pb2.Record | None = None,
         abandon: journal_pb2.Abandon | None = None,
         remove: journal_pb2.Remove | None = None,
@@ -163,8 +234,53 @@ class Client:
             record=record,
             abandon=abandon,
             remove=remove,
+            state=state,
         )
+        if begun.last_seq:
+            finished = operation_pb2.Finished(state=state, cause=cause)
+            request.finished.CopyFrom(begun.next_event(finished=finished))
         return await self.peer.call(self.journal.FinishOperation, request)
+
+    async def apply(
+        self,
+        name: str,
+        resources: Iterable[model.InventoryEntry],
+        sources: Iterable[str] = (),
+        target: model.Target = HERE,
+    ) -> Stack:
+        """A whole operation that leaves *resources* behind."""
+        return await self.record(await self.begin(name, target=target), resources, sources)
+
+    async def abandoned(self) -> list[str]:
+        request = journal_pb2.ListAbandonedOperationsRequest()
+        return list((await self.peer.call(self.journal.ListAbandonedOperations, request)).operations)
+
+    async def claim(
+        self, operation: str, holder: str = "applier-2", seconds: float = 30
+    ) -> tuple[Begun, journal_pb2.ClaimOperationResponse]:
+        request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=duration(seconds))
+        answer = await self.peer.call(self.journal.ClaimOperation, request)
+        heir = Begun(operation, answer.stack, answer.token, answer.expire_time, answer.is_pending, answer.last_seq)
+        return heir, answer
+
+    async def cancel(self, operation: str) -> None:
+        await self.peer.call(self.journal.RequestCancel, journal_pb2.RequestCancelRequest(operation=operation))
+
+    async def operation(self, name: str) -> operation_pb2.Operation:
+        request = journal_pb2.GetOperationRequest(operation=name)
+        return (await self.peer.call(self.journal.GetOperation, request)).operation
+
+    async def operations(
+        self, stack_id: str = "", unfinished: bool = False, page_size: int = 0, page_token: str = ""
+    ) -> journal_pb2.ListOperationsResponse:
+        request = journal_pb2.ListOperationsRequest(
+            stack_id=stack_id, unfinished=unfinished, page_size=page_size, page_token=page_token
+        )
+        return await self.peer.call(self.journal.ListOperations, request)
+
+    async def events(self, operation: str, after_seq: int = 0) -> journal_pb2.ListEventsResponse:
+        request = journal_pb2.ListEventsRequest(operation=operation, after_seq=after_seq)
+        return await self.peer.call(self.journal.ListEvents, request)
 
 
 @asynccontextmanager
@@ -190,6 +306,26 @@ def entry(
     """What a stack owns for one object."""
     associations = tuple(model.Key(model.LABEL, label) for label in labels)
     return model.InventoryEntry(model.Key(kind, name), remote_id or f"id-{name}", origin, associations)
+
+
+def a_plan(steps: int) -> Plan:
+    """A plan with so many steps, which the store does not look at."""
+    return Plan(stages=["stage"], steps=[Step(number=number) for number in range(steps)])
+
+
+def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest:
+    """The start of an operation, with a plan of so many *steps*."""
+    return journal_pb2.StartOperationRequest(
+        operation=begun.operation,
+        token=begun.token,
+        plan=a_plan(steps).SerializeToString(),
+        accepted=OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted()),
+    )
+
+
+def stage_started(operation: str, seq: int) -> OperationEvent:
+    """Some event."""
+    return OperationEvent(operation=operation, seq=seq, stage_started=operation_pb2.StageStarted(stage=seq))
 
 
 def duration(seconds: float) -> Duration:

@@ -313,7 +313,7 @@ async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(service: Cl
 
 async def test_a_lease_that_ran_out_is_taken_over_with_a_higher_token(service: Client, clock: Clock) -> None:
     before = await service.apply("prod", [entry("one")])
-    late = await service.begin("prod", seconds=10)
+    late = await service.begin("prod", seconds=10, steps=None)
     clock.forward(11)
 
     heir = await service.begin("prod", operation="op-2", holder="applier-2")
@@ -326,8 +326,10 @@ async def test_a_lease_that_ran_out_is_taken_over_with_a_higher_token(service: C
     assert (await service.record(heir, [entry("two")])).generation == 2
 
 
-async def test_a_first_apply_that_died_is_taken_over_by_name(service: Client, clock: Clock) -> None:
-    dead = await service.begin("prod", seconds=10)
+async def test_a_first_apply_that_died_before_it_sent_anything_is_taken_over_by_name(
+    service: Client, clock: Clock
+) -> None:
+    dead = await service.begin("prod", seconds=10, steps=None)
     clock.forward(11)
 
     heir = await service.begin("prod", operation="op-2")
@@ -337,7 +339,7 @@ async def test_a_first_apply_that_died_is_taken_over_by_name(service: Client, cl
 
 
 async def test_what_a_first_apply_left_when_it_died_gives_way_to_a_new_stack(service: Client, clock: Clock) -> None:
-    dead = await service.begin("prod", seconds=10)
+    dead = await service.begin("prod", seconds=10, steps=None)
     clock.forward(11)
 
     made = await service.create("prod")

@@ -1,42 +1,17 @@
 """The stack service as a process: what it wrote outlives it."""
 
-import asyncio
-import os
 import signal
 import sqlite3
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-import orjson
 import pytest
+from pkger.stack.v1.journal_pb2 import StepRecord, StepState
 
-from services.core.errors import StackLeased
+from services.core.errors import RequestInvalid, ServiceUnavailable, StackLeased
 from services.database import Database
 from stack_svc.schema import MIGRATIONS
-from tests.stack.service import Client, Clock, entry, stack_service
-
-
-@asynccontextmanager
-async def process(data: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, Client]]:
-    """``python -m stack_svc`` on a port that the kernel picks, and a client of it."""
-    server = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "stack_svc",
-        env={**os.environ, "PKGER_DATA": str(data), "PKGER_LISTEN": "127.0.0.1:0"},
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert server.stderr
-    try:
-        client = Client(orjson.loads(await server.stderr.readline())["address"])
-        yield server, client
-        await client.peer.close()
-    finally:
-        if server.returncode is None:
-            server.send_signal(signal.SIGTERM)
-        await server.communicate()
+from tests.stack.process import process
+from tests.stack.service import Clock, entry, stack_service
 
 
 async def test_a_killed_service_has_lost_nothing_it_answered(tmp_path: Path) -> None:
@@ -56,6 +31,31 @@ async def test_a_killed_service_has_lost_nothing_it_answered(tmp_path: Path) -> 
         assert (await client.record(begun, [entry("two")])).generation == 2
         server.send_signal(signal.SIGTERM)
         assert await server.wait() == 0
+
+
+async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_confirmed(tmp_path: Path) -> None:
+    begun = None
+    for number in range(3):
+        async with process(tmp_path) as (server, client):
+            begun = begun or await client.begin("prod", operation="operations/1", steps=6)
+            confirmed = [
+                StepRecord(step=step, state=StepState.STEP_STATE_DONE) for step in (2 * number, 2 * number + 1)
+            ]
+            await client.advance(begun, confirmed, seqs=[number + 2], seal=number == 1)
+            server.kill()
+            await server.wait()
+            # What is sent now, nobody confirms.
+            with pytest.raises(ServiceUnavailable):
+                await client.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_UNDONE)], seqs=[number + 3])
+
+    async with process(tmp_path) as (_, client):
+        assert begun
+        operation = await client.operation("operations/1")
+        assert (operation.step_count, operation.done_count) == (6, 6)
+        assert [event.seq for event in (await client.events("operations/1")).events] == [1, 2, 3, 4]
+        with pytest.raises(RequestInvalid):
+            await client.advance(begun, roll_back=True)
+        await client.record(begun, [entry("one")])
 
 
 async def test_processes_that_start_at_once_on_one_new_file_all_serve(tmp_path: Path) -> None:
@@ -86,4 +86,5 @@ def test_opening_a_database_again_changes_nothing(tmp_path: Path) -> None:
     Database(path, MIGRATIONS).close()
 
     assert schema() == made
-    assert {"stacks", "inventory", "requests"} <= {name for name, _ in made}
+    tables = {"stacks", "inventory", "requests", "operations", "operation_plans", "steps", "events"}
+    assert tables <= {name for name, _ in made}

@@ -1,0 +1,224 @@
+"""Stacks, operations and what is known of them, as messages and back."""
+
+from collections.abc import Iterable
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import DecodeError
+from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.stack.v1 import journal_pb2, stack_pb2
+
+from services.core.errors import RequestInvalid
+from services.rpc.convert.enums import Numbers
+from services.rpc.convert.objects import entries_from_pb, entry_to_pb, key_to_pb, target_from_pb, target_to_pb
+from stack_svc import stacks
+from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove
+from stack_svc.events import Event
+from stack_svc.inventory import Ownership
+from stack_svc.operations import Operation, OperationKind, OperationState
+from stack_svc.stacks import Choice, Named, Stack
+from stack_svc.steps import StepRecord, StepState
+
+_KIND = Numbers(OperationKind, operation_pb2.OperationKind, "OPERATION_KIND")
+_STATE = Numbers(OperationState, operation_pb2.OperationState, "OPERATION_STATE")
+_STEP_STATE = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
+
+
+def choice(request: stack_pb2.GetStackRequest | journal_pb2.BeginOperationRequest) -> Choice:
+    """
+    How a request names a stack.
+
+    Raises:
+        RequestInvalid: It names none, or by a name that is none for a stack.
+    """
+    match request.WhichOneof("stack"):
+        case "id":
+            return request.id
+        case "named":
+            stacks.check_name(request.named.name, "named.name")
+            return Named(target_from_pb(request.named.target), request.named.name)
+        case _:
+            raise RequestInvalid("stack", "name it by id or by target and name")
+
+
+def kind(number: int) -> OperationKind:
+    """
+    What an operation is for.
+
+    Raises:
+        RequestInvalid: It is not set.
+    """
+    if number == operation_pb2.OPERATION_KIND_UNSPECIFIED:
+        raise RequestInvalid("kind", "must be set")
+    return _KIND.member(number)
+
+
+def microseconds(duration: Duration) -> int:
+    """A span of time."""
+    return duration.ToMicroseconds()
+
+
+def timestamp(microseconds: int) -> Timestamp:
+    """A time in microseconds since 1970."""
+    time = Timestamp()
+    time.FromMicroseconds(microseconds)
+    return time
+
+
+def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
+    """Translate a stack."""
+    record = stack.record
+    return stack_pb2.Stack(
+        id=record.id,
+        target=target_to_pb(record.target),
+        name=record.name,
+        description=stack.description,
+        config_json=stack.config,
+        generation=record.generation,
+        sources=record.sources,
+        create_time=timestamp(stack.create_time),
+        update_time=timestamp(stack.update_time),
+        resources=map(entry_to_pb, record.resources),
+        resource_count=stack.resource_count,
+    )
+
+
+def ownership_to_pb(owner: Ownership) -> stack_pb2.Ownership:
+    """Translate who owns a resource."""
+    return stack_pb2.Ownership(
+        resource=stack_pb2.ResourceRef(kind=owner.key.kind, id=owner.remote_id),
+        stack_id=owner.stack,
+        stack_name=owner.stack_name,
+        key=key_to_pb(owner.key),
+    )
+
+
+def state_to_pb(state: OperationState) -> operation_pb2.OperationState.ValueType:
+    """Translate how far an operation is."""
+    number: operation_pb2.OperationState.ValueType = _STATE.number(state)
+    return number
+
+
+def operation_to_pb(operation: Operation) -> operation_pb2.Operation:
+    """Translate an operation."""
+    return operation_pb2.Operation(
+        name=operation.name,
+        kind=_KIND.number(operation.kind),
+        state=_STATE.number(operation.state),
+        stack_id="" if operation.nameless else operation.stack,
+        stack_name=operation.stack_name,
+        target=target_to_pb(operation.target),
+        cause=operation.cause,
+        create_time=timestamp(operation.create_time),
+        update_time=timestamp(operation.update_time),
+        holder=operation.holder,
+        step_count=operation.step_count,
+        done_count=operation.done_count,
+    )
+
+
+def step_count(plan: bytes) -> int:
+    """
+    Number of steps of a plan in its wire format.
+
+    Raises:
+        RequestInvalid: It is no plan.
+    """
+    try:
+        return len(plan_pb2.Plan.FromString(plan).steps)
+    except DecodeError as error:
+        raise RequestInvalid("plan", f"is no pkger.model.v1.Plan in its wire format: {error}") from None
+
+
+def record_from_pb(message: journal_pb2.StepRecord) -> StepRecord:
+    """Translate what is known of a step."""
+    return StepRecord(
+        message.step,
+        _STEP_STATE.member(message.state),
+        message.remote_id,
+        message.message,
+        message.reason,
+        tuple(message.before_ids),
+    )
+
+
+def record_to_pb(record: StepRecord) -> journal_pb2.StepRecord:
+    """Translate what is known of a step."""
+    return journal_pb2.StepRecord(
+        step=record.step,
+        state=_STEP_STATE.number(record.state),
+        remote_id=record.remote_id,
+        message=record.message,
+        # The service keeps reasons as they come, those of later versions, too.
+        reason=record.reason,  # type: ignore[arg-type]
+        before_ids=record.before_ids,
+    )
+
+
+def event_from_pb(message: operation_pb2.OperationEvent, field: str, is_a: str = "") -> Event:
+    """
+    Translate an event.
+
+    Args:
+        message: The event.
+        field: Where it stands in the request, for the error.
+        is_a: What it has to be; empty: anything.
+
+    Raises:
+        RequestInvalid: It says nothing, or something else.
+    """
+    happening = message.WhichOneof("event")
+    if happening is None or (is_a and happening != is_a):
+        raise RequestInvalid(field, f"the event must have {is_a or 'something that happened'}")
+    return Event(message.seq, message.SerializeToString())
+
+
+def accepted_from_pb(message: operation_pb2.OperationEvent) -> Event:
+    """
+    Translate the first event of an operation; the plan is kept beside it.
+
+    Raises:
+        RequestInvalid: It is another one.
+    """
+    if message.seq != 1:
+        raise RequestInvalid("accepted", "the first event has seq 1")
+    if message.accepted.HasField("plan"):
+        raise RequestInvalid("accepted", "the plan travels beside the event")
+    return event_from_pb(message, "accepted", is_a="accepted")
+
+
+def events_to_pb(bodies: Iterable[bytes], plan: bytes) -> list[operation_pb2.OperationEvent]:
+    """Translate events; the first one of an operation gets its *plan* back."""
+    events = [operation_pb2.OperationEvent.FromString(body) for body in bodies]
+    if events and events[0].seq == 1:
+        events[0].accepted.plan.ParseFromString(plan)
+    return events
+
+
+def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
+    """
+    Translate the end of an operation.
+
+    Raises:
+        RequestInvalid: A part of it is missing, or no value to send.
+    """
+    return Ending(
+        _STATE.member(request.state) if request.state else OperationState.FAILED,
+        _outcome(request),
+        request.base_generation,
+        request.finished.finished.cause,
+        event_from_pb(request.finished, "finished", is_a="finished") if request.HasField("finished") else None,
+    )
+
+
+def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
+    match request.WhichOneof("outcome"):
+        case "record":
+            record = request.record
+            return Record(entries_from_pb(record.resources), tuple(record.sources), record.platform_changed)
+        case "abandon":
+            return Abandon()
+        case "remove":
+            return Remove()
+        case _:
+            raise RequestInvalid("outcome", "must be set")

@@ -1,0 +1,246 @@
+"""JournalService: which operation may end how, and what that leaves behind."""
+
+from collections.abc import Awaitable
+from itertools import product
+
+import pytest
+from pkger.model.v1 import operation_pb2
+from pkger.model.v1.operation_pb2 import (
+    OPERATION_STATE_BLOCKED,
+    OPERATION_STATE_FAILED,
+    OPERATION_STATE_ROLLED_BACK,
+    OPERATION_STATE_SUCCEEDED,
+    OPERATION_STATE_UNSPECIFIED,
+    OperationState,
+)
+from pkger.stack.v1 import journal_pb2
+
+from services.core.errors import (
+    LeaseLost,
+    OperationNotFound,
+    OperationUnfinished,
+    RequestInvalid,
+    StackMoved,
+    StackNotFound,
+)
+from tests.stack.service import HERE, Begun, Client, Clock, entry
+
+MAY_END = {
+    ("preparing", "FAILED"),
+    ("preparing", "UNSPECIFIED"),
+    *product(("applying", "blocked"), ("SUCCEEDED", "ROLLED_BACK", "BLOCKED")),
+    *product(("sealed", "sealed and blocked"), ("SUCCEEDED", "BLOCKED")),
+    *product(("rolling back", "rolling back and blocked"), ("ROLLED_BACK", "BLOCKED")),
+}
+FOUND = sorted({found for found, _ in MAY_END})
+
+MAY_LEAVE = {
+    ("SUCCEEDED", "record"),
+    ("SUCCEEDED", "abandon"),
+    ("SUCCEEDED", "remove"),
+    ("ROLLED_BACK", "record"),
+    ("ROLLED_BACK", "abandon"),
+    ("BLOCKED", "abandon"),
+    ("FAILED", "abandon"),
+}
+OUTCOMES: dict[str, dict[str, object]] = {
+    "record": {"record": journal_pb2.Record()},
+    "abandon": {"abandon": journal_pb2.Abandon()},
+    "remove": {"remove": journal_pb2.Remove()},
+}
+
+
+async def brought_to(service: Client, found: str, name: str = "prod") -> Begun:
+    """An operation on the stack of that name, at work where *found* says."""
+    begun = await service.begin(name, steps=None if found == "preparing" else 3)
+    if found.startswith("sealed"):
+        await service.advance(begun, seal=True)
+    if found.startswith("rolling back"):
+        await service.advance(begun, roll_back=True)
+    if found.endswith("blocked"):
+        await service.abandon(begun, state=OPERATION_STATE_BLOCKED)
+        begun, _ = await service.claim(begun.operation)
+    return begun
+
+
+@pytest.mark.parametrize("found", FOUND)
+@pytest.mark.parametrize("ends", OperationState.keys())
+async def test_an_operation_ends_as_the_engine_says_or_not_at_all(service: Client, found: str, ends: str) -> None:
+    begun = await brought_to(service, found)
+    before = await service.operation(begun.operation)
+    ends = ends.removeprefix("OPERATION_STATE_")
+    state = OperationState.Value(f"OPERATION_STATE_{ends}")
+
+    if (found, ends) in MAY_END:
+        await service.abandon(begun, state=state)
+        after = await service.operation(begun.operation)
+        assert after.state == (state or OPERATION_STATE_FAILED)
+    else:
+        with pytest.raises(RequestInvalid) as raised:
+            await service.abandon(begun, state=state)
+        assert raised.value.metadata["field"] == "state"
+        assert await service.operation(begun.operation) == before
+        await service.renew(begun)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("ends", ["SUCCEEDED", "ROLLED_BACK", "BLOCKED", "FAILED"])
+async def test_an_end_goes_with_some_outcomes_only(service: Client, outcome: str, ends: str) -> None:
+    """What is not over has no new record, and what sent nothing has none either."""
+    before = await service.create("prod")
+    begun = await brought_to(service, "preparing" if ends == "FAILED" else "applying")
+    state = OperationState.Value(f"OPERATION_STATE_{ends}")
+
+    if (ends, outcome) in MAY_LEAVE:
+        answer = await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
+        assert answer.HasField("stack") == (outcome != "remove")
+    else:
+        with pytest.raises(RequestInvalid) as raised:
+            await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
+        assert raised.value.metadata["field"] == "outcome"
+        assert await service.get(before.id) == before
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("ends", ["SUCCEEDED", "ROLLED_BACK", "BLOCKED", "FAILED"])
+async def test_a_pending_stack_becomes_active_with_a_record_of_success_only(
+    service: Client, outcome: str, ends: str
+) -> None:
+    if (ends, outcome) not in MAY_LEAVE:
+        return
+    begun = await brought_to(service, "preparing" if ends == "FAILED" else "applying")
+    assert begun.is_pending
+
+    state = OperationState.Value(f"OPERATION_STATE_{ends}")
+    for _ in range(2):
+        answer = await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
+        assert answer.HasField("stack") == ((ends, outcome) in {("SUCCEEDED", "record"), ("BLOCKED", "abandon")})
+
+    assert await service.names() == (["prod"] if (ends, outcome) == ("SUCCEEDED", "record") else [])
+
+
+async def test_an_operation_that_started_ends_with_an_event(service: Client) -> None:
+    begun = await service.begin("prod")
+    request = journal_pb2.FinishOperationRequest(
+        stack_id=begun.stack.id, token=begun.token, state=OPERATION_STATE_SUCCEEDED, record=journal_pb2.Record()
+    )
+
+    with pytest.raises(RequestInvalid) as absent:
+        await service.peer.call(service.journal.FinishOperation, request)
+    request.finished.CopyFrom(begun.next_event(stage_started=operation_pb2.StageStarted()))
+    with pytest.raises(RequestInvalid) as wrong:
+        await service.peer.call(service.journal.FinishOperation, request)
+    request.finished.CopyFrom(begun.next_event(finished=operation_pb2.Finished()))
+    request.finished.seq += 1
+    with pytest.raises(RequestInvalid) as gap:
+        await service.peer.call(service.journal.FinishOperation, request)
+
+    assert [error.value.metadata["field"] for error in (absent, wrong, gap)] == ["finished", "finished", "events"]
+    await service.record(begun)
+    assert (await service.events(begun.operation)).events[-1] == begun.next_event(
+        finished=operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED)
+    )
+
+
+async def test_a_refused_end_leaves_everything_as_it_was(service: Client) -> None:
+    """Event, state, record and lease go together."""
+    await service.apply("prod", [entry("one")])
+    begun = await service.begin("prod")
+    before = await service.operation(begun.operation)
+
+    with pytest.raises(StackMoved):
+        await service.record(begun, [entry("two")], base_generation=7)
+
+    assert await service.operation(begun.operation) == before
+    assert len((await service.events(begun.operation)).events) == 1
+    await service.advance(begun, roll_back=True, seqs=[2])
+    await service.abandon(begun)
+
+
+@pytest.mark.parametrize("name", ["prod", ""])
+async def test_a_blocked_operation_blocks_its_stack_until_somebody_recovers_it(
+    service: Client, clock: Clock, name: str
+) -> None:
+    """The lease is free, and nobody takes it up unasked."""
+    begun = await service.begin(name) if name else await service.begin(none=HERE)
+    answer = await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="nobody knows of step 1")
+    assert await service.abandon(begun, state=OPERATION_STATE_BLOCKED) == answer
+    assert answer.stack == begun.stack
+    clock.forward(3600)
+
+    calls: list[Awaitable[object]] = [service.begin(stack_id=begun.stack.id), service.delete(begun.stack.id)]
+    if name:
+        calls += [service.begin(name), service.create(name)]
+    for call in calls:
+        with pytest.raises(OperationUnfinished) as raised:
+            await call
+        assert raised.value.metadata == {
+            "stack": name or begun.stack.id,
+            "operation": begun.operation,
+            "state": "BLOCKED",
+        }
+    await service.begin(none=HERE)
+    assert await service.abandoned() == []
+    operation = await service.operation(begun.operation)
+    assert (operation.state, operation.cause) == (OPERATION_STATE_BLOCKED, "nobody knows of step 1")
+    assert len((await service.events(begun.operation)).events) == 2
+    await service.cancel(begun.operation)
+
+    heir, claimed = await service.claim(begun.operation)
+    assert (claimed.operation.state, claimed.cancel_requested) == (OPERATION_STATE_BLOCKED, True)
+    await service.advance(heir, roll_back=True, seqs=[3])
+    await service.abandon(heir)
+    assert [event.WhichOneof("event") for event in (await service.events(begun.operation)).events] == [
+        "accepted",
+        "finished",
+        "stage_started",
+        "finished",
+    ]
+    with pytest.raises(StackNotFound):
+        await service.get(begun.stack.id)
+
+
+@pytest.mark.parametrize("rolls_back", [False, True])
+async def test_a_blocked_operation_goes_on_the_way_it_went_with_the_first_write(
+    service: Client, clock: Clock, rolls_back: bool
+) -> None:
+    """One whose recoverer dies before is BLOCKED still; one whose recoverer dies after is taken up by anybody."""
+    begun = await brought_to(service, "rolling back and blocked" if rolls_back else "blocked")
+    clock.forward(60)
+    assert await service.abandoned() == []
+
+    heir, _ = await service.claim(begun.operation)
+    await service.advance(heir)
+    clock.forward(60)
+
+    state = "ROLLING_BACK" if rolls_back else "APPLYING"
+    assert (await service.operation(begun.operation)).state == OperationState.Value(f"OPERATION_STATE_{state}")
+    assert await service.abandoned() == [begun.operation]
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+async def test_an_end_that_is_sent_again_with_another_state_is_refused(service: Client, outcome: str) -> None:
+    await service.create("prod")
+    begun = await service.begin("prod")
+    await service.finish(begun, OPERATION_STATE_SUCCEEDED, **OUTCOMES[outcome])  # type: ignore[arg-type]
+
+    for state in (OPERATION_STATE_ROLLED_BACK, OPERATION_STATE_BLOCKED, OPERATION_STATE_UNSPECIFIED):
+        with pytest.raises(LeaseLost):
+            await service.finish(begun, state, **OUTCOMES["abandon"])  # type: ignore[arg-type]
+
+
+async def test_a_record_that_is_sent_again_after_the_stack_is_gone_is_refused(service: Client) -> None:
+    begun = await service.begin("prod")
+    await service.record(begun, [entry("one")])
+    await service.remove(await service.begin("prod"))
+
+    with pytest.raises(LeaseLost):
+        await service.record(begun, [entry("one")])
+
+
+async def test_a_finished_operation_cannot_be_claimed(service: Client) -> None:
+    begun = await service.begin("prod")
+    await service.record(begun)
+
+    with pytest.raises(OperationNotFound):
+        await service.claim(begun.operation)

@@ -1,0 +1,542 @@
+"""JournalService: an operation from its begin to its last write but one, and what can be read of it."""
+
+import sqlite3
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+import pytest
+from pkger.model.v1 import operation_pb2
+from pkger.model.v1.object_pb2 import Target
+from pkger.model.v1.operation_pb2 import (
+    OPERATION_KIND_APPLY,
+    OPERATION_KIND_UNINSTALL,
+    OPERATION_STATE_APPLYING,
+    OPERATION_STATE_BLOCKED,
+    OPERATION_STATE_FAILED,
+    OPERATION_STATE_PREPARING,
+    OPERATION_STATE_ROLLED_BACK,
+    OPERATION_STATE_ROLLING_BACK,
+    OPERATION_STATE_SUCCEEDED,
+    REJECTION_REASON_NAME_TAKEN,
+    OperationEvent,
+)
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2 import StepRecord, StepState
+
+from services.core.errors import LeaseLost, OperationNotFound, RequestInvalid, StackLeased, StackNotFound
+from tests.stack.service import ELSEWHERE, HERE, Client, Clock, a_plan, entry, stage_started, start_request
+
+DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
+
+
+async def test_an_operation_tells_how_far_it_is(service: Client, clock: Clock) -> None:
+    began = clock.now
+    begun = await service.begin("prod", operation="operations/1", holder="me", steps=None)
+    assert await service.operation("operations/1") == operation_pb2.Operation(
+        name="operations/1",
+        kind=OPERATION_KIND_APPLY,
+        state=OPERATION_STATE_PREPARING,
+        stack_id=begun.stack.id,
+        stack_name="prod",
+        target=Target(platform="embedded", org="default"),
+        create_time=begun.stack.create_time,
+        update_time=begun.stack.create_time,
+        holder="me",
+    )
+
+    clock.forward(1)
+    await service.start(begun, steps=3)
+    started = await service.operation("operations/1")
+    assert (started.state, started.step_count, started.done_count) == (OPERATION_STATE_APPLYING, 3, 0)
+    assert (started.create_time.ToMicroseconds(), started.update_time.ToMicroseconds()) == (began, clock.now)
+
+    clock.forward(1)
+    await service.advance(begun, [StepRecord(step=0, state=DONE), StepRecord(step=1, state=INTENT)])
+    advanced = await service.operation("operations/1")
+    assert (advanced.done_count, advanced.update_time.ToMicroseconds()) == (1, clock.now)
+
+    clock.forward(1)
+    await service.renew(begun)
+    assert (await service.operation("operations/1")).update_time.ToMicroseconds() == clock.now
+
+    await service.advance(begun, roll_back=True, cause="step 1 failed")
+    turned = await service.operation("operations/1")
+    assert (turned.state, turned.cause) == (OPERATION_STATE_ROLLING_BACK, "step 1 failed")
+
+    clock.forward(-60)
+    await service.abandon(begun, cause="step 1 failed badly")
+    ended = await service.operation("operations/1")
+    assert (ended.state, ended.cause) == (OPERATION_STATE_ROLLED_BACK, "step 1 failed badly")
+    assert ended.update_time == turned.update_time
+
+
+async def test_an_unknown_operation_is_not_found(service: Client) -> None:
+    stranger = await service.begin("prod")
+    stranger.operation = "operations/x"
+    for call in (
+        service.operation("operations/x"),
+        service.events("operations/x"),
+        service.claim("operations/x"),
+        service.cancel("operations/x"),
+        service.start(stranger),
+        service.advance(stranger),
+    ):
+        with pytest.raises(OperationNotFound) as raised:
+            await call
+        assert raised.value.metadata == {"operation": "operations/x"}
+
+
+@pytest.mark.parametrize("steps", [None, 3])
+async def test_an_operation_on_behalf_of_no_stack_has_one_that_nobody_sees_and_that_goes_away(
+    service: Client, steps: int | None
+) -> None:
+    begun = await service.begin(none=ELSEWHERE, steps=steps)
+
+    assert (begun.stack.name, begun.stack.target.org, begun.token, begun.is_pending) == ("", "another", 1, False)
+    assert await service.names() == []
+    operation = await service.operation(begun.operation)
+    assert (operation.stack_id, operation.stack_name, operation.target.org) == ("", "", "another")
+    await service.renew(begun)
+
+    answer = await service.abandon(begun)
+
+    assert not answer.HasField("stack")
+    assert answer == await service.abandon(begun)
+    with pytest.raises(StackNotFound):
+        await service.get(begun.stack.id)
+    ended = await service.operation(begun.operation)
+    assert ended.state == (OPERATION_STATE_ROLLED_BACK if steps else OPERATION_STATE_FAILED)
+
+
+async def test_any_number_of_operations_on_behalf_of_no_stack_run_at_once(service: Client) -> None:
+    first, second = await service.begin(none=HERE), await service.begin(none=HERE)
+
+    assert first.stack.id != second.stack.id
+    await service.finish(first, OPERATION_STATE_SUCCEEDED, remove=journal_pb2.Remove())
+    await service.renew(second)
+
+
+async def test_an_operation_on_behalf_of_no_stack_leaves_no_record(service: Client) -> None:
+    begun = await service.begin(none=HERE)
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.record(begun, [entry("one")])
+
+    assert raised.value.metadata["field"] == "outcome"
+    await service.finish(begun, OPERATION_STATE_SUCCEEDED, abandon=journal_pb2.Abandon())
+
+
+async def test_an_operation_that_died_before_it_sent_anything_failed_once_another_begins(
+    service: Client, clock: Clock
+) -> None:
+    """The nameless stack of one on behalf of none goes with it."""
+    dead = [await service.begin("prod", steps=None), await service.begin(none=HERE, steps=None)]
+    clock.forward(60)
+
+    await service.begin("other")
+
+    for begun in dead:
+        operation = await service.operation(begun.operation)
+        assert (operation.state, operation.cause) == (
+            OPERATION_STATE_FAILED,
+            "its applier was gone before it sent anything",
+        )
+    with pytest.raises(StackNotFound):
+        await service.get(dead[1].stack.id)
+    assert (await service.events(dead[0].operation)).events == []
+
+
+@pytest.mark.parametrize("way", ["id", "name", "none"])
+async def test_a_begin_that_is_sent_again_is_answered_again_with_the_lease_counted_from_then(
+    service: Client, clock: Clock, way: str
+) -> None:
+    known = await service.create("prod")
+    asked = {"id": {"stack_id": known.id}, "name": {"name": "prod"}, "none": {"none": HERE}}[way]
+    first = await service.begin(operation="operations/1", steps=None, **asked)  # type: ignore[arg-type]
+    clock.forward(10)
+
+    again = await service.begin(operation="operations/1", steps=None, **asked)  # type: ignore[arg-type]
+
+    assert (again.stack, again.token) == (first.stack, first.token)
+    assert again.expire_time.ToMicroseconds() == clock.now + 30_000_000
+    assert len((await service.operations()).operations) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"holder": "somebody else"},
+        {"name": "other"},
+        {"name": "prod", "target": ELSEWHERE},
+        {"none": HERE},
+    ],
+)
+async def test_a_name_of_an_operation_is_used_once(service: Client, change: dict[str, object]) -> None:
+    await service.begin("prod", operation="operations/1", steps=None)
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.begin(**{"name": "prod", "operation": "operations/1", **change})  # type: ignore[arg-type]
+
+    assert raised.value.metadata["field"] == "operation"
+    assert await service.names() == []
+
+
+async def test_a_begin_that_is_sent_again_too_late_is_refused(service: Client, clock: Clock) -> None:
+    started = await service.begin("started", operation="operations/1")
+    with pytest.raises(RequestInvalid):
+        await service.begin("started", operation="operations/1")
+
+    await service.begin("expired", operation="operations/2", steps=None)
+    clock.forward(60)
+    with pytest.raises(RequestInvalid):
+        await service.begin("expired", operation="operations/2")
+
+    assert (await service.operation(started.operation)).state == OPERATION_STATE_APPLYING
+
+
+async def test_a_start_that_is_sent_again_has_its_effect_once(service: Client) -> None:
+    begun = await service.begin("prod", steps=3)
+    await service.advance(begun, [StepRecord(step=1, state=DONE)], seqs=[2])
+
+    await service.start(begun, steps=3)
+    with pytest.raises(RequestInvalid) as raised:
+        await service.start(begun, steps=4)
+
+    assert raised.value.metadata["field"] == "plan"
+    operation = await service.operation(begun.operation)
+    assert (operation.step_count, operation.done_count) == (3, 1)
+    assert len((await service.events(begun.operation)).events) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"plan": b"\xff"}, "plan"),
+        ({"accepted": None}, "accepted"),
+        ({"accepted": stage_started("operations/1", 1)}, "accepted"),
+        ({"accepted": OperationEvent(seq=2, accepted=operation_pb2.Accepted())}, "accepted"),
+        ({"accepted": OperationEvent(seq=1, accepted=operation_pb2.Accepted(plan=a_plan(1)))}, "accepted"),
+    ],
+)
+async def test_an_operation_starts_with_a_plan_and_its_first_event(
+    service: Client, change: dict[str, object], field: str
+) -> None:
+    begun = await service.begin("prod", steps=None)
+    right = start_request(begun, 1)
+    fields = {"operation": right.operation, "token": right.token, "plan": right.plan, "accepted": right.accepted}
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(
+            service.journal.StartOperation,
+            journal_pb2.StartOperationRequest(**fields | change),  # type: ignore[arg-type]
+        )
+
+    assert raised.value.metadata["field"] == field
+    assert (await service.operation(begun.operation)).state == OPERATION_STATE_PREPARING
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        ({"records": [StepRecord(step=3, state=DONE)]}, "steps"),
+        ({"records": [StepRecord(step=-1, state=DONE)]}, "steps"),
+        ({"records": [StepRecord(step=0)]}, "step_state"),
+        ({"records": [StepRecord(step=0, state=99)]}, "step_state"),  # type: ignore[arg-type]
+        ({"seqs": [3]}, "events"),
+        ({"seqs": [2, 4]}, "events"),
+        ({"seqs": [0]}, "events"),
+        ({"seal": True, "roll_back": True}, "roll_back"),
+    ],
+)
+async def test_a_write_that_cannot_be_is_refused_as_a_whole(
+    service: Client, request_: dict[str, object], field: str
+) -> None:
+    begun = await service.begin("prod", steps=3)
+    before = await service.operation(begun.operation)
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.advance(begun, **{"records": [StepRecord(step=1, state=DONE)], **request_})  # type: ignore[arg-type]
+
+    assert raised.value.metadata["field"] == field
+    assert await service.operation(begun.operation) == before
+    assert len((await service.events(begun.operation)).events) == 1
+
+
+async def test_an_event_that_says_nothing_is_refused(service: Client) -> None:
+    begun = await service.begin("prod")
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(
+            service.journal.AdvanceOperation,
+            journal_pb2.AdvanceOperationRequest(
+                operation=begun.operation, token=begun.token, events=[begun.next_event()]
+            ),
+        )
+
+    assert raised.value.metadata["field"] == "events"
+
+
+async def test_an_operation_that_did_not_start_does_not_advance(service: Client) -> None:
+    begun = await service.begin("prod", steps=None)
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.advance(begun)
+
+    assert raised.value.metadata["field"] == "operation"
+
+
+async def test_past_the_point_of_no_return_there_is_no_turning_back(service: Client) -> None:
+    sealed, turned = await service.begin("sealed"), await service.begin("turned")
+    for _ in range(2):
+        await service.advance(sealed, seal=True)
+        await service.advance(turned, roll_back=True)
+
+    with pytest.raises(RequestInvalid):
+        await service.advance(sealed, roll_back=True)
+    with pytest.raises(RequestInvalid):
+        await service.advance(turned, seal=True)
+
+    assert (await service.operation(sealed.operation)).state == OPERATION_STATE_APPLYING
+    assert (await service.operation(turned.operation)).state == OPERATION_STATE_ROLLING_BACK
+
+
+async def test_a_later_record_of_a_step_replaces_the_one_before(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", steps=4)
+    intent = StepRecord(step=2, state=INTENT, remote_id="0a", before_ids=["1", "ü"])
+    failed = StepRecord(
+        step=2, state=StepState.STEP_STATE_FAILED, message="no room", reason=REJECTION_REASON_NAME_TAKEN
+    )
+    other = StepRecord(step=0, state=StepState.STEP_STATE_SKIPPED, message="the lease was lost", reason=77)  # type: ignore[arg-type]
+
+    await service.advance(begun, [intent])
+    await service.advance(begun, [failed, other])
+    await service.advance(begun, [StepRecord(step=1, state=DONE), StepRecord(step=1, state=INTENT)])
+    clock.forward(60)
+
+    _, answer = await service.claim(begun.operation)
+    assert list(answer.steps) == [other, StepRecord(step=1, state=INTENT), failed]
+
+
+@pytest.mark.parametrize(
+    ("state", "counts"),
+    [
+        ("PLANNED", False),
+        ("INTENT", False),
+        ("DONE", True),
+        ("FAILED", False),
+        ("UNKNOWN", False),
+        ("SKIPPED", False),
+        ("UNDO_INTENT", True),
+        ("UNDONE", False),
+        ("UNDO_FAILED", True),
+        ("UNDO_UNKNOWN", True),
+    ],
+)
+async def test_a_step_that_took_effect_counts_until_it_is_undone(service: Client, state: str, counts: bool) -> None:
+    begun = await service.begin("prod", steps=3)
+    record = StepRecord(step=1, state=StepState.Value(f"STEP_STATE_{state}"))
+
+    for before in (INTENT, DONE):
+        await service.advance(begun, [StepRecord(step=1, state=before), StepRecord(step=2, state=DONE)])
+        for _ in range(2):
+            await service.advance(begun, [record])
+            assert (await service.operation(begun.operation)).done_count == 1 + counts
+
+
+async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client) -> None:
+    begun = await service.begin("prod", steps=3)
+
+    for _ in range(3):
+        await service.advance(begun, [StepRecord(step=1, state=DONE)], [2, 3], roll_back=True, cause="it failed")
+
+    operation = await service.operation(begun.operation)
+    assert (operation.done_count, operation.cause) == (1, "it failed")
+    assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3]
+    await service.advance(begun, seqs=[2, 3, 4, 5])
+    assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3, 4, 5]
+    assert (await service.operation(begun.operation)).cause == "it failed"
+
+
+async def test_events_are_read_in_order_with_the_plan_of_the_first(service: Client) -> None:
+    begun = await service.begin("prod", steps=2)
+    await service.advance(begun, seqs=[2, 3])
+    first = OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted(plan=a_plan(2)))
+    later = [stage_started(begun.operation, seq) for seq in (2, 3)]
+
+    answer = await service.events(begun.operation)
+
+    assert list(answer.events) == [first, *later]
+    assert (answer.has_more, answer.state) == (False, OPERATION_STATE_APPLYING)
+    assert list((await service.events(begun.operation, -5)).events) == [first, *later]
+    assert list((await service.events(begun.operation, 1)).events) == later
+    assert list((await service.events(begun.operation, 3)).events) == []
+
+
+async def test_more_than_1000_events_are_read_in_parts(service: Client) -> None:
+    begun = await service.begin("prod")
+    await service.advance(begun, seqs=range(2, 2302))
+
+    seqs: list[int] = []
+    parts = []
+    while True:
+        answer = await service.events(begun.operation, seqs[-1] if seqs else 0)
+        parts.append(len(answer.events))
+        seqs += [event.seq for event in answer.events]
+        if not answer.has_more:
+            break
+
+    assert parts == [1000, 1000, 301]
+    assert seqs == list(range(1, 2302))
+
+
+async def test_an_answer_with_events_is_no_larger_than_a_message(service: Client) -> None:
+    begun = await service.begin("prod")
+    cause = "x" * 10_000_000
+    for seq in range(2, 6):
+        event = OperationEvent(seq=seq, undo_started=operation_pb2.UndoStarted(cause=cause))
+        request = journal_pb2.AdvanceOperationRequest(operation=begun.operation, token=begun.token, events=[event])
+        await service.peer.call(service.journal.AdvanceOperation, request)
+
+    answer = await service.events(begun.operation)
+
+    assert ([event.seq for event in answer.events], answer.has_more) == ([1, 2, 3, 4], True)
+    assert [event.seq for event in (await service.events(begun.operation, 4)).events] == [5]
+
+
+async def test_an_applier_learns_with_its_next_write_or_renewal_that_it_is_to_turn_back(service: Client) -> None:
+    begun = await service.begin("prod", steps=None)
+    assert not (await service.renew(begun)).cancel_requested
+
+    for _ in range(2):
+        await service.cancel(begun.operation)
+
+    assert (await service.renew(begun)).cancel_requested
+    await service.start(begun)
+    assert await service.advance(begun)
+
+    await service.abandon(begun)
+    with pytest.raises(OperationNotFound):
+        await service.cancel(begun.operation)
+
+
+async def test_operations_are_listed_newest_first_also_when_their_stack_is_gone(service: Client, clock: Clock) -> None:
+    names = []
+    for name in ("a", "b", "a"):
+        names.append((await service.begin(name)).operation)
+        clock.forward(60)
+        heir, _ = await service.claim(names[-1])
+        await service.record(heir)
+    stack = await service.get_named("a")
+    removal = await service.begin("a")
+    await service.remove(removal)
+    clock.forward(1)
+    running = await service.begin(none=HERE)
+
+    newest = [running.operation, removal.operation, *reversed(names)]
+
+    assert [operation.name for operation in (await service.operations()).operations] == newest
+    on_a = (await service.operations(stack_id=stack.id)).operations
+    assert [operation.name for operation in on_a] == [newest[1], newest[2], newest[4]]
+    assert {operation.stack_id for operation in on_a} == {stack.id}
+    unfinished = (await service.operations(unfinished=True)).operations
+    assert [operation.name for operation in unfinished] == [running.operation]
+    assert not (await service.operations(stack_id=stack.id, unfinished=True)).operations
+
+
+@pytest.mark.parametrize(("page_size", "sizes"), [(1, [1] * 7), (3, [3, 3, 1]), (7, [7]), (0, [7]), (5000, [7])])
+async def test_pages_hold_every_operation_once(service: Client, clock: Clock, page_size: int, sizes: list[int]) -> None:
+    """Those that began at one moment, and one that begins between pages, included."""
+    names = []
+    for number in range(7):
+        names.append((await service.begin(f"stack {number}", steps=None)).operation)
+        clock.forward(number % 2)
+
+    pages = [await service.operations(page_size=page_size)]
+    while token := pages[-1].next_page_token:
+        clock.forward(1)
+        await service.begin(none=HERE)
+        pages.append(await service.operations(page_size=page_size, page_token=token))
+
+    listed = [operation.name for page in pages for operation in page.operations]
+    assert [len(page.operations) for page in pages] == sizes
+    assert sorted(listed) == sorted(names)
+    assert listed[0] == names[6]
+
+
+async def test_a_page_has_50_operations_unless_asked_otherwise(service: Client) -> None:
+    for _ in range(51):
+        await service.begin(none=HERE, steps=None)
+
+    assert len((await service.operations()).operations) == 50
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["x", *(urlsafe_b64encode(text).decode() for text in (b'["a","b"]', b"[1]", b'[18446744073709551615,"a"]'))],
+)
+async def test_a_page_token_of_somebody_else_is_refused(service: Client, token: str) -> None:
+    with pytest.raises(RequestInvalid) as raised:
+        await service.operations(page_token=token)
+
+    assert raised.value.metadata["field"] == "page_token"
+
+
+async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
+    service: Client, tmp_path: Path, clock: Clock
+) -> None:
+    """Unfinished ones stay, however old."""
+    blocked = await service.begin("blocked")
+    await service.abandon(blocked, state=OPERATION_STATE_BLOCKED)
+    oldest = await service.begin("oldest")
+    await service.advance(oldest, [StepRecord(step=0, state=DONE)], seqs=[2])
+    await service.record(oldest)
+    clock.forward(1)
+    with sqlite3.connect(tmp_path / "stack.db") as connection:
+        connection.executemany(
+            "INSERT INTO operations (name, stack, nameless, stack_name, platform, org, kind, state, holder, token,"
+            " create_time, update_time) VALUES (?, 's', 0, '', '', '', 'APPLY', 'FAILED', '', ?, 1, ?)",
+            [(f"operations/{number}", number, clock.now) for number in range(1000)],
+        )
+    connection.close()
+
+    await service.begin("next")
+
+    with pytest.raises(OperationNotFound):
+        await service.operation(oldest.operation)
+    await service.operation("operations/0")
+    await service.operation(blocked.operation)
+    with sqlite3.connect(tmp_path / "stack.db") as connection:
+        for table in ("steps", "events", "operation_plans"):
+            left = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE operation = ?", [oldest.operation])
+            assert left.fetchone() == (0,)
+    connection.close()
+
+
+async def test_what_an_operation_is_for_is_kept(service: Client) -> None:
+    stack = await service.create("prod")
+    request = journal_pb2.BeginOperationRequest(
+        id=stack.id, operation="operations/1", kind=OPERATION_KIND_UNINSTALL, holder="me"
+    )
+    request.ttl.FromSeconds(10)
+
+    await service.peer.call(service.journal.BeginOperation, request)
+
+    assert (await service.operation("operations/1")).kind == OPERATION_KIND_UNINSTALL
+    request.kind = OPERATION_KIND_APPLY
+    with pytest.raises(RequestInvalid):
+        await service.peer.call(service.journal.BeginOperation, request)
+    with pytest.raises(StackLeased):
+        await service.begin("prod")
+
+
+async def test_only_its_own_token_writes_to_an_operation(service: Client) -> None:
+    """A higher one, of another operation, is no better than a lower one."""
+    ended = await service.begin("prod")
+    await service.record(ended)
+    running = await service.begin("prod")
+    assert (ended.token, running.token) == (1, 2)
+
+    ended.token, running.token = 2, 3
+    for write in (service.advance(ended), service.start(ended), service.advance(running), service.renew(running)):
+        with pytest.raises(LeaseLost):
+            await write

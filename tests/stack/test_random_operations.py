@@ -1,0 +1,368 @@
+"""Random calls of appliers that come, die, wake up and repeat themselves, against a model of what they are promised."""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+import sqlite_utils
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from pkger.model.v1 import operation_pb2
+from pkger.model.v1.operation_pb2 import OPERATION_KIND_APPLY, OperationEvent, OperationState
+from pkger.stack.v1 import journal_pb2, stack_pb2
+from pkger.stack.v1.journal_pb2 import StepState
+
+from services.core.errors import (
+    LeaseLost,
+    OperationNotFound,
+    OperationUnfinished,
+    PkgerError,
+    RequestInvalid,
+    StackLeased,
+)
+from services.core.model import Target
+from services.database import Database
+from services.rpc.convert.objects import target_to_pb
+from stack_svc import operations, stacks, steps
+from stack_svc.schema import MIGRATIONS
+from stack_svc.servicer import JournalServicer
+from tests.stack.service import Clock, a_plan, duration, stage_started
+
+T = TypeVar("T")
+
+SECONDS, STEPS = 10, 4
+IN_EFFECT = {"DONE", "UNDO_INTENT", "UNDO_FAILED", "UNDO_UNKNOWN"}
+FINISHED = {"SUCCEEDED", "ROLLED_BACK", "FAILED"}
+ENDS = {
+    "PREPARING": {"FAILED"},
+    "APPLYING": {"SUCCEEDED", "ROLLED_BACK", "BLOCKED"},
+    "ROLLING_BACK": {"ROLLED_BACK", "BLOCKED"},
+}
+
+
+@dataclass(eq=False)
+class Row:
+    """A stack: its last token, when that lease ends (0: given back), and whether it is there and for everybody."""
+
+    id: str
+    active: bool = False
+    token: int = 0
+    expires: int = 0
+    gone: bool = False
+
+
+@dataclass(eq=False)
+class Run:
+    """An operation."""
+
+    name: str
+    row: Row
+    token: int
+    state: str = "PREPARING"
+    rolling_back: bool = False
+    sealed: bool = False
+    cancel: bool = False
+    steps: dict[int, str] = field(default_factory=dict)
+    last_seq: int = 0
+
+    @property
+    def going(self) -> str:
+        if self.state != "BLOCKED":
+            return self.state
+        return "ROLLING_BACK" if self.rolling_back else "APPLYING"
+
+
+class Appliers(RuleBasedStateMachine):
+    """Calls the servicer; what the model says must come of it, error or not, must come of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = TemporaryDirectory()
+        self.clock = Clock()
+        self.runs: list[Run] = []
+        self.named: dict[str, Row] = {}
+        self.open()
+
+    def open(self) -> None:
+        self.database = Database(Path(self.folder.name) / "stack.db", MIGRATIONS)
+        self.journal = JournalServicer(self.database, self.clock)
+
+    def teardown(self) -> None:
+        self.database.close()
+        self.loop.close()
+        self.folder.cleanup()
+
+    @rule()
+    def restart(self) -> None:
+        self.database.close()
+        self.open()
+
+    @rule(seconds=st.sampled_from([1, SECONDS, SECONDS + 1]))
+    def wait(self, seconds: int) -> None:
+        self.clock.forward(seconds)
+
+    @rule(name=st.sampled_from(["a", "b", ""]))
+    def begin(self, name: str) -> None:
+        request = journal_pb2.BeginOperationRequest(
+            operation=f"operations/{len(self.runs)}",
+            kind=OPERATION_KIND_APPLY,
+            holder="applier",
+            ttl=duration(SECONDS),
+            create_missing=True,
+        )
+        if name:
+            request.named.CopyFrom(stack_pb2.NamedStack(name=name))
+        else:
+            request.none.CopyFrom(target_to_pb(Target()))
+        row = self.named.get(name)
+        error: type[PkgerError] | None = None
+        if row and self.held(row):
+            error = StackLeased
+        elif row and any(run.row is row and run.state not in FINISHED | {"PREPARING"} for run in self.runs):
+            error = OperationUnfinished
+        answer = self.expect(self.journal.BeginOperation(request, None), error)
+        if answer is None:
+            return
+        for run in self.runs:
+            if run.state == "PREPARING" and not self.held(run.row):
+                run.state = "FAILED"
+        row = row or Row(answer.stack.id)
+        if name:
+            self.named[name] = row
+        row.token, row.expires = row.token + 1, self.clock.now + SECONDS * 1_000_000
+        assert (answer.stack.id, answer.token) == (row.id, row.token)
+        assert answer.is_pending == (bool(name) and not row.active)
+        self.runs.append(Run(request.operation, row, row.token))
+        again = self.expect(self.journal.BeginOperation(request, None))
+        assert again == answer
+
+    @precondition(lambda self: self.runs)
+    @rule(pick=st.integers(0, 99), older=st.booleans())
+    def start(self, pick: int, older: bool) -> None:
+        run, token = self.picked(pick, older)
+        request = journal_pb2.StartOperationRequest(
+            operation=run.name,
+            token=token,
+            plan=a_plan(STEPS).SerializeToString(),
+            accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted()),
+        )
+        if self.expect(self.journal.StartOperation(request, None), self.fence(run, token)) and not run.last_seq:
+            run.state, run.last_seq = "APPLYING", 1
+
+    @precondition(lambda self: self.runs)
+    @rule(
+        pick=st.integers(0, 99),
+        older=st.sampled_from([False, False, False, True]),
+        records=st.dictionaries(st.integers(0, STEPS), st.sampled_from(StepState.keys()[1:]), max_size=3),
+        first=st.sampled_from([0, 1, 1, 1, 2]),
+        count=st.integers(0, 2),
+        seal=st.sampled_from([False, False, True]),
+        roll_back=st.sampled_from([False, False, True]),
+        times=st.integers(1, 2),
+    )
+    def advance(
+        self,
+        pick: int,
+        older: bool,
+        records: dict[int, str],
+        first: int,
+        count: int,
+        seal: bool,
+        roll_back: bool,
+        times: int,
+    ) -> None:
+        run, token = self.picked(pick, older)
+        seqs = range(run.last_seq + first, run.last_seq + first + count)
+        request = journal_pb2.AdvanceOperationRequest(
+            operation=run.name,
+            token=token,
+            steps=[journal_pb2.StepRecord(step=n, state=StepState.Value(state)) for n, state in records.items()],
+            events=[stage_started(run.name, seq) for seq in seqs],
+            seal=seal,
+            roll_back=roll_back,
+            cause="it failed" if roll_back else "",
+        )
+        error = self.fence(run, token)
+        is_impossible = (
+            run.state == "PREPARING"
+            or ((run.sealed or seal) and (run.rolling_back or roll_back))
+            or STEPS in records
+            or (first == 2 and count > 0)
+        )
+        for _ in range(times):
+            answer = self.expect(
+                self.journal.AdvanceOperation(request, None), error or (RequestInvalid if is_impossible else None)
+            )
+            if answer is None:
+                return
+            assert answer.cancel_requested == run.cancel
+            run.sealed, run.rolling_back = run.sealed or seal, run.rolling_back or roll_back
+            run.state = "ROLLING_BACK" if run.rolling_back else "APPLYING"
+            run.steps |= {number: state.removeprefix("STEP_STATE_") for number, state in records.items()}
+            run.last_seq = max(run.last_seq, *seqs) if seqs else run.last_seq
+
+    @precondition(lambda self: self.runs)
+    @rule(pick=st.integers(0, 99), older=st.booleans())
+    def renew(self, pick: int, older: bool) -> None:
+        run, token = self.picked(pick, older)
+        request = journal_pb2.RenewLeaseRequest(stack_id=run.row.id, token=token, ttl=duration(SECONDS))
+        # A renewal names the stack: what the token of another operation renews is the lease of that one.
+        holder = next((other for other in self.runs if other.row is run.row and other.token == token), None)
+        error = self.fence(holder, token) if holder else LeaseLost
+        if answer := self.expect(self.journal.RenewLease(request, None), error):
+            assert holder
+            assert answer.cancel_requested == holder.cancel
+            run.row.expires = self.clock.now + SECONDS * 1_000_000
+
+    @precondition(lambda self: self.runs)
+    @rule(
+        pick=st.integers(0, 99),
+        older=st.sampled_from([False, False, True]),
+        state=st.sampled_from(["SUCCEEDED", "ROLLED_BACK", "BLOCKED", "FAILED"]),
+        records=st.booleans(),
+        times=st.integers(1, 2),
+    )
+    def finish(self, pick: int, older: bool, state: str, records: bool, times: int) -> None:
+        run, token = self.picked(pick, older)
+        if older:
+            # Without the name of the operation, the token alone says whose end this is.
+            run = next((other for other in self.runs if other.row is run.row and other.token == token), run)
+        nameless = run.row not in self.named.values()
+        request = journal_pb2.FinishOperationRequest(
+            stack_id=run.row.id, token=token, state=OperationState.Value(f"OPERATION_STATE_{state}")
+        )
+        if records:
+            request.record.SetInParent()
+        else:
+            request.abandon.SetInParent()
+        if run.last_seq:
+            finished = operation_pb2.Finished(state=request.state)
+            request.finished.CopyFrom(OperationEvent(operation=run.name, seq=run.last_seq + 1, finished=finished))
+        error = self.fence(run, token)
+        if error and run.token == token and run.state == state:
+            # It may have ended so before. Either answer is right if nothing changes, which the invariants see to.
+            self.attempt(self.journal.FinishOperation(request, None))
+            return
+        is_impossible = (
+            state not in ENDS.get(run.going, set())
+            or (run.sealed and state == "ROLLED_BACK")
+            or (records and (state in ("BLOCKED", "FAILED") or nameless))
+        )
+        answer = self.expect(
+            self.journal.FinishOperation(request, None), error or (RequestInvalid if is_impossible else None)
+        )
+        if answer is None:
+            return
+        run.state, run.row.expires = state, 0
+        run.last_seq += bool(run.last_seq)
+        if state != "BLOCKED":
+            run.row.active = run.row.active or (records and state == "SUCCEEDED")
+            run.row.gone = not run.row.active
+        self.named = {name: row for name, row in self.named.items() if not row.gone}
+        assert answer.HasField("stack") == (not run.row.gone)
+        if times == 2:
+            assert self.expect(self.journal.FinishOperation(request, None)) == answer
+
+    @precondition(lambda self: self.runs)
+    @rule(pick=st.integers(0, 99))
+    def claim(self, pick: int) -> None:
+        run, _ = self.picked(pick, older=False)
+        error: type[PkgerError] | None = None
+        if run.state in FINISHED:
+            error = OperationNotFound
+        elif self.held(run.row):
+            error = StackLeased
+        request = journal_pb2.ClaimOperationRequest(operation=run.name, holder="heir", ttl=duration(SECONDS))
+        answer = self.expect(self.journal.ClaimOperation(request, None), error)
+        if answer is None:
+            return
+        run.row.token, run.row.expires = run.row.token + 1, self.clock.now + SECONDS * 1_000_000
+        run.token = run.row.token
+        assert (answer.token, answer.last_seq, answer.sealed) == (run.token, run.last_seq, run.sealed)
+        assert answer.cancel_requested == run.cancel
+        assert answer.plan == (a_plan(STEPS).SerializeToString() if run.last_seq else b"")
+
+    @precondition(lambda self: self.runs)
+    @rule(pick=st.integers(0, 99))
+    def cancel(self, pick: int) -> None:
+        run, _ = self.picked(pick, older=False)
+        request = journal_pb2.RequestCancelRequest(operation=run.name)
+        error = OperationNotFound if run.state in FINISHED else None
+        if self.expect(self.journal.RequestCancel(request, None), error):
+            run.cancel = True
+
+    @invariant()
+    def everything_is_as_the_model_says(self) -> None:
+        names = [run.name for run in self.runs]
+        found = self.loop.run_until_complete(self.database.read(lambda db: [_read(db, name) for name in names]))
+        for run, (stored, known, seqs) in zip(self.runs, found, strict=True):
+            assert (stored.state, stored.token, stored.last_seq) == (run.state, run.token, run.last_seq)
+            assert (stored.sealed, stored.rolling_back, stored.cancel_requested) == (
+                run.sealed,
+                run.rolling_back,
+                run.cancel,
+            )
+            assert known == run.steps
+            assert stored.done_count == sum(state in IN_EFFECT for state in run.steps.values())
+            assert seqs == list(range(1, run.last_seq + 1))
+
+    @invariant()
+    def a_stack_has_one_unfinished_operation_and_one_that_has_such_stays(self) -> None:
+        unfinished = [run.row for run in self.runs if run.state not in FINISHED]
+        assert len({row.id for row in unfinished}) == len(unfinished)
+        found = self.loop.run_until_complete(
+            self.database.read(lambda db: [stacks.find(db, row.id) for row in unfinished])
+        )
+        assert None not in found
+
+    @invariant()
+    def the_abandoned_are_those_that_sent_something_and_are_held_by_nobody(self) -> None:
+        request = journal_pb2.ListAbandonedOperationsRequest()
+        answer = self.loop.run_until_complete(self.journal.ListAbandonedOperations(request, None))
+        assert set(answer.operations) == {
+            run.name for run in self.runs if run.state in ("APPLYING", "ROLLING_BACK") and not self.held(run.row)
+        }
+
+    def held(self, row: Row) -> bool:
+        return row.expires >= self.clock.now
+
+    def picked(self, pick: int, older: bool) -> tuple[Run, int]:
+        """An operation, recent ones more often, and its token or the one before."""
+        run = self.runs[-1 - pick % min(len(self.runs), 5)]
+        return run, run.token - older
+
+    def fence(self, run: Run, token: int) -> type[PkgerError] | None:
+        is_current = token == run.token == run.row.token and self.held(run.row) and not run.row.gone
+        return None if is_current else LeaseLost
+
+    def expect(self, call: Awaitable[T], error: type[PkgerError] | None = None) -> T | None:
+        """The answer of a call; None when it fails, as expected, with *error*."""
+        answer, raised = self.attempt(call)
+        assert type(raised) is (error or type(None)), raised
+        return answer
+
+    def attempt(self, call: Awaitable[T]) -> tuple[T | None, PkgerError | None]:
+        async def made() -> T:
+            return await call
+
+        try:
+            return self.loop.run_until_complete(made()), None
+        except PkgerError as error:
+            return None, error
+
+
+def _read(db: sqlite_utils.Database, name: str) -> tuple[operations.Operation, dict[int, str], Iterable[int]]:
+    rows = db.execute("SELECT seq FROM events WHERE operation = ? ORDER BY seq", [name])
+    known = {record.step: record.state.value for record in steps.read(db, name)}
+    return operations.existing(db, name), known, [seq for (seq,) in rows]
+
+
+TestAppliers = Appliers.TestCase
+TestAppliers.settings = settings(
+    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

@@ -1,0 +1,219 @@
+"""JournalService: an applier dies, another carries on what it began, and the first wakes up again."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from pkger.model.v1 import operation_pb2
+from pkger.model.v1.operation_pb2 import (
+    OPERATION_STATE_APPLYING,
+    OPERATION_STATE_BLOCKED,
+    OPERATION_STATE_FAILED,
+    OPERATION_STATE_ROLLED_BACK,
+    OPERATION_STATE_SUCCEEDED,
+)
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2 import StepRecord, StepState
+
+from services.core.errors import (
+    LeaseLost,
+    OperationNotFound,
+    OperationUnfinished,
+    RequestInvalid,
+    StackLeased,
+    StackNotFound,
+)
+from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry
+
+DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
+
+WRITES: dict[str, Callable[[Client, Begun], Awaitable[object]]] = {
+    "start": lambda service, late: service.start(late),
+    "advance": lambda service, late: service.advance(late, [StepRecord(step=0, state=DONE)], seqs=[2]),
+    "seal": lambda service, late: service.advance(late, seal=True),
+    "roll back": lambda service, late: service.advance(late, roll_back=True),
+    "renew": lambda service, late: service.renew(late),
+    "record": lambda service, late: service.record(late, [entry("late")]),
+    "abandon": lambda service, late: service.abandon(late),
+    "remove": lambda service, late: service.remove(late),
+    "block": lambda service, late: service.abandon(late, state=OPERATION_STATE_BLOCKED),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("when", ["expired", "claimed", "blocked", "finished", "begun anew"])
+async def test_whoever_lost_its_lease_writes_nothing(service: Client, clock: Clock, write: str, when: str) -> None:
+    await service.apply("prod", [entry("one")])
+    late = await service.begin("prod", seconds=10)
+    clock.forward(11)
+    if when != "expired":
+        heir, _ = await service.claim(late.operation)
+        if when == "blocked":
+            await service.abandon(heir, state=OPERATION_STATE_BLOCKED)
+        if when in ("finished", "begun anew"):
+            await service.record(heir, [entry("two")])
+        if when == "begun anew":
+            await service.begin("prod")
+    before = await service.get(late.stack.id), await service.operation(late.operation)
+
+    with pytest.raises(LeaseLost) as raised:
+        await WRITES[write](service, late)
+
+    assert raised.value.metadata == {"stack": late.stack.id, "token": str(late.token)}
+    assert (await service.get(late.stack.id), await service.operation(late.operation)) == before
+
+
+async def test_an_operation_is_carried_on_by_another_applier(service: Client, clock: Clock) -> None:
+    before = await service.apply("prod", [entry("one")], ["a.yml"])
+    dead = await service.begin("prod", operation="operations/1", seconds=10, steps=3)
+    await service.advance(dead, [StepRecord(step=number, state=INTENT) for number in range(2)], seqs=[2])
+    await service.advance(dead, [StepRecord(step=0, state=DONE, remote_id="0a")], seqs=[3], seal=True)
+    await service.cancel("operations/1")
+    assert await service.abandoned() == []
+    clock.forward(10.000001)
+    assert await service.abandoned() == ["operations/1"]
+
+    heir, claimed = await service.claim("operations/1", holder="applier-2", seconds=20)
+
+    assert claimed == journal_pb2.ClaimOperationResponse(
+        stack=before,
+        token=dead.token + 1,
+        operation=await service.operation("operations/1"),
+        plan=a_plan(3).SerializeToString(),
+        steps=[StepRecord(step=0, state=DONE, remote_id="0a"), StepRecord(step=1, state=INTENT)],
+        sealed=True,
+        cancel_requested=True,
+        last_seq=3,
+        expire_time=claimed.expire_time,
+    )
+    assert claimed.expire_time.ToMicroseconds() == clock.now + 20_000_000
+    assert (claimed.operation.holder, claimed.operation.state) == ("applier-2", OPERATION_STATE_APPLYING)
+    assert await service.abandoned() == []
+
+    with pytest.raises(LeaseLost):
+        await service.advance(dead, [StepRecord(step=1, state=DONE)], seqs=[4])
+    await service.advance(heir, [StepRecord(step=1, state=StepState.STEP_STATE_PLANNED)], seqs=[4])
+    stack = await service.record(heir, [entry("one"), entry("two")], ["b.yml"])
+
+    assert (stack.generation, list(stack.sources)) == (2, ["b.yml"])
+    assert [event.seq for event in (await service.events("operations/1")).events] == [1, 2, 3, 4, 5]
+    ended = await service.operation("operations/1")
+    assert (ended.state, ended.done_count) == (OPERATION_STATE_SUCCEEDED, 1)
+
+
+async def test_an_operation_that_somebody_works_on_is_not_claimed(service: Client) -> None:
+    """Not even by its holder, another task of which may be at work: a claim that got no answer waits for the lease."""
+    begun = await service.begin("prod", holder="applier-1")
+
+    for holder in ("applier-1", "applier-2"):
+        with pytest.raises(StackLeased) as raised:
+            await service.claim(begun.operation, holder)
+        assert raised.value.metadata["operation"] == begun.operation
+
+
+@pytest.mark.parametrize(("change", "field"), [({"holder": ""}, "holder"), ({"ttl": None}, "ttl")])
+async def test_a_claim_says_who_claims_for_how_long(
+    service: Client, clock: Clock, change: dict[str, object], field: str
+) -> None:
+    begun = await service.begin("prod", seconds=10)
+    clock.forward(11)
+    fields = {"operation": begun.operation, "holder": "me", "ttl": Duration(seconds=10)} | change
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(service.journal.ClaimOperation, journal_pb2.ClaimOperationRequest(**fields))  # type: ignore[arg-type]
+
+    assert raised.value.metadata["field"] == field
+    assert await service.abandoned() == [begun.operation]
+
+
+async def test_abandoned_operations_are_those_that_sent_something_oldest_first(service: Client, clock: Clock) -> None:
+    names = []
+    for name in ("c", "b", "a"):
+        names.append((await service.begin(name, seconds=10)).operation)
+        clock.forward(1)
+    await service.begin("preparing", seconds=10, steps=None)
+    await service.abandon(await service.begin("blocked", seconds=10), state=OPERATION_STATE_BLOCKED)
+    await service.record(await service.begin("finished", seconds=10))
+    names.append((await service.begin(none=HERE, seconds=10)).operation)
+    clock.forward(11)
+    await service.begin("at work")
+
+    assert await service.abandoned() == names
+
+
+async def test_at_most_100_abandoned_operations_are_told(service: Client, clock: Clock) -> None:
+    for _ in range(101):
+        await service.begin(none=HERE)
+    clock.forward(60)
+
+    assert len(await service.abandoned()) == 100
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+async def test_a_first_apply_that_died_after_it_sent_something_keeps_its_stack_until_it_is_recovered(
+    service: Client, clock: Clock, succeeds: bool
+) -> None:
+    dead = await service.begin("prod")
+    clock.forward(60)
+    for call in (
+        service.begin("prod"),
+        service.begin(stack_id=dead.stack.id),
+        service.create("prod"),
+        service.delete(dead.stack.id),
+    ):
+        with pytest.raises(OperationUnfinished) as raised:
+            await call
+        assert raised.value.metadata == {"stack": "prod", "operation": dead.operation, "state": "APPLYING"}
+
+    heir, claimed = await service.claim(dead.operation)
+    assert claimed.is_pending
+    if succeeds:
+        stack = await service.record(heir, [entry("one")])
+        assert await service.get_named("prod") == stack
+    else:
+        await service.advance(heir, roll_back=True)
+        await service.abandon(heir)
+        with pytest.raises(StackNotFound):
+            await service.get(dead.stack.id)
+        assert (await service.create("prod")).id != dead.stack.id
+
+
+async def test_a_stack_is_deleted_from_under_an_operation_that_sent_nothing(service: Client, clock: Clock) -> None:
+    stack = await service.create("prod")
+    dead = await service.begin("prod", steps=None)
+    clock.forward(60)
+
+    await service.delete(stack.id)
+
+    assert (await service.operation(dead.operation)).state == OPERATION_STATE_FAILED
+    with pytest.raises(OperationNotFound):
+        await service.claim(dead.operation)
+
+
+async def test_an_operation_that_sent_nothing_may_be_claimed_too(service: Client, clock: Clock) -> None:
+    dead = await service.begin("prod", steps=None)
+    clock.forward(60)
+
+    heir, claimed = await service.claim(dead.operation)
+
+    assert (claimed.plan, list(claimed.steps), claimed.last_seq) == (b"", [], 0)
+    await service.abandon(heir)
+    assert (await service.operation(dead.operation)).state == OPERATION_STATE_FAILED
+
+
+async def test_an_operation_may_die_many_times(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", steps=3)
+    for number in range(3):
+        await service.advance(begun, [StepRecord(step=number, state=DONE)], seqs=[begun.last_seq + 1])
+        clock.forward(60)
+        begun, claimed = await service.claim(begun.operation)
+        assert [record.step for record in claimed.steps] == list(range(number + 1))
+        assert begun.token == number + 2
+
+    await service.advance(begun, roll_back=True)
+    await service.finish(begun, OPERATION_STATE_ROLLED_BACK, abandon=journal_pb2.Abandon())
+
+    assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3, 4, 5]
+    assert (await service.events(begun.operation)).events[-1].finished == operation_pb2.Finished(
+        state=OPERATION_STATE_ROLLED_BACK
+    )
