@@ -17,6 +17,7 @@ from applier_svc.feed import Happening
 from applier_svc.ids import Ids
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
 from applier_svc.patience import Patience
+from applier_svc.progress import Progress
 from services.core.errors import PkgerError, RequestInvalid, TokenStale
 from services.core.model import Identity, PlatformTraits, Step, Verb
 from services.rpc.client import Peer
@@ -31,14 +32,13 @@ Outcomes = dict[int, Outcome]
 class Journal(Protocol):
     """Where intents and outcomes go; one call stands for one transaction."""
 
+    progress: Progress
+
     async def intend(self, targets: Mapping[int, str], direction: Direction) -> None:
         """Note which steps are about to be sent to which resources; nothing is sent before this returns."""
 
     async def record(self, outcomes: Mapping[int, Outcome], direction: Direction, happening: Happening) -> None:
         """Note how steps ended, and tell it."""
-
-    def may_have_happened(self, step: Step, direction: Direction) -> bool:
-        """Whether *step* was sent before, if only by an applier that is gone, and nobody knows what came of it."""
 
 
 class Right(Protocol):
@@ -140,7 +140,7 @@ class Effects:
         mutations, outcomes = self._mutations(batch, direction)
         ready = [step for step in batch if step.number in mutations]
         if ready:
-            sent_before = {step.number for step in ready if self._journal.may_have_happened(step, direction)}
+            sent_before = {step.number for step in ready if self._journal.progress.may_have_happened(step, direction)}
             await self._journal.intend({step.number: self._ids.of_resource(step) for step in ready}, direction)
             reach("after_undo_intent" if direction is Direction.UNDO else "after_intent")
             try:

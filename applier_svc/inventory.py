@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from applier_svc.ids import Ids
-from applier_svc.journal import Journal
+from applier_svc.progress import Progress
 from services.core.model import InventoryEntry, Plan, StackRecord, Verb, by_key
 
 
@@ -25,7 +25,7 @@ def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collecti
     return [entries[key] for key in sorted(entries)]
 
 
-def after_undo(plan: Plan, record: StackRecord, ids: Ids, journal: Journal) -> list[InventoryEntry]:
+def after_undo(plan: Plan, record: StackRecord, ids: Ids, progress: Progress) -> list[InventoryEntry]:
     """
     The inventory once what was done is undone, as far as that went; sorted by key.
 
@@ -34,8 +34,8 @@ def after_undo(plan: Plan, record: StackRecord, ids: Ids, journal: Journal) -> l
     """
     entries = by_key(record.resources)
     planned = by_key(plan.inventory)
-    for step in filter(journal.took_effect, plan.steps):
-        key, is_undone = step.key, journal.was_undone(step)
+    for step in filter(progress.took_effect, plan.steps):
+        key, is_undone = step.key, progress.was_undone(step)
         if step.verb is Verb.DELETE and key in entries:
             if is_undone:
                 entries[key] = replace(entries[key], remote_id=ids.get(key))

@@ -21,6 +21,9 @@ from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_t
 
 Response = TypeVar("Response")
 
+SHORTEST_LEASE = 1
+"""Seconds (journal.proto)."""
+
 SHORTEST_CALL = 1.0
 """What a last call to the store is given, in seconds, however little is left of the lease."""
 
@@ -139,11 +142,17 @@ class Lease:
         answer = await self._store(self._stub.FinishOperation, request)
         return "" if self.is_transient else answer.stack.id
 
+    async def let_go(self) -> None:
+        """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
+        ttl = Duration(seconds=SHORTEST_LEASE)
+        request = journal_pb2.RenewLeaseRequest(stack_id=self.stack.id, token=self._token, ttl=ttl)
+        with contextlib.suppress(PkgerError):
+            await self._call(self._stub.RenewLease, request, SHORTEST_CALL)
+
     async def drop(self) -> None:
         """Stop renewing; what was not given back runs out by itself."""
         self._renewing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._renewing
+        await asyncio.gather(self._renewing, return_exceptions=True)
 
     def _left(self) -> float:
         return self._expires - self._patience.clock()

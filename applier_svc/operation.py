@@ -20,6 +20,7 @@ from applier_svc.journal import Journal
 from applier_svc.lease import Lease, take
 from applier_svc.outcomes import outcome_to_pb
 from applier_svc.patience import Patience
+from applier_svc.progress import Progress, progress_of
 from applier_svc.run import Result, Run
 from services.core.errors import PkgerError, PlanStale, ResourceOwned, StackMoved
 from services.core.model import InventoryEntry, Key, Plan, PlatformTraits, StackRecord, by_key
@@ -96,7 +97,7 @@ class Operation:
         lease = await take(peers.stack, wish.stack, wish.target, self.name, wish.kind, self._holder, peers.patience)
         try:
             reach("after_begin")
-            journal = Journal(lease, self._feed)
+            journal = Journal(lease, self._feed, Progress())
             try:
                 message = await self._plan(wish, lease)
                 traits = await self._platform(message.target.platform) if message else None
@@ -123,10 +124,13 @@ class Operation:
         """
         try:
             reach("after_claim")
+            if not claimed.plan:
+                # Its applier died before it had a plan: nothing was sent.
+                await _give_up(lease)
+                return
             plan = work_from_pb(plan_pb2.Plan.FromString(claimed.plan))
             ids = Ids(plan)
-            journal = Journal(lease, self._feed)
-            journal.load(claimed, plan, ids)
+            journal = Journal(lease, self._feed, progress_of(claimed, plan, ids))
             traits = await self._platform(plan.target.platform)
             await self._carry_out(plan, traits, ids, lease, journal, claimed.operation.kind)
         finally:
@@ -165,7 +169,13 @@ class Operation:
         driver = self._peers.platforms.driver(plan.target.platform)
         effects = Effects(driver, traits, plan.target.org, self.name, ids, journal, lease, self._peers.patience)
         run = Run(plan, effects, journal, lambda: self._cancelled or lease.cancel_requested)
-        result = await run.run()
+        try:
+            result = await run.run()
+        except BaseException:
+            # Whatever cut it off: the sooner somebody can carry it on, the better.
+            await lease.drop()
+            await lease.let_go()
+            raise
         ending = _Ending(plan, ids, lease.stack, lease.is_transient, lease.is_pending, kind)
         if result.state == operation_pb2.OPERATION_STATE_SUCCEEDED:
             entries = after_success(plan, lease.stack, ids, result.leftovers)
@@ -175,7 +185,7 @@ class Operation:
                 result = await run.take_back(f"the outcome could not be recorded: {error}")
             else:
                 return
-        entries = after_undo(plan, lease.stack, ids, journal)
+        entries = after_undo(plan, lease.stack, ids, journal.progress)
         if result.state == operation_pb2.OPERATION_STATE_BLOCKED:
             # The record stays as it is until somebody has looked: the journal says what is different.
             await journal.finish(None, ending.told(lease.stack.resources, result))
@@ -214,7 +224,10 @@ class _Ending:
         # The end of a stack that owns nothing has no step, but the record goes away.
         is_apply = self.kind == operation_pb2.OPERATION_KIND_APPLY
         known = {entry.key: entry.remote_id for entry in entries}
-        is_gone = self.is_transient or (succeeded and not is_apply and not entries) or self._goes_away(result)
+        # A stack that the operation made is there for others only once the operation succeeded.
+        is_gone = (
+            self.is_transient or (succeeded and not is_apply and not entries) or (self.is_pending and not succeeded)
+        )
         return operation_pb2.Finished(
             state=result.state,
             cause=result.cause,
@@ -224,9 +237,6 @@ class _Ending:
             no_change=succeeded and is_apply and self.plan.no_change,
             stack_id="" if is_gone else self.stack.id,
         )
-
-    def _goes_away(self, result: Result) -> bool:
-        return self.is_pending and result.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
 
     def _record(self, entries: Sequence[InventoryEntry]) -> journal_pb2.Record:
         return journal_pb2.Record(

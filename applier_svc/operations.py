@@ -23,13 +23,12 @@ from services.rpc.call import deadline, request_id
 
 log = logging.getLogger("pkger.applier")
 
-_BLOCKED = operation_pb2.OPERATION_STATE_BLOCKED
-_FINISHED = (
+_OVER = (
     operation_pb2.OPERATION_STATE_SUCCEEDED,
     operation_pb2.OPERATION_STATE_ROLLED_BACK,
     operation_pb2.OPERATION_STATE_FAILED,
-    # Nothing more happens by itself.
-    _BLOCKED,
+    # Not finished, but nothing more happens by itself.
+    operation_pb2.OPERATION_STATE_BLOCKED,
 )
 
 
@@ -97,7 +96,9 @@ class Operations:
             OperationNotFound: There is none of that name, or it is finished.
         """
         if name in self._running:
+            # It may not be in the store yet.
             self._running[name][0].cancel()
+            return
         await self._store.call(self._stub.RequestCancel, journal_pb2.RequestCancelRequest(operation=name))
 
     async def get(self, name: str) -> operation_pb2.Operation:
@@ -129,7 +130,7 @@ class Operations:
                 yield event
             if answer.has_more:
                 continue
-            if answer.state in _FINISHED:
+            if answer.state in _OVER:
                 return
             await self._something_happens(name)
 
@@ -148,12 +149,10 @@ class Operations:
             await asyncio.wait(late)
 
     async def _begin(self, operation: Operation, wish: Wish) -> None:
-        """Begin; when another operation was left behind on the stack, that one ends first."""
+        """Begin; an operation that was left behind on the stack, or got stuck, is brought to its end first."""
         try:
             await operation.begin(wish)
         except OperationUnfinished as error:
-            if error.metadata["state"] == operation_pb2.OperationState.Name(_BLOCKED).removeprefix("OPERATION_STATE_"):
-                raise
             left_behind = await self.carry_on(error.metadata["operation"])
             await self._running[left_behind.operation][2]
             await operation.begin(wish)

@@ -38,6 +38,7 @@ class Run:
         self._plan = plan
         self._effects = effects
         self._journal = journal
+        self._progress = journal.progress
         self._is_cancelled = is_cancelled
 
     async def run(self) -> Result:
@@ -47,10 +48,10 @@ class Run:
         Raises:
             PkgerError: Nothing more may be sent or noted; whoever gets the lease next carries on from the journal.
         """
-        if self._journal.turned_back:
-            return await self.take_back(self._journal.turned_back)
+        if self._progress.turned_back:
+            return await self.take_back(self._progress.turned_back)
         cause = await self._forward()
-        if cause and not self._journal.sealed:
+        if cause and not self._progress.sealed:
             return await self.take_back(cause)
         return Result(operation_pb2.OPERATION_STATE_SUCCEEDED, cause, self._leftovers())
 
@@ -61,23 +62,23 @@ class Run:
         Raises:
             PkgerError: As ``run``.
         """
-        if self._journal.sealed:
+        if self._progress.sealed:
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, self._leftovers())
         # First it has to be known what there is to undo.
         await self._settle()
-        outcomes = self._journal.done
+        outcomes = self._progress.done
         ended = [self._plan.steps[number] for number in sorted(outcomes)]
         steps = [
             step
             for step in ended
-            if is_to_be_undone(step, outcomes[step.number]) and not self._journal.was_undone(step)
+            if is_to_be_undone(step, outcomes[step.number]) and not self._progress.was_undone(step)
         ]
         await self._journal.turn_back(cause, operation_pb2.UndoStarted(cause=cause, step_count=len(steps)))
         for _, group in groupby(reversed(steps), key=lambda step: step.stage):
             inverses = [inverse(step) for step in group]
             await self._effects.send(inverses, Direction.UNDO, _never, _told_undone, stubborn=True)
         doubtful = any(is_undecidable(step, outcomes[step.number]) for step in ended)
-        if doubtful or not all(self._journal.was_undone(step) for step in steps):
+        if doubtful or not all(self._progress.was_undone(step) for step in steps):
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause)
         return Result(operation_pb2.OPERATION_STATE_ROLLED_BACK, cause)
 
@@ -85,12 +86,12 @@ class Run:
         """Run what is left of the stages in order; returns what failed first, empty when nothing did."""
         cause = self._failure(self._plan.steps)
         for index, group in groupby(self._plan.steps, key=lambda step: step.stage):
-            if self._is_stopped() or (cause and not self._journal.sealed):
+            if self._is_stopped() or (cause and not self._progress.sealed):
                 break
-            steps = [step for step in group if step.number not in self._journal.done]
+            steps = [step for step in group if step.number not in self._progress.done]
             if not steps:
                 continue
-            if not self._journal.sealed and any(step.undo is Undo.NONE for step in steps):
+            if not self._progress.sealed and any(step.undo is Undo.NONE for step in steps):
                 # Cancelling is over from here on, so that the line between undone and finished is drawn once.
                 await self._journal.seal()
             name = self._plan.stages[index]
@@ -107,12 +108,12 @@ class Run:
         They are sent again: a driver gives a mutation its effect once (driver.proto). What then certainly took effect
         is undone with the rest.
         """
-        journal = self._journal
+        progress = self._progress
         unanswered = [
             step
             for step in self._plan.steps
-            if journal.open.get(step.number) is Direction.DO
-            or (step.number in journal.done and is_undecidable(step, journal.done[step.number]))
+            if progress.open.get(step.number) is Direction.DO
+            or (step.number in progress.done and is_undecidable(step, progress.done[step.number]))
         ]
         for _, group in groupby(unanswered, key=lambda step: step.stage):
             repeatable = [step for step in group if self._effects.is_repeatable(step)]
@@ -120,16 +121,16 @@ class Run:
                 await self._effects.send(repeatable, Direction.DO, _never, _told_ended, stubborn=True)
 
     def _is_stopped(self) -> bool:
-        return self._is_cancelled() and not self._journal.sealed
+        return self._is_cancelled() and not self._progress.sealed
 
     def _leftovers(self) -> Mapping[int, Outcome]:
         return {
-            number: outcome for number, outcome in sorted(self._journal.done.items()) if not isinstance(outcome, Done)
+            number: outcome for number, outcome in sorted(self._progress.done.items()) if not isinstance(outcome, Done)
         }
 
     def _failure(self, steps: Sequence[Step]) -> str:
         """One sentence about the steps that failed; empty when none did."""
-        ended = [(step, self._journal.done.get(step.number)) for step in steps]
+        ended = [(step, self._progress.done.get(step.number)) for step in steps]
         told = [
             f"{step.verb.value} {step.key}: {outcome.message}"
             for step, outcome in ended

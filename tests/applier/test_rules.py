@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from applier_svc.batches import batches, rounds
 from applier_svc.ids import Ids
 from applier_svc.inventory import after_success, after_undo
-from applier_svc.journal import MemoryJournal
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
+from applier_svc.progress import Progress
 from applier_svc.undo import inverse, is_to_be_undone, is_undecidable
 from services.core.model import LABEL, InventoryEntry, Key, Origin, Plan, Spec, StackRecord, Step, Target, Undo, Verb
 from services.kinds.canonical import spec_of
@@ -275,7 +275,7 @@ def test_after_success_the_record_lists_what_is_there(
         ),
     ],
 )
-async def test_after_an_undo_the_record_is_as_it_was_but_for_what_could_not_be_undone(
+def test_after_an_undo_the_record_is_as_it_was_but_for_what_could_not_be_undone(
     made: Plan,
     recorded: StackRecord,
     done: dict[int, Outcome],
@@ -283,24 +283,23 @@ async def test_after_an_undo_the_record_is_as_it_was_but_for_what_could_not_be_u
     effects: Sequence[tuple[int, str]],
     expected: Sequence[InventoryEntry],
 ) -> None:
-    journal = MemoryJournal()
-    await journal.record(done, Direction.DO)
-    await journal.record(undone, Direction.UNDO)
+    progress = Progress(done=done, undone=undone)
     ids = ids_after(made, *effects)
     for number, outcome in undone.items():
         if isinstance(outcome, Done):
             ids.note(inverse(made.steps[number]), outcome.remote_id)
-    assert after_undo(made, recorded, ids, journal) == expected
+    assert after_undo(made, recorded, ids, progress) == expected
 
 
-async def test_an_intent_is_open_until_its_outcome_is_known() -> None:
-    journal = MemoryJournal()
-    await journal.intend([CREATE_CPU], Direction.DO)
-    assert journal.open == {0}
-    await journal.record({0: Done("cpu-1")}, Direction.DO)
-    assert journal.open == set()
-    await journal.intend([inverse(CREATE_CPU)], Direction.UNDO)
-    assert journal.open == {0}
-    assert (journal.took_effect(CREATE_CPU), journal.was_undone(CREATE_CPU)) == (True, False)
-    await journal.record({0: Done("cpu-1")}, Direction.UNDO)
-    assert (journal.took_effect(CREATE_CPU), journal.was_undone(CREATE_CPU)) == (True, True)
+def test_an_intent_is_open_until_its_outcome_is_known() -> None:
+    progress = Progress()
+    progress.intend({0: ""}, Direction.DO)
+    assert progress.open == {0: Direction.DO}
+    assert progress.may_have_happened(CREATE_CPU, Direction.DO)
+    assert not progress.may_have_happened(CREATE_CPU, Direction.UNDO)
+    progress.end({0: Done("cpu-1")}, Direction.DO)
+    assert progress.open == {}
+    progress.intend({0: "cpu-1"}, Direction.UNDO)
+    assert (progress.took_effect(CREATE_CPU), progress.was_undone(CREATE_CPU)) == (True, False)
+    progress.end({0: Done("cpu-1")}, Direction.UNDO)
+    assert (progress.took_effect(CREATE_CPU), progress.was_undone(CREATE_CPU)) == (True, True)
