@@ -1,0 +1,119 @@
+"""
+Shows that an apply survives its applier: ``make demo-crash``.
+
+Starts all services, begins an apply of 2,000 objects, kills the applier with SIGKILL half way, starts it again, shows how
+the operation is finished, and applies the same again: nothing is left to do.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+SERVICES = ("stack", "platform", "parser", "planner", "applier")
+OBJECTS = 2_000
+LEASE_SECONDS = 3
+"""After so long an operation counts as left behind; in production ten times as long."""
+
+BIN = Path(sys.executable).parent
+
+
+def main() -> None:
+    """Run the demonstration."""
+    with tempfile.TemporaryDirectory(prefix="pkger-demo-") as folder:
+        home = Path(folder)
+        environ = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
+        environ |= {f"PKGER_{name.upper()}_ADDRESS": f"unix:{home / name}.sock" for name in SERVICES}
+        environ |= {"PKGER_HOME": folder, "PKGER_LEASE": str(LEASE_SECONDS)}
+        package = home / "package.json"
+        package.write_text(json.dumps(_package()))
+        running = {name: _serve(name, environ, home) for name in SERVICES}
+        try:
+            _demonstrate(running, environ, home, package)
+        finally:
+            for process in reversed(running.values()):
+                process.terminate()
+                process.wait()
+
+
+def _demonstrate(
+    running: dict[str, subprocess.Popen[bytes]], environ: dict[str, str], home: Path, package: Path
+) -> None:
+    _say(f"an apply of {OBJECTS:,} objects begins")
+    apply = subprocess.Popen(
+        [BIN / "pkger", "apply", "-f", package, "--stack", "demo", "--yes"],
+        env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert apply.stdout is not None
+    done = 0
+    for line in apply.stdout:
+        done += "  created " in line
+        if done >= OBJECTS // 2:
+            break
+    _say(f"{done:,} are created: kill -9 of the applier")
+    running["applier"].send_signal(signal.SIGKILL)
+    running["applier"].wait()
+    # What else it says is that the applier is gone.
+    threading.Thread(target=apply.communicate, daemon=True).start()
+    apply.wait()
+    _say("the applier starts again")
+    (home / "applier.sock").unlink(missing_ok=True)
+    running["applier"] = _serve("applier", environ, home)
+    name = _operation(environ)
+    _say(f"{name} is carried on once its lease is over, in at most {LEASE_SECONDS} seconds")
+    watched = _pkger(environ, "operations", "watch", name)
+    stages = [line for line in watched.splitlines() if not line.startswith(" ")]
+    print("\n".join(stages))
+    print(_pkger(environ, "operations", "show", name))
+    _say("the same apply again")
+    print(_pkger(environ, "apply", "-f", str(package), "--stack", "demo", "--yes").splitlines()[-6])
+
+
+def _package() -> list[dict[str, object]]:
+    version = "influxdata.com/v2alpha1"
+    labels = [
+        {"apiVersion": version, "kind": "Label", "metadata": {"name": f"team-{number}"}} for number in range(OBJECTS // 10)
+    ]
+    return labels + [
+        {
+            "apiVersion": version,
+            "kind": "Bucket",
+            "metadata": {"name": f"readings-{number}"},
+            "spec": {"associations": [{"kind": "Label", "name": f"team-{number % len(labels)}"}]},
+        }
+        for number in range(OBJECTS - len(labels))
+    ]
+
+
+def _serve(name: str, environ: dict[str, str], home: Path) -> subprocess.Popen[bytes]:
+    with (home / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen([BIN / "pkger", "serve", name], env=environ, stderr=log)
+    check = [sys.executable, "-m", "services.healthcheck"]
+    listening = environ | {"PKGER_LISTEN": environ[f"PKGER_{name.upper()}_ADDRESS"]}
+    while subprocess.run(check, env=listening, capture_output=True, check=False).returncode:
+        time.sleep(0.1)
+    return process
+
+
+def _operation(environ: dict[str, str]) -> str:
+    [operation] = json.loads(_pkger(environ, "operations", "list", "-o", "json"))
+    return str(operation["name"])
+
+
+def _pkger(environ: dict[str, str], *arguments: str) -> str:
+    return subprocess.run(
+        [BIN / "pkger", *arguments], env=environ, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def _say(what: str) -> None:
+    print(f"\n== {what}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
