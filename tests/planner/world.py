@@ -15,6 +15,7 @@ from services.core.model import (
     Package,
     Plan,
     PlatformTraits,
+    Reference,
     Resource,
     StackRecord,
     Target,
@@ -22,12 +23,14 @@ from services.core.model import (
 )
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.canonical import spec_of
+from services.kinds.table import KINDS
 
 
 def an_object(kind: str, key: str, /, labels: Iterable[str] = (), **spec: Any) -> Object:
     """An object with the least of a spec: its display name is its name unless given."""
     associations = tuple(Key(LABEL, label) for label in sorted(labels))
-    return Object(Key(kind, key), "influxdata.com/v2alpha1", spec_of(_SPECS[kind] | {"name": key} | spec), associations)
+    least = KINDS[kind].fields.read({}) | _SPECS.get(kind, {})
+    return Object(Key(kind, key), "influxdata.com/v2alpha1", spec_of(least | {"name": key} | spec), associations)
 
 
 _SPECS: dict[str, dict[str, Any]] = {
@@ -36,6 +39,8 @@ _SPECS: dict[str, dict[str, Any]] = {
     "Task": {"description": "", "cron": "", "every": "1h0m0s", "offset": "", "query": "x", "status": "active"},
     "Dashboard": {"description": "", "charts": []},
     "Variable": {"description": "", "type": "", "selected": []},
+    "NotificationEndpointHTTP": {"type": "none"},
+    "NotificationEndpointPagerDuty": {"routingKey": {"secretRef": {"key": "k"}}},
 }
 
 
@@ -48,9 +53,9 @@ class World:
     created: int = 0
     platform: PlatformTraits = EMBEDDED
 
-    def add(self, kind: str, name: str, /, **spec: Any) -> Resource:
+    def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:
         """Put a resource on the platform that no stack knows."""
-        return self._create(kind, an_object(kind, name, **spec).spec)
+        return self._create(kind, an_object(kind, name, **spec).spec, references)
 
     def plan(self, *objects: Object, skip: Iterable[Key] = (), is_end: bool = False) -> Plan:
         """Plan *objects* as the package of the stack."""
@@ -68,19 +73,24 @@ class World:
         for step in plan.steps:
             remote_id = ids.get(step.key) or step.remote_id
             label_id = (ids.get(step.label) or step.label_id) if step.label else ""
+            references = [
+                Reference(each.pointer, each.key.kind, ids.get(each.key) or each.id) for each in step.references
+            ]
             match step.verb:
                 case Verb.CREATE:
                     assert step.new_spec
-                    ids[step.key] = self._create(step.key.kind, step.new_spec).id
+                    ids[step.key] = self._create(step.key.kind, step.new_spec, references).id
                 case Verb.UPDATE:
                     assert step.new_spec
                     self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
+                    self._refer(remote_id, references)
                     self.live[remote_id] = replace(self.live[remote_id], spec=step.new_spec)
                 case Verb.DELETE:
                     del self.live[remote_id]
                     ids.pop(step.key, None)
                     for resource in list(self.live.values()):
                         self._link(resource.id, set(resource.label_ids) - {remote_id})
+                        self._refer(resource.id, [each for each in resource.references if each.id != remote_id])
                 case Verb.ATTACH:
                     assert label_id in self.live
                     self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
@@ -95,20 +105,26 @@ class World:
         """What the stack records for an object."""
         return next(entry for entry in self.record.resources if entry.key == Key(kind, name))
 
-    def _create(self, kind: str, spec: Any) -> Resource:
+    def _create(self, kind: str, spec: Any, references: Iterable[Reference]) -> Resource:
         self._refuse_taken(kind, spec.display_name, "")
         self.created += 1
         resource = Resource(kind, f"{self.created:016x}", spec)
         self.live[resource.id] = resource
-        return resource
+        self._refer(resource.id, references)
+        return self.live[resource.id]
 
     def _refuse_taken(self, kind: str, display_name: str, own_id: str) -> None:
-        unique = self.platform.kinds[kind].unique_name(display_name)
+        own = self.platform.kinds[kind]
+        unique = own.unique_name(display_name)
         for resource in self.live.values():
-            taken = (
-                resource.kind == kind and self.platform.kinds[kind].unique_name(resource.spec.display_name) == unique
-            )
+            is_in_scope = self.platform.kinds[resource.kind].scope == own.scope
+            taken = is_in_scope and own.unique_name(resource.spec.display_name) == unique
             assert unique is None or not taken or resource.id == own_id, f"the platform would refuse {display_name}"
+
+    def _refer(self, remote_id: str, references: Iterable[Reference]) -> None:
+        held = tuple(references)
+        assert all(self.live[each.id].kind == each.kind for each in held), "the platform would refuse the reference"
+        self.live[remote_id] = replace(self.live[remote_id], references=held)
 
     def _link(self, remote_id: str, label_ids: set[str]) -> None:
         self.live[remote_id] = replace(self.live[remote_id], label_ids=tuple(sorted(label_ids)))
