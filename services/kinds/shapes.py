@@ -67,7 +67,7 @@ class Text:
     A text; numbers count as text.
 
     Attributes:
-        absent: What stands in for an absent text.
+        absent: What stands in for an absent or empty text.
         words: The texts that are allowed; empty for any.
         fold: What is done to it first.
         required: Whether it must not be empty.
@@ -83,9 +83,9 @@ class Text:
     def read(self, value: Any) -> str:
         # Most values of most packages come through here.
         text = value if type(value) is str else text_of(value)
-        if text is None:
+        if not text:
             return self.absent
-        return text if self.fold is Fold.KEEP else self.fold(text)
+        return text if self.fold is Fold.KEEP else self.fold(text) or self.absent
 
     def problem(self, value: str) -> str:
         if self.required and not value:
@@ -97,7 +97,7 @@ class Text:
 
     def schema(self) -> Schema:
         if self.words:
-            return _words_schema(self.words, self.fold, nullable=bool(self.absent) or "" in self.words)
+            return _words_schema((*self.words, "") if self.absent else self.words, self.fold)
         return {"type": _TEXT_TYPES[:2], "minLength": 1} if self.required else {"type": _TEXT_TYPES}
 
 
@@ -268,8 +268,8 @@ def _one_of(words: Sequence[str]) -> str:
     return f"{listed}, or empty" if "" in words else listed
 
 
-def _words_schema(words: Sequence[str], fold: Fold, nullable: bool) -> Schema:
-    schemas: list[Schema] = [{"enum": [*words, None] if nullable else list(words)}]
+def _words_schema(words: Sequence[str], fold: Fold) -> Schema:
+    schemas: list[Schema] = [{"enum": [*words, None] if "" in words else list(words)}]
     if fold is not Fold.KEEP:
         spelled = "|".join(map(_any_case, words))
         schemas.append({"type": "string", "pattern": rf"^\s*({spelled})\s*$"})

@@ -53,10 +53,15 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     name = (named_by and named_by.reference.resolved(scope.env)) or scope.display_name
     faults += short_name(fields, name, _MIN_NAME_BYTES)
     if not values["cron"] and not values["every"]:
-        found = found_text(fields, "every")
+        replaced = script.task.every is not None
+        found = "the task option every replaces it and is zero" if replaced else found_text(fields, "every")
         faults.append(fields.fault("every", f"a task needs cron, or every as a duration such as 1h30m; {found}"))
         faults.append(fields.fault("cron", "a task needs cron or every"))
-    faults += _FIELDS.faults(fields, values)
+    if script.faults:
+        faults.append(fields.fault("query", "the query cannot be used before the list task is right"))
+    else:
+        faults += _FIELDS.field_faults(fields, values, "query")
+    faults += _FIELDS.field_faults(fields, values, STATUS.key)
     return Reading(
         {key: values[key] for key in _KEPT} | {"name": name},
         faults,
