@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from applier_svc.ids import Ids
 from planner_svc.matching import kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from services.core.model import (
@@ -18,6 +19,7 @@ from services.core.model import (
     Reference,
     Resource,
     StackRecord,
+    Step,
     Target,
     Verb,
 )
@@ -69,37 +71,50 @@ class World:
     def apply(self, *objects: Object) -> Plan:
         """Plan *objects* and carry the plan out, step by step."""
         plan = self.plan(*objects)
-        ids = {entry.key: entry.remote_id for entry in plan.inventory if entry.remote_id}
+        ids = Ids(plan)
         for step in plan.steps:
-            remote_id = ids.get(step.key) or step.remote_id
-            label_id = (ids.get(step.label) or step.label_id) if step.label else ""
-            references = [
-                Reference(each.pointer, each.key.kind, ids.get(each.key) or each.id) for each in step.references
-            ]
-            match step.verb:
-                case Verb.CREATE:
-                    assert step.new_spec
-                    ids[step.key] = self._create(step.key.kind, step.new_spec, references).id
-                case Verb.UPDATE:
-                    assert step.new_spec
-                    self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
-                    self._refer(remote_id, references)
-                    self.live[remote_id] = replace(self.live[remote_id], spec=step.new_spec)
-                case Verb.DELETE:
-                    del self.live[remote_id]
-                    ids.pop(step.key, None)
-                    for resource in list(self.live.values()):
-                        self._link(resource.id, set(resource.label_ids) - {remote_id})
-                        self._refer(resource.id, [each for each in resource.references if each.id != remote_id])
-                case Verb.ATTACH:
-                    assert label_id in self.live
-                    self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
-                case Verb.DETACH:
-                    self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
-        entries = tuple(replace(entry, remote_id=ids[entry.key]) for entry in plan.inventory)
+            self.carry_out(step, ids)
+        entries = tuple(replace(entry, remote_id=ids.get(entry.key)) for entry in plan.inventory)
         if entries != self.record.resources:
             self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
         return plan
+
+    def carry_out(self, step: Step, ids: Ids) -> None:
+        """Do what *step* says, as the strictest platform would let it."""
+        remote_id, label_id, references = ids.of_resource(step), ids.of_label(step), ids.of_references(step)
+        match step.verb:
+            case Verb.CREATE:
+                assert step.new_spec
+                remote_id = self._create(step.key.kind, step.new_spec, references).id
+            case Verb.UPDATE:
+                assert step.new_spec
+                self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
+                self._refer(remote_id, references)
+                self.live[remote_id] = replace(self.live[remote_id], spec=step.new_spec)
+            case Verb.DELETE:
+                del self.live[remote_id]
+                for resource in list(self.live.values()):
+                    self._link(resource.id, set(resource.label_ids) - {remote_id})
+                    self._refer(resource.id, [each for each in resource.references if each.id != remote_id])
+            case Verb.ATTACH:
+                assert label_id in self.live
+                self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
+            case Verb.DETACH:
+                self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
+        ids.note(step, remote_id)
+
+    def content(self) -> list[tuple[object, ...]]:
+        """Kind, spec, labels and references of all there is, sorted; names stand for ids."""
+        name = {resource.id: resource.spec.display_name for resource in self.live.values()}
+        return sorted(
+            (
+                resource.kind,
+                resource.spec.text,
+                sorted(name[label] for label in resource.label_ids),
+                [(each.pointer, each.kind, name[each.id]) for each in resource.references],
+            )
+            for resource in self.live.values()
+        )
 
     def entry(self, kind: str, name: str) -> InventoryEntry:
         """What the stack records for an object."""
