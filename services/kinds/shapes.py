@@ -72,6 +72,7 @@ class Text:
         fold: What is done to it first.
         required: Whether it must not be empty.
         what: What it should be, for a required text that is no word: "a query".
+        known: The texts that mean something, in whatever case; others are allowed, but remarked on. Empty: any do.
     """
 
     absent: str = ""
@@ -79,6 +80,7 @@ class Text:
     fold: Fold = Fold.KEEP
     required: bool = False
     what: str = ""
+    known: tuple[str, ...] = ()
 
     def read(self, value: Any) -> str:
         # Most values of most packages come through here.
@@ -93,7 +95,11 @@ class Text:
         return _one_of(self.words) if self.words and value not in self.words else ""
 
     def remark(self, given: Any) -> str:
-        return "" if text_of(given) is not None else _ignored(given, "a text")
+        text = text_of(given)
+        if text is None:
+            return _ignored(given, "a text")
+        means_nothing = self.known and text.lower() not in self.known
+        return f"{text[:40]!r} means nothing here; write {_one_of(self.known)}" if means_nothing else ""
 
     def schema(self) -> Schema:
         if self.words:

@@ -6,10 +6,11 @@ from typing import Any
 from services.kinds.canonical import plain
 from services.kinds.durations import canonical_duration, go_duration, parse_duration
 from services.kinds.fields import Fault, Fields, Remark, found_text
+from services.kinds.flux.settings import PARAMETER
 from services.kinds.kind import Kind, Reading, Scope, short_name
 from services.kinds.parameters import Script, read_task_query
 from services.kinds.references import Use
-from services.kinds.shapes import Duration, Fold, Free, Text
+from services.kinds.shapes import Duration, Fold, Text
 from services.kinds.statuses import STATUS
 from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
@@ -17,11 +18,6 @@ _MIN_NAME_BYTES = 1
 _OPTIONS_COUNT = "influxdata.com/v2alpha2"
 """The version in which the options of the script feed the task."""
 
-PARAMETER = Table(
-    Field("key", Text(), "Name of the parameter in the option record of the script."),
-    Field("default", Free({}), "Value when the caller supplies none."),
-    Field("type", Text(), "bool, duration, float, int, string or time."),
-)
 _FIELDS = Table(
     DESCRIPTION,
     Field("every", Duration(), "How often the task runs, such as 1h30m."),

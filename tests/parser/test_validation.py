@@ -178,6 +178,26 @@ def test_a_reason_names_the_way_out(text: str, way_out: str) -> None:
     assert way_out in reason
 
 
+@pytest.mark.parametrize(
+    ("options", "listed", "told"),
+    [
+        (
+            "name: x",
+            "{key: every, type: duration, default: 1d}",
+            ["root[0].query", "root[0].spec.every", "root[0].spec.cron", "root[0].spec.query"],
+        ),
+        ("every: -1h, offset: x", "{}", ["root[0].task", "root[0].spec.every", "root[0].spec.cron"]),
+        ("every: 0s", "{}", ["root[0].spec.every", "root[0].spec.cron"]),
+    ],
+)
+def test_the_options_of_a_task_may_be_wrong_in_several_ways(options: str, listed: str, told: list[str]) -> None:
+    fields = f"query: 'option task = {{{options}}} x()'\ntask: [{listed}]"
+    found = parse_text(document("Task", fields, version="v2alpha2")).violations
+    assert [violation.path for violation in found] == told
+    # The script itself is not quoted as if it were wrong.
+    assert not any("option task" in violation.reason for violation in found)
+
+
 def test_the_kind_of_an_object_without_a_kind_is_unknown() -> None:
     assert parse_text("kind:").violations[0].kind == "unknown"
 

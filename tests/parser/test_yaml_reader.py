@@ -112,9 +112,9 @@ ALIAS_BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("{a: " * 100_000, "nesting depth"),
         ("- " * 100_000, "nesting depth"),
         ("a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60, "nesting depth"),
-        (ALIAS_BOMB, "values in all sources together, aliases followed"),
+        (ALIAS_BOMB, "number of values, with those that aliases repeat,"),
         ("a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 200 + "]", "characters repeated by aliases"),
-        ("[" + "a," * 2_000_000 + "]", "values in all sources together, aliases followed"),
+        ("[" + "a," * 2_000_000 + "]", "number of values, with those that aliases repeat,"),
     ],
     ids=["lists", "mappings", "block lists", "depth by alias", "alias bomb", "long text by alias", "many values"],
 )
