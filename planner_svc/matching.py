@@ -190,12 +190,13 @@ def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack:
             raise ResourceOwned(*found.key, found.live.id, owner.stack_id, owner.stack_name)
 
 
-def name_needs(matching: Matching, replaced: Set[Key], platform: PlatformTraits) -> dict[Key, set[Key]]:
+def name_needs(matching: Matching, last: Set[Key], platform: PlatformTraits) -> dict[Key, set[Key]]:
     """
     For each wanted object whose name another resource still has: the objects that must be renamed first.
 
     Raises:
-        NameTaken: The other resource keeps its name, or is removed or *replaced* only at the end of the plan.
+        NameTaken: The other resource keeps its name, or is removed or written, as *last* ones are, only at the end of
+            the plan.
     """
     holders = {
         (platform.kinds[found.kind].scope, unique): found
@@ -224,9 +225,11 @@ def name_needs(matching: Matching, replaced: Set[Key], platform: PlatformTraits)
         if first != key:
             raise NameTaken(key.kind, key.name, display_name, f"{first} of the same package")
         holder = holders.get(claim)
-        if holder is None or (found.live and holder.id == found.live.id):
+        if holder is None:
             continue
         holder_key = (holder.kind, holder.id)
+        if found.live and holder_key == (found.live.kind, found.live.id):
+            continue
         if holder_key in removed:
             other = f"{removed[holder_key]}, which is removed only afterwards: remove it first, then rename,"
             raise NameTaken(key.kind, key.name, display_name, other)
@@ -234,9 +237,9 @@ def name_needs(matching: Matching, replaced: Set[Key], platform: PlatformTraits)
             raise NameTaken(key.kind, key.name, display_name, f"{holder.kind} resource {holder.id} on the platform")
         # That holder's own name is another one by now, or `claims` would have found it.
         giver = renamed[holder_key].key
-        if giver not in replaced:
+        if giver not in last:
             needs[key].add(giver)
-        elif key not in replaced:
+        elif key not in last:
             other = f"{giver}, which is replaced only afterwards: replace it first, then rename,"
             raise NameTaken(key.kind, key.name, display_name, other)
     return needs

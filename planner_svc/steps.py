@@ -1,6 +1,6 @@
 """From matches to steps and stages (engine.md 3)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from planner_svc.associations import Association
@@ -33,19 +33,20 @@ def stages(
         NameTaken: Two resources would have to have one unique name.
         DependencyCycle: Objects exchange their names, so that none can be renamed first.
     """
-    writes, awaiting, replaced = _writes(matching, found), found.awaiting, found.replaced
-    needs = name_needs(matching, replaced.keys() | awaiting, platform)
+    writes, awaiting = _writes(matching, found), found.awaiting
+    last = found.replaced.keys() | awaiting
+    needs = name_needs(matching, last, platform)
     early, late = ({key: writes[key] for key in writes if (key in awaiting) is is_late} for is_late in (False, True))
     losing = _losing(matching, found, early)
     # By then it has lost what it is to get anew.
     late |= {step.key: replace(late[step.key], old_references=step.references) for step in losing if step.key in late}
     ordered = _in_waves(early, needs, platform)
     ordered.append(Stage("references", tuple(losing)))
-    ordered.append(Stage("associations", _links([link for link in links if not _awaits(link, replaced)])))
+    ordered.append(Stage("associations", _links([link for link in links if not _awaits(link, last)])))
     for undo, title in ((Undo.RECREATE, "removals"), (Undo.NONE, "irreversible removals")):
         ordered += _deletions(matching, found, platform, undo, title)
     ordered += _by_kind_stage("replacements", _recreations(matching, found) | late, platform)
-    ordered.append(Stage("associations of replacements", _links([link for link in links if _awaits(link, replaced)])))
+    ordered.append(Stage("associations of replacements", _links([link for link in links if _awaits(link, last)])))
     return _numbered([stage for stage in ordered if stage.steps])
 
 
@@ -89,9 +90,9 @@ def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step])
         if match.live and (match.is_removal or key in found.replaced)
     }
     steps: list[Step] = []
-    for resource_key, resource in sorted(matching.live.items(), key=lambda item: item[0]):
-        if resource_key in deleted or not resource.references:
-            continue
+    referring = {resource_key for resource_key, resource in matching.live.items() if resource.references}
+    for resource_key in sorted(referring - deleted):
+        resource = matching.live[resource_key]
         key = found.names.get(resource_key, Key(resource.kind, ""))
         held = found.live_references(resource)
         left = tuple(each for each in held if (each.key.kind, each.id) not in deleted)
@@ -180,9 +181,9 @@ def _links(links: Iterable[Association]) -> tuple[Step, ...]:
     )
 
 
-def _awaits(link: Association, replaced: Mapping[Key, str]) -> bool:
-    """Whether an association has to wait for something that is created anew at the end of the plan."""
-    return link.wanted and (link.resource in replaced or link.label in replaced)
+def _awaits(link: Association, last: Set[Key]) -> bool:
+    """Whether an association has to wait for something that is created at the end of the plan."""
+    return link.wanted and (link.resource in last or link.label in last)
 
 
 def _by_kind_stage(title: str, steps: Mapping[Key, Step], platform: PlatformTraits) -> list[Stage]:

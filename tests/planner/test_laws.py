@@ -45,10 +45,12 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
     endpoints = draw(st.dictionaries(st.sampled_from("ef"), st.sampled_from(ENDPOINTS)))
     for name, kind in endpoints.items():
         url = draw(st.sampled_from(["https://example.com", "https://example.org"]))
-        found.append(an_object(kind, name, name=f"{kind} {name}", url=url))
+        attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
+        found.append(an_object(kind, name, attached, name=f"{kind} {name}", url=url))
     for name in draw(st.sets(st.sampled_from("rs"))) if endpoints else ():
         fields = {"endpointName": draw(st.sampled_from(sorted(endpoints))), "description": draw(st.sampled_from("ab"))}
-        found.append(an_object("NotificationRule", name, **fields))
+        attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
+        found.append(an_object("NotificationRule", name, attached, **fields))
     return tuple(draw(st.permutations(found)))
 
 

@@ -148,20 +148,25 @@ def test_a_replaced_endpoint_is_taken_from_its_rule_and_given_back_under_its_new
     assert world.plan(a_rule("s", description="new"), moved).no_change
 
 
-def test_a_new_rule_waits_for_the_endpoint_that_is_replaced() -> None:
+def test_a_new_rule_waits_for_the_endpoint_that_is_replaced_and_its_labels_wait_for_it() -> None:
     world = replacing_world()
-    world.apply(SLACK)
+    label = an_object("Label", "l")
+    world.apply(label, SLACK)
     moved = an_object("NotificationEndpointSlack", "s", url="https://example.org")
-    assert told(world.apply(a_rule("s"), moved)) == [
+    rule = an_object("NotificationRule", "r", ["l"], endpointName="s")
+    assert told(world.apply(label, rule, moved)) == [
         "0 delete NotificationEndpointSlack s",
         "1 create NotificationEndpointSlack s",
         "2 create NotificationRule r",
+        "3 attach NotificationRule r l",
     ]
 
 
 @pytest.mark.parametrize("skip", [PAGER.key, Key(PAGER.key.kind, "")])
 def test_a_skipped_endpoint_of_the_stack_serves_a_rule(skip: Key) -> None:
     world = World()
+    world.apply(PAGER, a_rule())
+    assert world.plan(a_rule(), PAGER, skip=[skip]).no_change
     world.apply(PAGER)
     plan = world.plan(a_rule(), PAGER, skip=[skip])
     assert told(plan) == ["0 create NotificationRule r"]
