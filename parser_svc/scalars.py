@@ -76,7 +76,8 @@ def plain_scalar(text: str) -> Any:
 
 def tagged_scalar(tag: str, text: str, quoted: bool) -> Any:
     """
-    The value of a scalar with an explicit tag; a tag of an application, such as ``!Ref``, makes it a text.
+    The value of a scalar with an explicit tag; ``!`` says nothing, and a tag of an application, such as ``!Ref``,
+    makes it a text.
 
     Raises:
         ValueError: The text is not of that type; the error says so in one sentence.

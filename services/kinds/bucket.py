@@ -53,17 +53,15 @@ def _schema_faults(schema: Fields, _values: Mapping[str, Any]) -> list[Fault]:
         faults.append(schema.fault("columns", "a schema needs a column named time, of type timestamp"))
     if not any(column.text("type") == "field" for column in typed):
         faults.append(schema.fault("columns", "a schema needs at least one column of type field"))
-    names = sorted(column.text("name") for column in columns)
-    for _, alike in groupby(sorted(names, key=_in_one_case), key=_in_one_case):
-        # The last one is alike to those before it; each of them is told of once (packages.md 8.2).
-        *others, _last = alike
-        faults += [
-            schema.fault(
-                "columns", f"another column has the name {name[:_LONGEST_SCHEMA_NAME]!r}, but for case; rename one"
-            )
-            for name in others
-        ]
+    names = sorted((column.text("name") for column in columns), key=lambda name: (_in_one_case(name), name))
+    for _, alike in groupby(names, key=_in_one_case):
+        # Each but the last has an equal one behind it, as neighbours are told of (packages.md 4.2).
+        faults += [schema.fault("columns", _repeated(name)) for name in list(alike)[:-1]]
     return faults
+
+
+def _repeated(name: str) -> str:
+    return f"{name[:_LONGEST_SCHEMA_NAME]!r} is not the only column of that name, whatever its case; rename one"
 
 
 def _in_one_case(name: str) -> str:
