@@ -163,11 +163,15 @@ class Effects:
         outcomes: Outcomes = {}
         for step in batch:
             remote_id, label_id = self._ids.of_resource(step), self._ids.of_label(step)
-            if (step.verb is not Verb.CREATE and not remote_id) or (step.label is not None and not label_id):
+            references = self._ids.of_references(step)
+            needed = [reference.id for reference in references]
+            needed += [remote_id] if step.verb is not Verb.CREATE else []
+            needed += [label_id] if step.label is not None else []
+            if not all(needed):
                 outcomes[step.number] = Failed("what it needs does not exist", operation_pb2.REJECTION_REASON_NOT_FOUND)
             else:
                 key = f"{self._operation}/{step.number}/{direction.value}"
-                mutations[step.number] = mutation_to_pb(step, remote_id, label_id, key)
+                mutations[step.number] = mutation_to_pb(step, remote_id, label_id, key, references)
         return mutations, outcomes
 
     async def _answers(

@@ -1,6 +1,6 @@
 """Ids that steps find at run time, as earlier steps create and delete resources."""
 
-from services.core.model import Key, Plan, Step, Verb
+from services.core.model import Key, Plan, Reference, Step, Verb
 
 
 class Ids:
@@ -14,6 +14,9 @@ class Ids:
                 self._ids.setdefault(step.key, step.remote_id)
             if step.label and step.label.name and step.label_id:
                 self._ids.setdefault(step.label, step.label_id)
+            for reference in (*step.references, *step.old_references):
+                if reference.key.name and reference.id:
+                    self._ids.setdefault(reference.key, reference.id)
 
     def of_resource(self, step: Step) -> str:
         """Id of the resource that *step* is about; empty for a create and while it does not exist."""
@@ -26,6 +29,13 @@ class Ids:
         if step.label is None:
             return ""
         return self.get(step.label) if step.label.name else step.label_id
+
+    def of_references(self, step: Step) -> list[Reference]:
+        """What *step* is to make its resource refer to; with an empty id where that does not exist."""
+        return [
+            Reference(each.pointer, each.key.kind, self.get(each.key) if each.key.name else each.id)
+            for each in step.references
+        ]
 
     def get(self, key: Key) -> str:
         """Id of the resource of *key*; empty when there is none."""

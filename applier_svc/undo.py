@@ -21,7 +21,14 @@ def inverse(step: Step) -> Step:
     It keeps the number, and leaves the ids to be found by key: what was created, or deleted and created again, has
     another id than the plan knew.
     """
-    return replace(step, verb=_OPPOSITE[step.verb], old_spec=step.new_spec, new_spec=step.old_spec)
+    return replace(
+        step,
+        verb=_OPPOSITE[step.verb],
+        old_spec=step.new_spec,
+        new_spec=step.old_spec,
+        old_references=step.references,
+        references=step.old_references,
+    )
 
 
 def is_to_be_undone(step: Step, outcome: Outcome) -> bool:

@@ -15,7 +15,7 @@ class _Anchored(NamedTuple):
 
 class Anchors:
     """
-    The anchored values of the document being read.
+    The anchored values of the stream being read; as in the reference, later documents may use those of earlier ones.
 
     Values are shared, not copied: nobody may change a tree that was read.
     """
@@ -26,12 +26,6 @@ class Anchors:
         self._values: dict[str, Any] = {}
         self._measured: dict[str, _Anchored] = {}
         self._open: set[str] = set()
-
-    def forget(self) -> None:
-        """Begin another document: anchors do not reach into it."""
-        self._values.clear()
-        self._measured.clear()
-        self._open.clear()
 
     def open(self, name: str) -> None:
         """A list or mapping with the anchor *name* begins."""
@@ -90,4 +84,4 @@ class Anchors:
         return anchored
 
 
-_UNKNOWN = "there is no anchor &{0} before the alias *{0} in this document"
+_UNKNOWN = "there is no anchor &{0} before the alias *{0}"

@@ -65,7 +65,7 @@ class Usage:
         """The source has so many values (more), those that aliases repeat included."""
         self._nodes += count
         if self._nodes > self.bounds.nodes:
-            raise SourceTooLarge(source, "values in all sources together, aliases followed", self.bounds.nodes)
+            raise SourceTooLarge(source, "number of values, with those that aliases repeat,", self.bounds.nodes)
 
     def take_repeated_text(self, source: str, characters: int) -> None:
         """The aliases of the source repeat so much text; together they may repeat as much as the sources may have."""

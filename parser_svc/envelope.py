@@ -108,7 +108,8 @@ def _document(name: str, text: str, position: int, root: Any) -> Mapping[str, An
         return {}
     if not isinstance(root, dict):
         problem = "each document is one object, a mapping with apiVersion, kind, metadata and spec"
-        raise _misshapen(name, text, (position,), problem)
+        hint = "; only JSON has its objects in a list" if isinstance(root, list) else ""
+        raise _misshapen(name, text, (position,), problem + hint)
     return root
 
 

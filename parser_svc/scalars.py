@@ -7,6 +7,7 @@ import re
 from datetime import datetime
 from typing import Any, Final
 
+from services.kinds.charts.floats import parse_float
 from services.kinds.timestamp import Timestamp
 
 
@@ -29,11 +30,9 @@ _WORDS: dict[str, Any] = {
 
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*|0))")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_TIMESTAMP = re.compile(
-    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
-    r"(?:(?:[Tt](?=.*(?:Z|[-+][0-9]{2}:[0-9]{2})$)| (?!.*(?:Z|[-+][0-9]{2}:[0-9]{2})$))"
-    r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
-)
+_CLOCK = r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?"
+_ZONE = r"(?:Z|[-+](?:[01][0-9]|2[0-4]):(?:[0-5][0-9]|60))"
+_TIMESTAMP = re.compile(rf"([0-9]{{4}})-([0-9]{{1,2}})-([0-9]{{1,2}})(?:[Tt]{_CLOCK}{_ZONE}| +{_CLOCK})?")
 _LARGEST = 2**64
 _LONGEST_INTEGER = 400
 """Characters; Python refuses to convert very long ones, and none of 64 bits needs as many."""
@@ -68,7 +67,8 @@ def plain_scalar(text: str) -> Any:
     if text[0] not in "+-.0123456789":
         return text
     if text[0] == ".":
-        return _float(text, text)
+        value = parse_float(text)
+        return text if value is None else value
     if _timestamp(text):
         return Timestamp(text)
     return _number(text)
@@ -76,14 +76,15 @@ def plain_scalar(text: str) -> Any:
 
 def tagged_scalar(tag: str, text: str, quoted: bool) -> Any:
     """
-    The value of a scalar with an explicit tag.
+    The value of a scalar with an explicit tag; ``!`` says nothing, and a tag of an application, such as ``!Ref``,
+    makes it a text.
 
     Raises:
-        ValueError: The text is not of that type, or the tag is none of YAML's own; the error says so in one sentence.
+        ValueError: The text is not of that type; the error says so in one sentence.
     """
     match tag.removeprefix("tag:yaml.org,2002:"):
-        case "str":
-            return text
+        case "!":
+            return text if quoted else plain_scalar(text)
         case "binary":
             return _binary(text)
         case "float":
@@ -103,11 +104,10 @@ def tagged_scalar(tag: str, text: str, quoted: bool) -> Any:
         case "timestamp":
             value = Timestamp(text)
             fits = _timestamp(text)
-        case "merge":
-            value = MERGE
-            fits = text == "<<" and not quoted
+        case "merge" if text == "<<":
+            return MERGE
         case _:
-            raise ValueError(f"the tag {tag!r} means nothing here; leave it out")
+            return text
     if not fits:
         raise ValueError(
             f"{text[:40]!r} is no value of the type that its tag says; leave the tag out or correct the value"
@@ -141,7 +141,9 @@ def _timestamp(text: str) -> bool:
     found = _TIMESTAMP.fullmatch(text)
     if not found:
         return False
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
+    # One of the two clocks is there, or none.
+    numbers = [int(part) for part in found.groups() if part]
+    year, month, day, hour, minute, second = (*numbers, 0, 0, 0)[:6]
     try:
         # The year 0 exists in Go's calendar; it is a leap year, as is 2000.
         datetime(year or 2000, month, day, hour, minute, second)

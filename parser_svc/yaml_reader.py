@@ -19,7 +19,7 @@ from yaml.reader import ReaderError
 from parser_svc.anchors import Anchors
 from parser_svc.bounds import Usage
 from parser_svc.places import place_of_byte, place_of_repeated_key
-from parser_svc.scalars import MERGE, PlainScalars, tagged_scalar
+from parser_svc.scalars import MERGE, PlainScalars, plain_scalar, tagged_scalar
 from services.core.errors import SourceUndecodable
 
 _ONLY_TEXT = frozenset((str,))
@@ -85,6 +85,7 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
             if cls is ScalarEvent:
                 if event.tag is not None:
                     value = _tagged(source, event)
+                    plain.merges |= value is MERGE
                 elif event.style:
                     value = event.value
                 else:
@@ -117,7 +118,6 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
                 items.append(anchors.value(event.anchor, event.start_mark, len(stack)))
             elif cls is DocumentStartEvent:
                 others += 2
-                anchors.forget()
             elif cls is StreamEndEvent:
                 usage.take_nodes(source, pulled - others)
                 return documents
@@ -139,10 +139,11 @@ def _mapping(source: str, text: str, start: Any, keys: list[Any], values: list[A
         raise _error_at(source, start.start_mark, problem) from None
     if len(mapping) == len(keys) and _ONLY_TEXT.issuperset(map(type, keys)):
         return mapping
-    # In Python True == 1 == 1.0, in YAML they are three keys.
     seen = set()
     for key in keys:
-        if (identity := (type(key), key)) in seen:
+        # In Python True == 1 == 1.0, in YAML they are three keys; but 1 is "1" once more.
+        value = plain_scalar(key) if isinstance(key, str) else key
+        if (identity := (type(value), value)) in seen:
             line, column = place_of_repeated_key(text, start.start_mark, "<<" if key is MERGE else str(key))
             raise SourceUndecodable(source, f"the key {_shown(key)} stands twice in one mapping", line, column)
         seen.add(identity)
@@ -171,6 +172,8 @@ def _tagged(source: str, event: Any) -> Any:
 
 
 def _shown(key: Any) -> str:
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
     return "`<<`" if key is MERGE else repr(key)
 
 

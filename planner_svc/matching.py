@@ -1,6 +1,6 @@
 """Which live resource belongs to which object (engine.md 2)."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
@@ -16,6 +16,7 @@ from services.core.model import (
     StackRecord,
     by_key,
 )
+from services.kinds.table import KINDS
 
 ResourceKey = tuple[str, str]
 """Kind and remote id."""
@@ -92,7 +93,9 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     """
     The kinds that a plan has to know whole, sorted.
 
-    The deletion of a label, one that is replaced too, detaches it from resources of any kind, so that one asks for all.
+    The deletion of a label, one that is replaced too, detaches it from resources of any kind, so that one asks for all;
+    that of something that others refer to takes their references away. Names are shared by the kinds of one scope, and
+    what is referred to may be skipped and yet be there.
 
     Raises:
         KindUnsupported: The package or the stack has a kind that the platform has not.
@@ -106,7 +109,15 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     removed = {key.kind for key in recorded - wanted}
     replaceable = {key.kind for key in wanted if platform.kinds[key.kind].immutable_paths}
     if LABEL in removed | replaceable:
-        kinds |= platform.kinds.keys()
+        return sorted(platform.kinds)
+    used = {family for key in wanted for family in KINDS[key.kind].uses.values()}
+    deleted = {KINDS[kind].family for kind in removed | replaceable}
+    scopes = {platform.kinds[key.kind].scope for key in wanted}
+    kinds |= {kind for kind, traits in platform.kinds.items() if traits.scope in scopes}
+    # A platform may have kinds that packages have not.
+    for kind in KINDS.keys() & platform.kinds.keys():
+        if KINDS[kind].family in used or deleted & set(KINDS[kind].uses.values()):
+            kinds.add(kind)
     return sorted(kinds)
 
 
@@ -127,7 +138,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     untouched = by_key([entry for entry in stack.resources if desired.skips(entry.key)])
     wanted = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
     by_id = {(resource.kind, resource.id): resource for resource in live}
-    by_name = _by_unique_name(by_id.values(), platform)
+    by_name = {(found.kind, unique): found for unique, found in _unique_names(by_id.values(), platform)}
     # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
     kept: dict[ResourceKey, Key] = {
         (entry.key.kind, entry.remote_id): entry.key
@@ -179,14 +190,18 @@ def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack:
             raise ResourceOwned(*found.key, found.live.id, owner.stack_id, owner.stack_name)
 
 
-def name_needs(matching: Matching, replaced: Set[Key], platform: PlatformTraits) -> dict[Key, set[Key]]:
+def name_needs(matching: Matching, last: Set[Key], platform: PlatformTraits) -> dict[Key, set[Key]]:
     """
     For each wanted object whose name another resource still has: the objects that must be renamed first.
 
     Raises:
-        NameTaken: The other resource keeps its name, or is removed or *replaced* only at the end of the plan.
+        NameTaken: The other resource keeps its name, or is removed or written, as *last* ones are, only at the end of
+            the plan.
     """
-    holders = _by_unique_name(matching.live.values(), platform)
+    holders = {
+        (platform.kinds[found.kind].scope, unique): found
+        for unique, found in _unique_names(matching.live.values(), platform)
+    }
     renamed = {
         (found.live.kind, found.live.id): found for found in matching.matches.values() if found.live and found.wanted
     }
@@ -195,7 +210,7 @@ def name_needs(matching: Matching, replaced: Set[Key], platform: PlatformTraits)
         for found in matching.matches.values()
         if found.live and found.is_removal
     }
-    claims: dict[ResourceKey, Key] = {}
+    claims: dict[tuple[str, str], Key] = {}
     needs: dict[Key, set[Key]] = {}
     for key, found in matching.matches.items():
         if found.wanted is None:
@@ -205,36 +220,37 @@ def name_needs(matching: Matching, replaced: Set[Key], platform: PlatformTraits)
         unique = platform.kinds[key.kind].unique_name(display_name)
         if unique is None:
             continue
-        first = claims.setdefault((key.kind, unique), key)
+        claim = (platform.kinds[key.kind].scope, unique)
+        first = claims.setdefault(claim, key)
         if first != key:
             raise NameTaken(key.kind, key.name, display_name, f"{first} of the same package")
-        holder = holders.get((key.kind, unique))
-        if holder is None or (found.live and holder.id == found.live.id):
+        holder = holders.get(claim)
+        if holder is None:
             continue
         holder_key = (holder.kind, holder.id)
+        if found.live and holder_key == (found.live.kind, found.live.id):
+            continue
         if holder_key in removed:
             other = f"{removed[holder_key]}, which is removed only afterwards: remove it first, then rename,"
             raise NameTaken(key.kind, key.name, display_name, other)
         if holder_key not in renamed:
-            raise NameTaken(key.kind, key.name, display_name, f"resource {holder.id} on the platform")
+            raise NameTaken(key.kind, key.name, display_name, f"{holder.kind} resource {holder.id} on the platform")
         # That holder's own name is another one by now, or `claims` would have found it.
         giver = renamed[holder_key].key
-        if giver not in replaced:
+        if giver not in last:
             needs[key].add(giver)
-        elif key not in replaced:
+        elif key not in last:
             other = f"{giver}, which is replaced only afterwards: replace it first, then rename,"
             raise NameTaken(key.kind, key.name, display_name, other)
     return needs
 
 
-def _by_unique_name(resources: Iterable[Resource], platform: PlatformTraits) -> dict[ResourceKey, Resource]:
-    """The resources with unique names by kind and the form in which the platform compares the name."""
-    found: dict[ResourceKey, Resource] = {}
+def _unique_names(resources: Iterable[Resource], platform: PlatformTraits) -> Iterator[tuple[str, Resource]]:
+    """The resources with unique names, each after the form in which the platform compares its name."""
     for resource in resources:
         unique = platform.kinds[resource.kind].unique_name(resource.spec.display_name)
         if unique is not None:
-            found[resource.kind, unique] = resource
-    return found
+            yield unique, resource
 
 
 def owner_questions(matching: Matching) -> Sequence[ResourceKey]:

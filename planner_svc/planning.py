@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planner_svc.associations import Association, associations
+from planner_svc.differences import differences
 from planner_svc.matching import Match, Matching
-from planner_svc.steps import Stage, field_changes, replacements, stages
+from planner_svc.steps import Stage, stages
 from services.core.model import (
     Desired,
     DiffStatus,
@@ -20,6 +21,7 @@ from services.core.model import (
     ResourceDiff,
     StackRecord,
     Step,
+    StepReference,
 )
 from services.kinds.canonical import canonical_text
 from services.kinds.summary import summary_document
@@ -50,20 +52,21 @@ def make_plan(
     Raises:
         NameTaken: Two resources would have to have one unique name.
         DependencyCycle: Objects exchange their names.
+        RequestInvalid: Something that is referred to is skipped and does not exist.
     """
-    changed = field_changes(matching, platform)
-    replaced = replacements(changed, platform)
-    links = associations(matching, frozenset(replaced), platform)
-    ordered = stages(matching, changed, replaced, links, platform)
+    found = differences(desired, matching, platform)
+    replaced = frozenset(found.replaced)
+    links = associations(matching, replaced, platform)
+    ordered = stages(matching, found, links, platform)
     steps = tuple(step for stage in ordered for step in stage.steps)
-    inventory = _inventory(matching, frozenset(replaced))
+    inventory = _inventory(matching, replaced)
     return Plan(
         target=stack.target,
         stack_id=stack.id,
         base_generation=stack.generation,
         stages=tuple(stage.name for stage in ordered),
         steps=steps,
-        resource_diffs=tuple(_diff(match, changed) for match in matching.matches.values()),
+        resource_diffs=tuple(_diff(match, found.changed) for match in matching.matches.values()),
         label_mapping_diffs=_mapping_diffs(links),
         inventory=inventory,
         no_change=not steps and inventory == tuple(sorted(stack.resources, key=lambda entry: entry.key)),
@@ -170,7 +173,7 @@ def _digest(
     return "sha256:" + hashlib.sha256(canonical_text(content).encode()).hexdigest()
 
 
-def _step_content(step: Step) -> list[str | None]:
+def _step_content(step: Step) -> list[object]:
     return [
         step.verb.value,
         *step.key,
@@ -180,4 +183,10 @@ def _step_content(step: Step) -> list[str | None]:
         step.old_spec.text if step.old_spec else None,
         step.new_spec.text if step.new_spec else None,
         step.undo.value,
+        [_reference_content(each) for each in step.old_references],
+        [_reference_content(each) for each in step.references],
     ]
+
+
+def _reference_content(reference: StepReference) -> list[str]:
+    return [reference.pointer, *reference.key, reference.id]

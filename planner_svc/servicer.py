@@ -9,6 +9,7 @@ from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
+from planner_svc.credentials import refuse_written_secrets
 from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_owned
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Reader
@@ -45,6 +46,7 @@ class PlannerServicer(PlannerServiceServicer):
             is_end=request.HasField("destroy"),
         )
         traits = await self._reader.traits(stack.target)
+        refuse_written_secrets(desired, traits)
         live = await self._reader.live(stack.target, kinds_to_list(desired, stack, traits))
         matching = match(desired, stack, live, traits)
         refuse_owned(matching, await self._reader.owners(stack.target, owner_questions(matching)), stack)

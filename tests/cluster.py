@@ -1,7 +1,7 @@
 """All five services in this process, on ports that the kernel picks, connected as in production."""
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ import parser_svc.__main__ as parser
 import planner_svc.__main__ as planner
 import services.drivers.embedded.__main__ as platform
 import stack_svc.__main__ as stack
+from services.kinds.table import KINDS
 from services.rpc.client import Peer
 from services.rpc.process import Opened
 from services.rpc.server import serving
@@ -36,8 +37,6 @@ OPENED: Mapping[str, Opened] = {
     "applier": applier.opened,
 }
 """The services, each after those that it calls."""
-
-KINDS = ("Bucket", "Dashboard", "Label", "Task", "Variable")
 
 
 class InvalidPackage(Exception):
@@ -131,7 +130,7 @@ class Cluster:
         answer = await self.peers["stack"].call(stub.ListStacks, stack_pb2.ListStacksRequest())
         return [found.name for found in answer.stacks]
 
-    async def resources(self, org: str = "default", kinds: Sequence[str] = KINDS) -> list[object_pb2.Resource]:
+    async def resources(self, org: str = "default", kinds: Collection[str] = KINDS.keys()) -> list[object_pb2.Resource]:
         """All that the platform holds, sorted by kind and id."""
         stub = DriverServiceStub(self.peers["platform"].channel)
         request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)

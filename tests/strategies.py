@@ -61,7 +61,16 @@ locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers
 
 violations = st.builds(model.Violation, words, words, words, locations)
 
-resources = st.builds(model.Resource, words, remote_ids, specs, st.lists(remote_ids, max_size=3).map(tuple))
+references = st.builds(model.Reference, words, words, remote_ids)
+
+resources = st.builds(
+    model.Resource,
+    words,
+    remote_ids,
+    specs,
+    st.lists(remote_ids, max_size=3).map(tuple),
+    st.lists(references, max_size=2).map(tuple),
+)
 
 origins = st.sampled_from(model.Origin)
 
@@ -71,6 +80,10 @@ inventories = st.lists(
     entries, unique_by=(lambda entry: entry.key, lambda entry: (entry.key.kind, entry.remote_id)), max_size=12
 ).map(tuple)
 """What one stack may own: every key and every resource once."""
+
+_step_references = st.lists(st.builds(model.StepReference, words, keys, st.just("") | remote_ids), max_size=2).map(
+    tuple
+)
 
 steps = st.builds(
     model.Step,
@@ -85,6 +98,8 @@ steps = st.builds(
     new_spec=st.none() | specs,
     undo=st.sampled_from(model.Undo),
     reason=words,
+    old_references=_step_references,
+    references=_step_references,
 )
 
 field_changes = st.builds(model.FieldChange, words, json_values.map(canonical_text), json_values.map(canonical_text))
@@ -134,6 +149,8 @@ kind_traits = st.builds(
     _word_lists,
     _word_lists,
     st.booleans(),
+    st.just("") | words,
+    _word_lists,
 )
 
 platform_traits = st.builds(

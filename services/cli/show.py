@@ -53,7 +53,8 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
     for step in plan.steps:
         lines.append(_step_line(step))
         if step.verb == plan_pb2.VERB_UPDATE:
-            lines += map(_change_line, changes[step.key.kind, step.key.name])
+            # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
+            lines += map(_change_line, changes.get((step.key.kind, step.key.name), ()))
     if plan.missing_env_refs:
         lines.append(Text(f"environment values not given: {', '.join(plan.missing_env_refs)}", "yellow"))
     if plan.missing_secrets:

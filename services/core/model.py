@@ -53,6 +53,13 @@ class Spec:
         """The name that people and the platform know the resource by."""
         return str(self.value["name"])
 
+    def at(self, pointer: str) -> Any:
+        """What stands at *pointer*, which goes through objects only; None when nothing does."""
+        found: Any = self.value
+        for key in pointer.split("/")[1:]:
+            found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class EnvReference:
@@ -126,13 +133,23 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """A place of a spec, by RFC 6901 pointer, that stands for another resource: its kind and id."""
+
+    pointer: str
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Resource:
-    """What a platform holds; ``label_ids`` sorted."""
+    """What a platform holds; ``label_ids`` sorted, ``references`` by pointer and only to what exists."""
 
     kind: str
     id: str
     spec: Spec
     label_ids: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 class Origin(Enum):
@@ -183,8 +200,29 @@ class Undo(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class StepReference:
+    """
+    A reference of the resource of a step.
+
+    Attributes:
+        pointer: RFC 6901 pointer into the spec.
+        key: The object whose resource is referred to; with an empty name for a resource that no object names.
+        id: The id of that resource; empty while the plan still creates it.
+    """
+
+    pointer: str
+    key: Key
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One effect, with all that is needed to do it and to take it back; empty ids are found by key at run time."""
+    """
+    One effect, with all that is needed to do it and to take it back; empty ids are found by key at run time.
+
+    References are sorted by pointer: the old ones of what a step updates or deletes, those that one creates or updates
+    is to leave.
+    """
 
     number: int
     stage: int
@@ -197,6 +235,8 @@ class Step:
     new_spec: Spec | None = None
     undo: Undo = Undo.EXACT
     reason: str = ""
+    old_references: tuple[StepReference, ...] = ()
+    references: tuple[StepReference, ...] = ()
 
 
 class DiffStatus(Enum):
@@ -209,7 +249,7 @@ class DiffStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One difference of two specs: an RFC 6901 pointer and JSON texts, empty where the field is absent."""
+    """One difference of two specs or references: an RFC 6901 pointer and JSON texts, empty where nothing is."""
 
     path: str
     old: str
@@ -278,7 +318,21 @@ class Identity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KindTraits:
-    """What the engine must know of one kind on one platform."""
+    """
+    What the engine must know of one kind on one platform.
+
+    Attributes:
+        kind: The kind.
+        identity: How an uncertain create is resolved.
+        name_uniqueness: What the platform demands of names; the same for all kinds of one scope.
+        stage: Lower ones are created first and removed last.
+        delete_undo: How a deletion is taken back.
+        immutable_paths: Pointers to what cannot change; a change is a replacement.
+        set_paths: Pointers to lists whose order has no meaning.
+        labelled: Whether labels can be attached.
+        name_scope: Kinds that share their unique names have the same; empty: a scope of its own.
+        sensitive_paths: Pointers to credentials, where no text is accepted but only the name of a secret.
+    """
 
     kind: str
     identity: Identity
@@ -288,6 +342,13 @@ class KindTraits:
     immutable_paths: tuple[str, ...] = ()
     set_paths: tuple[str, ...] = ()
     labelled: bool = True
+    name_scope: str = ""
+    sensitive_paths: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> str:
+        """What unique names are unique in."""
+        return self.name_scope or self.kind
 
     def unique_name(self, display_name: str) -> str | None:
         """The form in which the platform compares *display_name*; None when names of the kind may repeat."""
@@ -298,6 +359,18 @@ class KindTraits:
                 return display_name
             case NameUniqueness.CASE_INSENSITIVE:
                 return display_name.casefold()
+
+    def written_secrets(self, spec: Spec) -> list[str]:
+        """The sensitive paths at which *spec* has something else than nothing or the name of a secret."""
+        return [path for path in self.sensitive_paths if spec.at(path) and not _names_secret(spec.at(path))]
+
+
+def _names_secret(value: Any) -> bool:
+    match value:
+        case {"secretRef": {"key": str(), **more}, **others}:
+            return not more and not others
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

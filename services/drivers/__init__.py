@@ -7,11 +7,15 @@ To write a driver for another platform:
 
    - ``Describe`` tells the truth. The engine relies on the traits of each kind: it sends a create with an unknown
      outcome again only where identity is ``NATIVE``, matches live resources by name only where names are unique,
-     replaces a resource where an immutable path changes, and takes a deletion back as ``delete_undo`` says;
+     foresees clashes of names within a ``name_scope``, replaces a resource where an immutable path changes, and takes
+     a deletion back as ``delete_undo`` says;
    - each item of a batch gets a result of its own. ``Done`` is said only of what took effect, ``Rejected`` only of what
      certainly did not; a timeout, a reset connection or an answer that the driver does not know is ``Ambiguous``;
    - a resource that the platform did not let it read is an error, never ``Gone`` and never missing from a list;
    - whole kinds are listed with a number of calls that does not grow with the number of labels or details;
+   - what a resource refers to is kept beside its spec, by id: told with it, refused where it does not exist, and told
+     no longer once it is deleted. The words of the package in the spec are the package's own;
+   - where ``sensitive_paths`` point it takes the name of a secret and refuses anything else, without repeating it;
    - a spec is read back as it was written. What the platform adds, rounds or reorders, the driver normalises away, or
      every plan finds a difference.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from services.core.model import Spec
+from services.core.model import Reference, Spec
 
 
 class ResourceId(NamedTuple):
@@ -27,33 +27,45 @@ class StoredResource:
     Attributes:
         spec_json: Canonical JSON text.
         label_ids: Sorted.
+        references: Sorted by pointer; only to what exists.
     """
 
     id: ResourceId
     spec_json: str
     label_ids: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a resource; an empty ``idempotency_key`` makes another one each time it is sent."""
+    """
+    Make a resource; an empty ``idempotency_key`` makes another one each time it is sent.
+
+    ``references`` are sorted by pointer, one for each.
+    """
 
     kind: str
     spec: Spec
     idempotency_key: str = ""
+    references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Write the whole spec of a resource."""
+    """Write the whole spec of a resource, and all its ``references``: sorted by pointer, one for each."""
 
     id: ResourceId
     spec: Spec
+    references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove a resource with its label attachments; a label, from everything it is attached to."""
+    """
+    Remove a resource with its label attachments; a label, from everything it is attached to.
+
+    What referred to it refers to nothing any more.
+    """
 
     id: ResourceId
 

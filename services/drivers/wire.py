@@ -24,6 +24,7 @@ from services.drivers.mutation import (
     Update,
 )
 from services.kinds.canonical import spec_from_text
+from services.rpc.convert.objects import references_from_pb, references_to_pb
 
 CHUNK_RESOURCES = 500
 """Most resources in one chunk of a listing."""
@@ -95,15 +96,22 @@ def _write_from_pb(change: driver_pb2.CreateResource | driver_pb2.UpdateResource
     # TypeError: nested deeper than canonical text can be written.
     except (ValueError, TypeError) as error:
         return Rejected(RejectionReason.CONTENT_REFUSED, f"the spec of a {change.kind} cannot be read: {error}")
+    references = tuple(sorted(references_from_pb(change.references), key=lambda reference: reference.pointer))
+    if len({reference.pointer for reference in references}) < len(references):
+        return Rejected(RejectionReason.CONTENT_REFUSED, f"a {change.kind} cannot refer to two resources at one place")
     if isinstance(change, driver_pb2.CreateResource):
-        return Create(change.kind, spec, change.idempotency_key)
-    return Update(ResourceId(change.kind, change.id), spec)
+        return Create(change.kind, spec, change.idempotency_key, references)
+    return Update(ResourceId(change.kind, change.id), spec, references)
 
 
 def resource_to_pb(resource: StoredResource) -> object_pb2.Resource:
     """Translate a resource."""
     return object_pb2.Resource(
-        kind=resource.id.kind, id=resource.id.id, spec_json=resource.spec_json, label_ids=resource.label_ids
+        kind=resource.id.kind,
+        id=resource.id.id,
+        spec_json=resource.spec_json,
+        label_ids=resource.label_ids,
+        references=references_to_pb(resource.references),
     )
 
 

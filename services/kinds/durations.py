@@ -9,7 +9,7 @@ _PART = r"0*([0-9]{1,19})(y|mo|w|d|h|ms|m|s|us|µs|ns)"
 _DURATION = re.compile(rf"-?(?:{_PART})*")
 _PARTS = re.compile(_PART)
 
-_GO_PART = r"(?:0*([0-9]{1,19})\.?([0-9]*)|\.([0-9]+))(h|ms|m|s|us|µs|μs|ns)"
+_GO_PART = r"(?:0*([0-9]{1,19})(?:\.([0-9]*))?|\.([0-9]+))(h|ms|m|s|us|µs|μs|ns)"
 _GO_DURATION = re.compile(rf"[-+]?(?:0|(?:{_GO_PART})+)")
 _GO_PARTS = re.compile(_GO_PART)
 _FRACTION_DIGITS = 19
@@ -49,9 +49,8 @@ def parse_go_duration(text: str) -> int | None:
         length = _NANOSECONDS["us" if unit == "μs" else unit]
         digits = (fraction or bare_fraction)[:_FRACTION_DIGITS]
         total += int(whole or 0) * length + int(digits or 0) * length // 10 ** len(digits)
-    if total >= 2**63:
-        return None
-    return -total if text.startswith("-") else total
+    total = -total if text.startswith("-") else total
+    return total if -(2**63) <= total < 2**63 else None
 
 
 def flux_duration(text: str) -> str | None:

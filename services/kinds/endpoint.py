@@ -15,6 +15,9 @@ from services.kinds.urls import is_url
 MIN_NAME_BYTES = 1
 FAMILY = "endpoint"
 
+_CREDENTIALS = ("token", "username", "password", "routingKey")
+"""Every endpoint registers the references of all of them, whatever its kind uses (packages.md 6.4)."""
+
 FIELDS = (DESCRIPTION, Field("url", Text(required=True, what="a URL"), "Where notifications are sent."), STATUS)
 REQUIRED = ("url",)
 
@@ -52,11 +55,12 @@ def read(
         faults: What is wrong with the fields that only its kind has.
     """
     values = table.read(fields.value)
-    references = {credential.key: read_reference(fields.value.get(credential.key)) for credential in credentials}
+    references = {key: read_reference(fields.value.get(key)) for key in _CREDENTIALS}
+    used = {credential.key: references[credential.key] for credential in credentials}
     return Reading(
         {
             **values,
-            **{key: _held(reference, scope.env) for key, reference in references.items()},
+            **{key: _held(reference, scope.env) for key, reference in used.items()},
             "name": scope.display_name,
         },
         [
@@ -67,7 +71,7 @@ def read(
         ],
         # They are not listed among the environment references of the object (packages.md 6.2).
         tuple(map(Use, references.values())),
-        {f"/{key}": reference.written() for key, reference in references.items() if reference.is_one},
+        {f"/{key}": reference.written() for key, reference in used.items() if reference.is_one},
     )
 
 

@@ -67,11 +67,12 @@ class Text:
     A text; numbers count as text.
 
     Attributes:
-        absent: What stands in for an absent text.
+        absent: What stands in for an absent or empty text.
         words: The texts that are allowed; empty for any.
         fold: What is done to it first.
         required: Whether it must not be empty.
         what: What it should be, for a required text that is no word: "a query".
+        known: The texts that mean something, in whatever case; others are allowed, but remarked on. Empty: any do.
     """
 
     absent: str = ""
@@ -79,13 +80,14 @@ class Text:
     fold: Fold = Fold.KEEP
     required: bool = False
     what: str = ""
+    known: tuple[str, ...] = ()
 
     def read(self, value: Any) -> str:
         # Most values of most packages come through here.
         text = value if type(value) is str else text_of(value)
-        if text is None:
+        if not text:
             return self.absent
-        return text if self.fold is Fold.KEEP else self.fold(text)
+        return text if self.fold is Fold.KEEP else self.fold(text) or self.absent
 
     def problem(self, value: str) -> str:
         if self.required and not value:
@@ -93,11 +95,15 @@ class Text:
         return _one_of(self.words) if self.words and value not in self.words else ""
 
     def remark(self, given: Any) -> str:
-        return "" if text_of(given) is not None else _ignored(given, "a text")
+        text = text_of(given)
+        if text is None:
+            return _ignored(given, "a text")
+        means_nothing = self.known and text.lower() not in self.known
+        return f"{text[:40]!r} means nothing here; write {_one_of(self.known)}" if means_nothing else ""
 
     def schema(self) -> Schema:
         if self.words:
-            return _words_schema(self.words, self.fold, nullable=bool(self.absent) or "" in self.words)
+            return _words_schema((*self.words, "") if self.absent else self.words, self.fold)
         return {"type": _TEXT_TYPES[:2], "minLength": 1} if self.required else {"type": _TEXT_TYPES}
 
 
@@ -268,8 +274,8 @@ def _one_of(words: Sequence[str]) -> str:
     return f"{listed}, or empty" if "" in words else listed
 
 
-def _words_schema(words: Sequence[str], fold: Fold, nullable: bool) -> Schema:
-    schemas: list[Schema] = [{"enum": [*words, None] if nullable else list(words)}]
+def _words_schema(words: Sequence[str], fold: Fold) -> Schema:
+    schemas: list[Schema] = [{"enum": [*words, None] if "" in words else list(words)}]
     if fold is not Fold.KEEP:
         spelled = "|".join(map(_any_case, words))
         schemas.append({"type": "string", "pattern": rf"^\s*({spelled})\s*$"})

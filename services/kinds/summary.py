@@ -76,7 +76,7 @@ def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], ids: Mapping[Key, s
     used = endpoints.get(rule.spec.value["endpointName"])
     return {
         "endpointID": id_number(ids, used) if used else 0,
-        "endpointTemplateMetaName": rule.spec.value["endpointName"],
+        "endpointTemplateMetaName": used.name if used else "",
         "endpointType": _ENDPOINT_TYPES[used.kind] if used else "",
     }
 

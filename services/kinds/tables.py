@@ -83,8 +83,8 @@ class Table:
             shape = self._shapes.get(key)
             if shape is None:
                 yield fields.remark(key, self._unknown(key), of_key=True)
-            # A text that is written as one needs no closer look, and most values are texts.
-            elif value is not None and not (type(shape) is Text and type(value) is str):
+            # A text that is written as one mostly needs no closer look, and most values are texts.
+            elif value is not None and not (type(shape) is Text and type(value) is str and not shape.known):
                 yield from _field_remarks(shape, fields, key, value)
 
     def schema(self) -> Schema:

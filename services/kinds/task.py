@@ -6,10 +6,11 @@ from typing import Any
 from services.kinds.canonical import plain
 from services.kinds.durations import canonical_duration, go_duration, parse_duration
 from services.kinds.fields import Fault, Fields, Remark, found_text
+from services.kinds.flux.settings import PARAMETER
 from services.kinds.kind import Kind, Reading, Scope, short_name
 from services.kinds.parameters import Script, read_task_query
 from services.kinds.references import Use
-from services.kinds.shapes import Duration, Fold, Free, Text
+from services.kinds.shapes import Duration, Fold, Text
 from services.kinds.statuses import STATUS
 from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
@@ -17,11 +18,6 @@ _MIN_NAME_BYTES = 1
 _OPTIONS_COUNT = "influxdata.com/v2alpha2"
 """The version in which the options of the script feed the task."""
 
-PARAMETER = Table(
-    Field("key", Text(), "Name of the parameter in the option record of the script."),
-    Field("default", Free({}), "Value when the caller supplies none."),
-    Field("type", Text(), "bool, duration, float, int, string or time."),
-)
 _FIELDS = Table(
     DESCRIPTION,
     Field("every", Duration(), "How often the task runs, such as 1h30m."),
@@ -53,10 +49,15 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     name = (named_by and named_by.reference.resolved(scope.env)) or scope.display_name
     faults += short_name(fields, name, _MIN_NAME_BYTES)
     if not values["cron"] and not values["every"]:
-        found = found_text(fields, "every")
+        replaced = script.task.every is not None
+        found = "the task option every replaces it and is zero" if replaced else found_text(fields, "every")
         faults.append(fields.fault("every", f"a task needs cron, or every as a duration such as 1h30m; {found}"))
         faults.append(fields.fault("cron", "a task needs cron or every"))
-    faults += _FIELDS.faults(fields, values)
+    if script.faults:
+        faults.append(fields.fault("query", "the query cannot be used before the list task is right"))
+    else:
+        faults += _FIELDS.field_faults(fields, values, "query")
+    faults += _FIELDS.field_faults(fields, values, STATUS.key)
     return Reading(
         {key: values[key] for key in _KEPT} | {"name": name},
         faults,

@@ -7,6 +7,8 @@ _PARTS = re.compile(
     r"(\d+)-(\d+)-(\d+)(?:[Tt ]+(\d+):(\d+):(\d+)(?:[.,](\d+))?)?(Z|[-+]\d\d:\d\d)?",
 )
 
+_NANOSECOND_DIGITS = 9
+
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
@@ -20,5 +22,6 @@ class Timestamp:
         assert found is not None  # noqa: S101 - the reader makes no other ones
         year, month, day, hour, minute, second, fraction, offset = found.groups()
         clock = ":".join((part or "0").zfill(2) for part in (hour, minute, second))
-        digits = f".{fraction}".rstrip("0").rstrip(".") if fraction else ""
-        return f"{year}-{month.zfill(2)}-{day.zfill(2)}T{clock}{digits}{offset or 'Z'}"
+        digits = (fraction or "")[:_NANOSECOND_DIGITS].rstrip("0")
+        zone = "Z" if offset in (None, "+00:00", "-00:00") else offset
+        return f"{year}-{month.zfill(2)}-{day.zfill(2)}T{clock}{'.' if digits else ''}{digits}{zone}"

@@ -104,7 +104,7 @@ def _arguments(spec: Mapping[str, Any]) -> dict[str, Any] | None:
         case "query":
             return {"type": "query", "values": {"query": spec["query"], "language": spec["language"]}}
         case type_:
-            return {"type": type_, "values": spec.get("values")}
+            return {"type": type_, "values": spec.get("values") or None}
 
 
 KIND = Kind(

@@ -1,6 +1,6 @@
 """Packages that together make every sort of step."""
 
-from tests.apply.packages import an_object, text
+from tests.apply.packages import a_check, a_rule, an_endpoint, an_object, text
 
 FRESH = text(
     an_object("Label", "red", "red"),
@@ -42,11 +42,29 @@ EXPLICIT = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "ra
 IMPLICIT = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw", ["red"], schemaType="implicit"))
 """One after the other: the bucket is replaced."""
 
+ALERTS = text(
+    a_check("Deadman", "silent", "silent"),
+    an_endpoint("PagerDuty", "pager", "pager"),
+    an_endpoint("Slack", "chat", "chat"),
+    a_rule("moving", "pager"),
+    a_rule("leaving", "pager"),
+)
+REWIRED = text(
+    a_check("Deadman", "silent", "quiet"),
+    a_check("Threshold", "hot", "silent"),
+    an_endpoint("Slack", "chat", "chat"),
+    an_endpoint("HTTP", "hook", "hook"),
+    a_rule("moving", "chat"),
+    a_rule("coming", "hook"),
+)
+"""After ALERTS: a rule gets another endpoint, another one goes with its endpoint, a third comes with a new one."""
+
 CHANGES = {
     "fresh": ("", FRESH),
     "updated": (FRESH, UPDATED),
     "mixed": (FRESH, MIXED),
     "reversible": (FRESH, REVERSIBLE),
     "replaced": (IMPLICIT, EXPLICIT),
+    "rewired": (ALERTS, REWIRED),
 }
 """Pairs of packages: what a stack has, and what it is to get."""

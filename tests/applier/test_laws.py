@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.core.errors import TokenStale
 from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.world import SUCCEEDED, World, check, end
-from tests.apply.packages import an_object, text
+from tests.apply.packages import a_rule, an_endpoint, an_object, text
 
 descriptions = st.sampled_from(["", "one", "two"])
 
@@ -33,6 +33,14 @@ def packages(draw: st.DrawFn) -> str:
             shown = name if kind == "Bucket" else "same"
             spec = draw(specs) | {"description": draw(descriptions)}
             objects.append(an_object(kind, name, shown, sorted(draw(some_labels)), **spec))
+    endpoints = draw(st.dictionaries(st.sampled_from(["one", "two"]), st.sampled_from(["PagerDuty", "Slack"])))
+    for name, kind in sorted(endpoints.items()):
+        # Endpoints of all kinds share their names: one that becomes another kind takes two applies.
+        shown = f"{kind} {name}"
+        objects.append(an_endpoint(kind, name, shown, sorted(draw(some_labels)), description=draw(descriptions)))
+    for name in sorted(draw(st.sets(st.sampled_from(["one", "two"])))) if endpoints else []:
+        endpoint = draw(st.sampled_from(sorted(endpoints)))
+        objects.append(a_rule(name, endpoint, "same", sorted(draw(some_labels)), description=draw(descriptions)))
     # A package without objects breaks a rule.
     return text(*(objects or [an_object("Label", "red", "red")]))
 

@@ -33,8 +33,8 @@ QUICK = Patience(attempts=3, first_wait=0.002, longest_wait=0.01, stubborn=0.1, 
 """For a platform that is at most a script away."""
 
 Events = list[operation_pb2.OperationEvent]
-Content = list[tuple[str, str, tuple[str, ...]]]
-"""Kind, spec and names of labels of each resource, sorted; ids do not count."""
+Content = list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]
+"""Kind, spec, names of labels and of what is referred to of each resource, sorted; ids do not count."""
 
 
 class Snapshot(NamedTuple):
@@ -47,7 +47,12 @@ class Snapshot(NamedTuple):
     def content(self) -> Content:
         names = {resource.id: json.loads(resource.spec_json)["name"] for resource in self.resources}
         return sorted(
-            (resource.kind, resource.spec_json, tuple(sorted(names[label] for label in resource.label_ids)))
+            (
+                resource.kind,
+                resource.spec_json,
+                tuple(sorted(names[label] for label in resource.label_ids)),
+                tuple(names[reference.id] for reference in resource.references),
+            )
             for resource in self.resources
         )
 

@@ -83,14 +83,22 @@ class DriverClient:
         return int(result.rejected.reason)
 
 
-def create(kind: str, spec: Any, key: str = "") -> driver_pb2.Mutation:
+def create(kind: str, spec: Any, key: str = "", references: Iterable[object_pb2.Reference] = ()) -> driver_pb2.Mutation:
     return driver_pb2.Mutation(
-        create=driver_pb2.CreateResource(kind=kind, spec_json=canonical_text(spec), idempotency_key=key)
+        create=driver_pb2.CreateResource(
+            kind=kind, spec_json=canonical_text(spec), idempotency_key=key, references=references
+        )
     )
 
 
-def update(kind: str, id_: str, spec: Any) -> driver_pb2.Mutation:
-    return driver_pb2.Mutation(update=driver_pb2.UpdateResource(kind=kind, id=id_, spec_json=canonical_text(spec)))
+def update(kind: str, id_: str, spec: Any, references: Iterable[object_pb2.Reference] = ()) -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(
+        update=driver_pb2.UpdateResource(kind=kind, id=id_, spec_json=canonical_text(spec), references=references)
+    )
+
+
+def reference(pointer: str, kind: str, id_: str) -> object_pb2.Reference:
+    return object_pb2.Reference(pointer=pointer, kind=kind, id=id_)
 
 
 def delete(kind: str, id_: str) -> driver_pb2.Mutation:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.core.model import PlatformTraits
+from services.kinds.table import KINDS
 from tests.drivers.client import DriverClient
 from tests.drivers.platforms import PLATFORMS, PlatformUnderTest, Sample
 
@@ -32,7 +33,7 @@ async def traits(driver: DriverClient) -> PlatformTraits:
     return await driver.describe()
 
 
-@pytest.fixture(params=["Label", "Bucket", "Variable", "Task", "Dashboard"])
+@pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, traits: PlatformTraits) -> str:
     """Each kind that the platform has."""
     if request.param not in traits.kinds:

@@ -52,6 +52,21 @@ _CONTENT: dict[str, dict[str, Any]] = {
     "Dashboard": {
         "charts": [{"kind": "Single_Stat", "name": "CPU ☂", "width": 4, "decimalPlaces": 0.5, "shade": True}]
     },
+    "CheckDeadman": {"every": "1m", "query": "buckets()", "level": "CRIT", "timeSince": "90s"},
+    "CheckThreshold": {"every": "1m", "query": "buckets()", "thresholds": [{"type": "greater", "value": 0.5}]},
+    "NotificationEndpointHTTP": {
+        "url": "https://example.com",
+        "type": "basic",
+        "username": {"secretRef": {"key": "user"}},
+        "password": {"secretRef": {"key": "password"}},
+    },
+    "NotificationEndpointPagerDuty": {
+        "url": "https://example.com",
+        "routingKey": {"secretRef": {"key": "routing-key"}},
+    },
+    "NotificationEndpointSlack": {"url": "https://example.com", "token": ""},
+    "NotificationRule": {"endpointName": "pager", "every": "10m", "statusRules": [{"currentLevel": "CRIT"}]},
+    "Telegraf": {"config": "[agent]\n  interval = '10s'\n"},
 }
 
 

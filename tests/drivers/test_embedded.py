@@ -10,11 +10,16 @@ from pathlib import Path
 
 import orjson
 import pytest
+import sqlite_utils
 
 from services.core.errors import TokenStale
+from services.drivers.embedded.kinds import EMBEDDED
+from services.drivers.embedded.schema import MIGRATIONS
 from services.drivers.embedded.store import ZERO_ID, Store
 from services.drivers.mutation import Create, Done, Rejected
 from services.kinds.canonical import spec_of
+from services.kinds.references import Referable
+from services.kinds.table import KINDS
 from tests.drivers.client import (
     CONTENT_REFUSED,
     NAME_TAKEN,
@@ -56,6 +61,40 @@ async def test_an_old_fence_is_refused_after_a_restart(tmp_path: Path) -> None:
         with pytest.raises(TokenStale):
             await driver.mutate(create("Task", sample("Task", "late", ""), "late"), fence=("stack", 2))
         assert await driver.listing("Task") == []
+
+
+async def test_a_file_of_an_earlier_version_keeps_its_resources_and_their_names(tmp_path: Path) -> None:
+    """Before kinds shared names and referred to each other, the file had neither scopes nor bindings."""
+    database = sqlite_utils.Database(tmp_path / "platform.db")
+    MIGRATIONS.apply(database, stop_before="name_scopes_and_bindings")
+    database.table("resources").insert(
+        {"id": "1" * 16, "org": ORG, "kind": "Bucket", "unique_name": "kept", "spec": '{"name":"kept"}'}
+    )
+    database.close()
+    async with embedded_driver(tmp_path) as driver:
+        [bucket] = await driver.listing("Bucket")
+        assert spec(bucket) == {"name": "kept"}
+        assert await driver.refusal(create("Bucket", sample("Bucket", "kept", ""), "other")) == NAME_TAKEN
+        await driver.made(create("CheckDeadman", sample("CheckDeadman", "kept", ""), "check"))
+        assert await driver.refusal(create("CheckThreshold", sample("CheckThreshold", "kept", ""), "t")) == NAME_TAKEN
+
+
+def test_every_field_that_takes_a_secret_is_a_sensitive_path() -> None:
+    """A kind that gets another credential must not have it written out anywhere."""
+    taken = {
+        (kind, f"/{key}")
+        for kind, definition in KINDS.items()
+        for key, field in definition.fields.fields.items()
+        if isinstance(field.shape, Referable) and field.shape.secret
+    }
+    assert taken == {(kind, path) for kind, traits in EMBEDDED.kinds.items() for path in traits.sensitive_paths}
+
+
+def test_kinds_of_one_family_share_their_names_where_names_are_unique() -> None:
+    unique = {kind: traits for kind, traits in EMBEDDED.kinds.items() if traits.unique_name("a")}
+    for kind, traits in unique.items():
+        scope = {other for other in unique if unique[other].scope == traits.scope}
+        assert scope == {other for other in unique if KINDS[other].family == KINDS[kind].family}
 
 
 async def test_two_servers_share_one_file(tmp_path: Path) -> None:
@@ -237,7 +276,7 @@ async def test_a_rejection_says_what_is_wrong(driver: DriverClient) -> None:
     assert [result.rejected.message for result in results] == [
         f"another Label, {label.id}, has the name 'INFRA' (case does not count)",
         "there is no Task '00000000deadbeef'",
-        "platform 'embedded' has no kind 'Spaceship'; it has Bucket, Dashboard, Label, Task, Variable",
+        f"platform 'embedded' has no kind 'Spaceship'; it has {', '.join(sorted(KINDS))}",
         "labels cannot be attached to a Label",
     ]
 

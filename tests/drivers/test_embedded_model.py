@@ -22,20 +22,35 @@ from tests.drivers.client import (
     create,
     delete,
     detach,
+    reference,
     update,
 )
 from tests.drivers.platforms import embedded_driver
 
-KINDS = ["Label", "Bucket", "Variable", "Task", "Dashboard"]
+KINDS = [
+    "Label",
+    "Bucket",
+    "Variable",
+    "Task",
+    "Dashboard",
+    "CheckDeadman",
+    "CheckThreshold",
+    "NotificationEndpointSlack",
+    "NotificationRule",
+]
+SCOPES = {"CheckDeadman": "check", "CheckThreshold": "check"}
+UNIQUE = {"Bucket", "Variable", "CheckDeadman", "CheckThreshold", "NotificationEndpointSlack"}
 NAMES = ["a", "A", "b", "ß", "SS", "_a", ""]
 
 Id = tuple[str, str]
+Shown = tuple[str, str, dict[str, Any], list[str], list[tuple[str, str, str]]]
 
 
 @dataclass
 class Held:
     spec: dict[str, Any]
     labels: set[str] = field(default_factory=set)
+    references: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -57,7 +72,7 @@ class Model:
             return self._create(mutation.create, new_id)
         if verb == "update":
             change = mutation.update
-            return self._write((change.kind, change.id), json.loads(change.spec_json))
+            return self._write((change.kind, change.id), change)
         if verb == "delete":
             self._delete((mutation.delete.kind, mutation.delete.id))
         elif verb == "attach":
@@ -66,37 +81,53 @@ class Model:
             held.labels.discard(mutation.detach.label_id)
         return None
 
-    def listing(self) -> list[tuple[str, str, dict[str, Any], list[str]]]:
-        return [(*id_, held.spec, sorted(held.labels)) for id_, held in sorted(self.held.items())]
+    def listing(self) -> list[Shown]:
+        return [self.shown(id_) for id_ in sorted(self.held)]
+
+    def shown(self, id_: Id) -> Shown:
+        held = self.held[id_]
+        return (*id_, held.spec, sorted(held.labels), held.references)
 
     def _create(self, change: driver_pb2.CreateResource, new_id: str) -> Id | int:
         if known := self.created.get((change.kind, change.idempotency_key)):
             return (change.kind, known) if (change.kind, known) in self.held else NOT_FOUND
         self.held[change.kind, new_id] = Held({})
-        outcome = self._write((change.kind, new_id), json.loads(change.spec_json))
+        outcome = self._write((change.kind, new_id), change)
         if isinstance(outcome, int):
             del self.held[change.kind, new_id]
         else:
             self.created[change.kind, change.idempotency_key] = new_id
         return outcome
 
-    def _write(self, id_: Id, spec: dict[str, Any]) -> Id | int:
+    def _write(self, id_: Id, change: driver_pb2.CreateResource | driver_pb2.UpdateResource) -> Id | int:
+        spec = json.loads(change.spec_json)
         kind, name = id_[0], spec["name"]
         if id_ not in self.held:
             return NOT_FOUND
         old = self.held[id_].spec
         if not name or (kind == "Bucket" and (name[0] == "_" or (old and old["schemaType"] != spec["schemaType"]))):
             return CONTENT_REFUSED
-        others = [held.spec["name"] for other, held in self.held.items() if other[0] == kind and other != id_]
+        scope = SCOPES.get(kind, kind)
+        others = [
+            held.spec["name"]
+            for other, held in self.held.items()
+            if SCOPES.get(other[0], other[0]) == scope and other != id_
+        ]
         if kind == "Label" and name.casefold() in map(str.casefold, others):
             return NAME_TAKEN
-        if kind in ("Bucket", "Variable") and name in others:
+        if kind in UNIQUE and name in others:
             return NAME_TAKEN
+        references = [(each.pointer, each.kind, each.id) for each in change.references]
+        if any((*referred,) not in self.held for _, *referred in references):
+            return NOT_FOUND
         self.held[id_].spec = spec
+        self.held[id_].references = references
         return id_
 
     def _delete(self, id_: Id) -> None:
         self.held.pop(id_, None)
+        for held in self.held.values():
+            held.references = [each for each in held.references if each[1:] != id_]
         if id_[0] == "Label":
             for held in self.held.values():
                 held.labels.discard(id_[1])
@@ -120,10 +151,12 @@ specs = st.builds(
 picks = st.integers(0, 30)
 """Which of the resources made so far; ids are known only at run time."""
 
+references = st.dictionaries(st.sampled_from(["/p", "/q"]), picks, max_size=2)
+
 items = st.one_of(
-    st.tuples(st.just("create"), kinds, specs, st.integers(0, 60).map(str)),
-    st.tuples(st.just("create"), kinds, specs, st.integers(0, 60).map(str)),
-    st.tuples(st.just("update"), picks, specs),
+    st.tuples(st.just("create"), kinds, specs, st.integers(0, 60).map(str), st.just({})),
+    st.tuples(st.just("create"), kinds, specs, st.integers(0, 60).map(str), references),
+    st.tuples(st.just("update"), picks, specs, references),
     st.tuples(st.just("delete"), picks),
     st.tuples(st.sampled_from(["attach", "detach"]), picks, picks),
     st.tuples(st.sampled_from(["attach", "detach"]), picks, picks),
@@ -137,11 +170,14 @@ def to_mutation(item: tuple[Any, ...], made: list[Id]) -> driver_pb2.Mutation:
     def pick(number: int, candidates: list[Id]) -> Id:
         return candidates[number] if number < len(candidates) else (KINDS[number % len(KINDS)], "00000000deadbeef")
 
+    def refer(referred: dict[str, int]) -> list[object_pb2.Reference]:
+        return [reference(pointer, *pick(number, made)) for pointer, number in sorted(referred.items())]
+
     match item:
-        case ("create", kind, spec, key):
-            return create(kind, spec, key)
-        case ("update", number, spec):
-            return update(*pick(number, made), spec)
+        case ("create", kind, spec, key, referred):
+            return create(kind, spec, key, refer(referred))
+        case ("update", number, spec, referred):
+            return update(*pick(number, made), spec, refer(referred))
         case ("delete", number):
             return delete(*pick(number, made))
         case (verb, number, label):
@@ -151,8 +187,9 @@ def to_mutation(item: tuple[Any, ...], made: list[Id]) -> driver_pb2.Mutation:
     raise AssertionError(item)
 
 
-def shown(resource: object_pb2.Resource) -> tuple[str, str, dict[str, Any], list[str]]:
-    return resource.kind, resource.id, json.loads(resource.spec_json), list(resource.label_ids)
+def shown(resource: object_pb2.Resource) -> Shown:
+    references = [(each.pointer, each.kind, each.id) for each in resource.references]
+    return resource.kind, resource.id, json.loads(resource.spec_json), list(resource.label_ids), references
 
 
 @pytest.fixture
@@ -177,8 +214,7 @@ async def test_the_platform_does_what_the_model_does(driver: DriverClient, batch
                 assert result.WhichOneof("result") == "done"
                 assert not result.done.HasField("resource")
             else:
-                held = model.held[expected]
-                assert shown(result.done.resource) == (*expected, held.spec, sorted(held.labels))
+                assert shown(result.done.resource) == model.shown(expected)
                 made += [expected] * (expected not in made)
         assert [shown(resource) for resource in await driver.listing(*KINDS, org=org)] == model.listing()
     read = await driver.read(*made, org=org)

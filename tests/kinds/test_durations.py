@@ -96,6 +96,7 @@ def test_a_duration_is_written_in_two_forms(nanoseconds: int, go: str, canonical
         ("1.5ms2us3µs4μs1.9ns", 1_509_001),
         ("0.0000000000000000000000001h", 0),
         ("9223372036854775807ns", 2**63 - 1),
+        ("-9223372036854775808ns", -(2**63)),
     ],
 )
 def test_go_reads_decimals_and_one_sign(text: str, nanoseconds: int) -> None:
@@ -104,7 +105,22 @@ def test_go_reads_decimals_and_one_sign(text: str, nanoseconds: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "-", "1", "1d", "1w", ".s", "1..5s", "1h-5m", "1 h", "1h ", "٣s", "9223372036854775808ns", "9" * 5000 + "s"],
+    [
+        "",
+        "-",
+        "1",
+        "1d",
+        "1w",
+        ".s",
+        "1..5s",
+        "1h-5m",
+        "1 h",
+        "1h ",
+        "٣s",
+        "9223372036854775808ns",
+        "12345678901234567890ns",
+        "9" * 5000 + "s",
+    ],
 )
 def test_go_reads_nothing_else(text: str) -> None:
     assert parse_go_duration(text) is None

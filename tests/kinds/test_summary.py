@@ -111,6 +111,11 @@ def test_an_entry_tells_its_name_references_and_labels() -> None:
         ),
         (
             "Variable",
+            {"type": "constant", "values": [], "selected": []},
+            {"description": "", "variables": [], "arguments": {"type": "constant", "values": None}},
+        ),
+        (
+            "Variable",
             {"type": "map", "values": {"a": "b"}, "selected": []},
             {"description": "", "variables": [], "arguments": {"type": "map", "values": {"a": "b"}}},
         ),
@@ -137,6 +142,20 @@ def test_each_kind_has_its_keys(kind: str, spec: dict[str, Any], entry: dict[str
 def test_a_known_id_is_shown_as_a_number(kind: str, spec: dict[str, Any]) -> None:
     document = summary_document([thing(kind, "x0", spec)], {Key(kind, "x0"): "ffffffffffffffff"})
     assert only(document, KINDS[kind].summary_key)["id"] == 2**64 - 1
+
+
+def test_a_rule_tells_of_no_endpoint_that_is_not_there() -> None:
+    rule = thing(
+        "NotificationRule",
+        "x0",
+        {
+            **{"endpointName": "e0", "every": "", "offset": "", "messageTemplate": "", "status": "active"},
+            **{"statusRules": [], "tagRules": []},
+        },
+    )
+    entry = only(summary_document([rule], {}), "notificationRules")
+    told = ("endpointID", "endpointTemplateMetaName", "endpointType")
+    assert [entry[key] for key in told] == [0, "", ""]
 
 
 def test_an_id_that_is_no_number_counts_as_unknown() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.parser.parsing import document, objects, places, spec
+from tests.parser.parsing import document, objects, parse_text, places, spec
 
 CHECK = "every: 1m\nquery: x\nstatusMessageTemplate: m"
 THRESHOLD = CHECK + "\nthresholds:\n"
@@ -17,7 +17,7 @@ CHECK_ROWS = [
     ("every: -5m\nquery: x\nstatusMessageTemplate: m", []),
     ("every: 1m\nquery: ' '\nstatusMessageTemplate: ' '", ["query"]),
     (CHECK + "\nstatus: off", ["status"]),
-    (CHECK + "\nstatus: ''", ["status"]),
+    (CHECK + "\nstatus: ' '", []),
     (CHECK + "\nstatus: ' Inactive '", []),
 ]
 ROWS = {
@@ -36,6 +36,7 @@ ROWS = {
         ("", ["url"]),
         ("url: ''\nstatus: on", ["url", "status"]),
         ("url: 123", []),
+        ("url: http://x\nstatus: ''", []),
         ("url: http://x\ntoken: {secretRef: {}}", []),
     ],
     "NotificationEndpointPagerDuty": [
@@ -148,6 +149,12 @@ def test_an_endpoint_holds_the_keys_of_its_secrets_and_supplied_values() -> None
     assert guest.spec.value["password"] == {"secretRef": {"key": "pw"}}
     assert objects(text, {"user": "root"})[0].spec.value["username"] == "root"
     assert guest.env_references == ()
+
+
+def test_an_endpoint_registers_the_references_of_all_credentials() -> None:
+    fields = "url: x\npassword: {secretRef: {key: pw}}\nroutingKey: {envRef: {key: route}}"
+    parsed = parse_text(document("NotificationEndpointSlack", fields))
+    assert (parsed.missing_env_refs, parsed.missing_secrets) == (("route",), ("pw",))
 
 
 def test_a_rule_keeps_the_name_of_its_endpoint_and_sorted_rules() -> None:

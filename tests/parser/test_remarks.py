@@ -46,6 +46,13 @@ ROWS = {
         (CHECK + "level: ok\nstaleTime: 5", "spec.staleTime@10:14", "the number 5, which will be ignored"),
         (CHECK + "level: ok\nreportZero: 'true'", "spec.reportZero@10:15", "write true or false, without quotes"),
     ],
+    "Task": [
+        (
+            "every: 1h\nquery: x\nparams: [{key: a, type: duraton}, {key: b, type: Int}]",
+            "spec.params[0].type@8:27",
+            "'duraton' means nothing here; write bool, duration, float, int, string or time",
+        ),
+    ],
     "Telegraf": [("config: x\nDescription: y", "spec.Description@7:3", "did you mean 'description'?")],
     "Dashboard": [
         ("charts: [{kind: markdown, nots: x}]", "spec.charts[0].nots@6:29", "did you mean 'note'?"),

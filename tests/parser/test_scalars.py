@@ -37,6 +37,8 @@ from services.kinds.timestamp import Timestamp
         ("12e03", 12000.0),
         (".5", 0.5),
         ("-.5", -0.5),
+        (".5_0", 0.5),
+        (".5_", ".5_"),
         ("5.", 5.0),
         ("08", 8.0),
         ("1_000.5", 1000.5),
@@ -59,6 +61,7 @@ from services.kinds.timestamp import Timestamp
         ("2020-13-01", "2020-13-01"),
         ("2020-02-30", "2020-02-30"),
         ("2020-01-01 10:00", "2020-01-01 10:00"),
+        ("2020-01-01T00:00:00+25:00", "2020-01-01T00:00:00+25:00"),
         ("2020-01-01 10:00:00Z", "2020-01-01 10:00:00Z"),
         ("2020-01-01T10:00:00", "2020-01-01T10:00:00"),
     ],
@@ -76,11 +79,25 @@ def test_a_plain_scalar_resolves_as_the_table_says(text: str, value: Any) -> Non
         "2020-01-01T00:00:00Z",
         "2020-01-01t1:2:3.5+01:00",
         "2020-01-01 10:00:00",
+        "2020-01-01  1:2:3,5",
         "0000-02-29",
     ],
 )
 def test_a_date_is_a_timestamp_and_no_text(text: str) -> None:
     assert plain_scalar(text) == Timestamp(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2020-1-1", "2020-01-01T00:00:00Z"),
+        ("2020-01-01 1:2:3.50", "2020-01-01T01:02:03.5Z"),
+        ("2020-01-01t1:2:3.1234567891+01:00", "2020-01-01T01:02:03.123456789+01:00"),
+        ("2020-01-01T00:00:00.0-00:00", "2020-01-01T00:00:00Z"),
+    ],
+)
+def test_a_date_is_told_in_full(text: str, written: str) -> None:
+    assert Timestamp(text).rfc3339() == written
 
 
 def test_nan_is_a_float() -> None:
@@ -101,11 +118,20 @@ def test_the_merge_key_is_told_from_text() -> None:
         ("null", "~", None),
         ("binary", "aGk =", "hi"),
         ("timestamp", "2020-01-01", Timestamp("2020-01-01")),
+        ("merge", "<<", MERGE),
+        ("merge", "5", "5"),
+        ("mine", "5", "5"),
+        ("!mine", "5", "5"),
+        ("!", "5", "5"),
     ],
 )
 def test_a_tag_decides_the_type(tag: str, text: str, value: Any) -> None:
-    found = tagged_scalar(f"tag:yaml.org,2002:{tag}", text, quoted=True)
+    found = tagged_scalar(tag if tag.startswith("!") else f"tag:yaml.org,2002:{tag}", text, quoted=True)
     assert (type(found), found) == (type(value), value)
+
+
+def test_a_tag_that_says_nothing_leaves_a_plain_scalar_as_it_is() -> None:
+    assert tagged_scalar("!", "5", quoted=False) == 5
 
 
 @pytest.mark.parametrize(
@@ -118,8 +144,6 @@ def test_a_tag_decides_the_type(tag: str, text: str, value: Any) -> None:
         ("null", "x"),
         ("binary", "%"),
         ("timestamp", "5"),
-        ("merge", "<<"),
-        ("mine", "x"),
     ],
 )
 def test_a_tag_that_does_not_fit_is_refused(tag: str, text: str) -> None:

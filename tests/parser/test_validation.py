@@ -96,6 +96,9 @@ SCHEMA_ROWS = [
     (schema(TIME), [COLUMNS]),
     ("measurementSchemas: [{name: a}]", [COLUMNS, COLUMNS]),
     (schema(GOOD + ", {name: F, type: tag}"), [COLUMNS]),
+    (schema(GOOD + ", {name: \u00df, type: tag}, {name: \u1e9e, type: tag}, {name: ss, type: tag}"), [COLUMNS]),
+    (schema(GOOD + ", {name: a, type: tag}, {name: a, type: tag}, {name: a, type: tag}"), [COLUMNS]),
+    (schema(GOOD + ", {name: A, type: tag}, {name: a, type: tag}, {name: a, type: tag}"), [COLUMNS, COLUMNS]),
     (
         schema(GOOD + ", {name: AA, type: tag}, {name: Zz, type: tag}, {name: aa, type: tag}, {name: aA, type: tag}"),
         [COLUMNS, COLUMNS],
@@ -133,7 +136,7 @@ ROWS = {
         ("every: 1h", ["spec.query@6:3"]),
         ("every: 1h\nquery: ' '", ["spec.query@7:10"]),
         ("every: 1h\nquery: x\nstatus: on", ["spec.status@8:11"]),
-        ("every: 1h\nquery: x\nstatus: ''", ["spec.status@8:11"]),
+        ("every: 1h\nquery: x\nstatus: ''", []),
         ("every: 1h\nquery: x\nstatus: ' InActive '", []),
         ("status: x", ["spec.every@6:3", "spec.cron@6:3", "spec.query@6:3", "spec.status@6:11"]),
     ],
@@ -157,7 +160,7 @@ def test_the_rules_of_a_kind_hold(kind: str, fields: str, expected: list[str]) -
 def test_columns_that_differ_in_case_are_found_wherever_they_stand() -> None:
     columns = GOOD + ", {name: AA, type: tag}, {name: Zz, type: tag}, {name: aa, type: tag}"
     [reason] = reasons(document("Bucket", schema(columns)))
-    assert "'AA' and 'aa'" in reason
+    assert "'AA' is not the only column" in reason
 
 
 @pytest.mark.parametrize(
@@ -173,6 +176,26 @@ def test_columns_that_differ_in_case_are_found_wherever_they_stand() -> None:
 def test_a_reason_names_the_way_out(text: str, way_out: str) -> None:
     [reason] = reasons(text)
     assert way_out in reason
+
+
+@pytest.mark.parametrize(
+    ("options", "listed", "told"),
+    [
+        (
+            "name: x",
+            "{key: every, type: duration, default: 1d}",
+            ["root[0].query", "root[0].spec.every", "root[0].spec.cron", "root[0].spec.query"],
+        ),
+        ("every: -1h, offset: x", "{}", ["root[0].task", "root[0].spec.every", "root[0].spec.cron"]),
+        ("every: 0s", "{}", ["root[0].spec.every", "root[0].spec.cron"]),
+    ],
+)
+def test_the_options_of_a_task_may_be_wrong_in_several_ways(options: str, listed: str, told: list[str]) -> None:
+    fields = f"query: 'option task = {{{options}}} x()'\ntask: [{listed}]"
+    found = parse_text(document("Task", fields, version="v2alpha2")).violations
+    assert [violation.path for violation in found] == told
+    # The script itself is not quoted as if it were wrong.
+    assert not any("option task" in violation.reason for violation in found)
 
 
 def test_the_kind_of_an_object_without_a_kind_is_unknown() -> None:

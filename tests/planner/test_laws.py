@@ -1,17 +1,37 @@
 """What holds of all plans."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from applier_svc.ids import Ids
+from applier_svc.undo import inverse
 from services.core.model import Object, Undo
+from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, told
 
-KINDS = ("Bucket", "Dashboard", "Task", "Variable")
+KINDS = ("Bucket", "CheckDeadman", "CheckThreshold", "Dashboard", "Task", "Telegraf", "Variable")
+ENDPOINTS = ("NotificationEndpointPagerDuty", "NotificationEndpointSlack")
+
+PLATFORM = replace(
+    EMBEDDED,
+    kinds={**EMBEDDED.kinds, **{kind: replace(EMBEDDED.kinds[kind], immutable_paths=("/url",)) for kind in ENDPOINTS}},
+)
+"""A platform on which endpoints are replaced, too."""
+
+
+def a_world() -> World:
+    return World(platform=PLATFORM)
 
 
 @st.composite
 def packages(draw: st.DrawFn) -> tuple[Object, ...]:
-    """Up to four labels and six labelled objects; a display name is the meta name, so that names never clash."""
+    """
+    Up to four labels, six labelled objects that refer to nothing, two endpoints and rules that refer to them.
+
+    A display name is kind and meta name, so that names never clash.
+    """
     labels = draw(st.lists(st.sampled_from("abcd"), unique=True))
     found = [an_object("Label", name, color=draw(st.sampled_from(["", "red"]))) for name in labels]
     for kind, name in draw(
@@ -21,13 +41,22 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
         fields = {"description": draw(st.sampled_from(["", "one", "two"]))}
         if kind == "Bucket":
             fields["schemaType"] = draw(st.sampled_from(["", "explicit"]))
-        found.append(an_object(kind, name, attached, **fields))
+        found.append(an_object(kind, name, attached, name=f"{kind} {name}", **fields))
+    endpoints = draw(st.dictionaries(st.sampled_from("ef"), st.sampled_from(ENDPOINTS)))
+    for name, kind in endpoints.items():
+        url = draw(st.sampled_from(["https://example.com", "https://example.org"]))
+        attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
+        found.append(an_object(kind, name, attached, name=f"{kind} {name}", url=url))
+    for name in draw(st.sets(st.sampled_from("rs"))) if endpoints else ():
+        fields = {"endpointName": draw(st.sampled_from(sorted(endpoints))), "description": draw(st.sampled_from("ab"))}
+        attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
+        found.append(an_object("NotificationRule", name, attached, **fields))
     return tuple(draw(st.permutations(found)))
 
 
 @given(packages(), packages())
 def test_a_carried_out_plan_leaves_nothing_to_do(before: tuple[Object, ...], wanted: tuple[Object, ...]) -> None:
-    world = World()
+    world = a_world()
     world.apply(*before)
     world.apply(*wanted)
     again = world.plan(*wanted)
@@ -39,7 +68,7 @@ def test_a_carried_out_plan_leaves_nothing_to_do(before: tuple[Object, ...], wan
 def test_a_carried_out_plan_makes_the_platform_what_the_package_says(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
-    world = World()
+    world = a_world()
     world.apply(*before)
     world.apply(*wanted)
     names = {entry.remote_id: entry.key for entry in world.record.resources}
@@ -47,13 +76,36 @@ def test_a_carried_out_plan_makes_the_platform_what_the_package_says(
         names[resource.id]: (resource.spec, tuple(sorted(names[label] for label in resource.label_ids)))
         for resource in world.live.values()
     } == {item.key: (item.spec, item.associations) for item in wanted}
+    assert {
+        names[resource.id].name: [names[each.id].name for each in resource.references]
+        for resource in world.live.values()
+        if resource.kind == "NotificationRule"
+    } == {item.key.name: [item.spec.value["endpointName"]] for item in wanted if item.key.kind == "NotificationRule"}
+
+
+@given(packages(), packages(), st.integers(0, 40))
+def test_what_was_done_of_a_plan_can_be_taken_back_until_something_irreversible_was_done(
+    before: tuple[Object, ...], wanted: tuple[Object, ...], count: int
+) -> None:
+    """What is deleted and created again gets another id, which labels and references have to find."""
+    world = a_world()
+    world.apply(*before)
+    plan, content = world.plan(*wanted), world.content()
+    ids = Ids(plan)
+    sealed = next((step.number for step in plan.steps if step.undo is Undo.NONE), len(plan.steps))
+    done = plan.steps[: min(count, sealed)]
+    for step in done:
+        world.carry_out(step, ids)
+    for step in reversed(done):
+        world.carry_out(inverse(step), ids)
+    assert world.content() == content
 
 
 @given(packages(), packages())
 def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_its_resource(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
-    world = World()
+    world = a_world()
     world.apply(*before)
     plan = world.plan(*wanted)
     sealed = [step.stage for step in plan.steps if step.undo is Undo.NONE]
@@ -65,7 +117,7 @@ def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_it
 def test_equal_inputs_give_equal_plans_whatever_the_order_of_objects(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
-    world = World()
+    world = a_world()
     world.apply(*before)
     plan, turned = world.plan(*wanted), world.plan(*reversed(wanted))
     assert plan.digest == turned.digest
@@ -74,7 +126,7 @@ def test_equal_inputs_give_equal_plans_whatever_the_order_of_objects(
 
 @given(packages())
 def test_removing_everything_leaves_nothing(before: tuple[Object, ...]) -> None:
-    world = World()
+    world = a_world()
     world.apply(*before)
     world.apply()
     assert world.live == {}

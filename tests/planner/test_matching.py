@@ -1,5 +1,7 @@
 """Which live resource belongs to which object (engine.md 2)."""
 
+from dataclasses import replace
+
 import pytest
 
 from planner_svc.matching import Owner, match, refuse_owned
@@ -27,7 +29,7 @@ def test_label_names_match_whatever_their_case_and_are_then_written_as_wanted() 
     assert world.live[label.id].spec.display_name == "fleet"
 
 
-@pytest.mark.parametrize("kind", ["Dashboard", "Task"])
+@pytest.mark.parametrize("kind", ["Dashboard", "Task", "Telegraf"])
 def test_kinds_without_unique_names_are_never_matched_by_name(kind: str) -> None:
     world = World()
     world.add(kind, "same")
@@ -104,10 +106,37 @@ def test_a_rename_to_a_name_that_this_very_plan_removes_is_refused() -> None:
 
 
 def test_a_kind_that_the_platform_has_not_is_refused() -> None:
-    item = an_object("Label", "x")
-    foreign = type(item)(Key("Telegraf", "t"), item.api_version, item.spec)
+    kinds = {kind: traits for kind, traits in EMBEDDED.kinds.items() if kind != "Telegraf"}
     with pytest.raises(KindUnsupported, match="no kind 'Telegraf'"):
-        World().plan(foreign)
+        World(platform=replace(EMBEDDED, kinds=kinds)).plan(an_object("Telegraf", "t"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [("CheckDeadman", "CheckThreshold"), ("NotificationEndpointHTTP", "NotificationEndpointSlack")],
+)
+def test_kinds_of_one_family_share_their_names_and_are_not_matched_with_each_other(kind: str, other: str) -> None:
+    world = World()
+    held = world.add(kind, "same")
+    with pytest.raises(NameTaken, match=f"{other} 'x' wants the name 'same', which {kind} resource {held.id}"):
+        world.plan(an_object(other, "x", name="same"))
+    assert told(world.plan(an_object(kind, "x", name="same"))) == []
+    with pytest.raises(NameTaken, match=f"which {kind} 'a' of the same package has"):
+        World().plan(an_object(kind, "a", name="same"), an_object(other, "b", name="same"))
+
+
+def test_an_object_that_becomes_another_kind_of_its_family_cannot_keep_its_name_in_the_same_plan() -> None:
+    world = World()
+    world.apply(an_object("CheckDeadman", "a", name="cpu"))
+    with pytest.raises(NameTaken, match="CheckDeadman 'a', which is removed only afterwards"):
+        world.plan(an_object("CheckThreshold", "a", name="cpu"))
+
+
+def test_a_name_is_given_up_before_an_object_of_another_kind_of_the_family_takes_it() -> None:
+    world = World()
+    world.apply(an_object("CheckDeadman", "a", name="x"), an_object("CheckThreshold", "b", name="y"))
+    plan = world.apply(an_object("CheckDeadman", "a", name="y"), an_object("CheckThreshold", "b", name="z"))
+    assert told(plan) == ["0 update CheckThreshold b", "1 update CheckDeadman a"]
 
 
 def test_an_empty_record_has_the_target_of_the_request() -> None:

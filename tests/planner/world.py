@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from applier_svc.ids import Ids
 from planner_svc.matching import kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from services.core.model import (
@@ -15,19 +16,23 @@ from services.core.model import (
     Package,
     Plan,
     PlatformTraits,
+    Reference,
     Resource,
     StackRecord,
+    Step,
     Target,
     Verb,
 )
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.canonical import spec_of
+from services.kinds.table import KINDS
 
 
 def an_object(kind: str, key: str, /, labels: Iterable[str] = (), **spec: Any) -> Object:
     """An object with the least of a spec: its display name is its name unless given."""
     associations = tuple(Key(LABEL, label) for label in sorted(labels))
-    return Object(Key(kind, key), "influxdata.com/v2alpha1", spec_of(_SPECS[kind] | {"name": key} | spec), associations)
+    least = KINDS[kind].fields.read({}) | _SPECS.get(kind, {})
+    return Object(Key(kind, key), "influxdata.com/v2alpha1", spec_of(least | {"name": key} | spec), associations)
 
 
 _SPECS: dict[str, dict[str, Any]] = {
@@ -36,6 +41,8 @@ _SPECS: dict[str, dict[str, Any]] = {
     "Task": {"description": "", "cron": "", "every": "1h0m0s", "offset": "", "query": "x", "status": "active"},
     "Dashboard": {"description": "", "charts": []},
     "Variable": {"description": "", "type": "", "selected": []},
+    "NotificationEndpointHTTP": {"type": "none"},
+    "NotificationEndpointPagerDuty": {"routingKey": {"secretRef": {"key": "k"}}},
 }
 
 
@@ -48,9 +55,9 @@ class World:
     created: int = 0
     platform: PlatformTraits = EMBEDDED
 
-    def add(self, kind: str, name: str, /, **spec: Any) -> Resource:
+    def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:
         """Put a resource on the platform that no stack knows."""
-        return self._create(kind, an_object(kind, name, **spec).spec)
+        return self._create(kind, an_object(kind, name, **spec).spec, references)
 
     def plan(self, *objects: Object, skip: Iterable[Key] = (), is_end: bool = False) -> Plan:
         """Plan *objects* as the package of the stack."""
@@ -64,51 +71,75 @@ class World:
     def apply(self, *objects: Object) -> Plan:
         """Plan *objects* and carry the plan out, step by step."""
         plan = self.plan(*objects)
-        ids = {entry.key: entry.remote_id for entry in plan.inventory if entry.remote_id}
+        ids = Ids(plan)
         for step in plan.steps:
-            remote_id = ids.get(step.key) or step.remote_id
-            label_id = (ids.get(step.label) or step.label_id) if step.label else ""
-            match step.verb:
-                case Verb.CREATE:
-                    assert step.new_spec
-                    ids[step.key] = self._create(step.key.kind, step.new_spec).id
-                case Verb.UPDATE:
-                    assert step.new_spec
-                    self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
-                    self.live[remote_id] = replace(self.live[remote_id], spec=step.new_spec)
-                case Verb.DELETE:
-                    del self.live[remote_id]
-                    ids.pop(step.key, None)
-                    for resource in list(self.live.values()):
-                        self._link(resource.id, set(resource.label_ids) - {remote_id})
-                case Verb.ATTACH:
-                    assert label_id in self.live
-                    self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
-                case Verb.DETACH:
-                    self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
-        entries = tuple(replace(entry, remote_id=ids[entry.key]) for entry in plan.inventory)
+            self.carry_out(step, ids)
+        entries = tuple(replace(entry, remote_id=ids.get(entry.key)) for entry in plan.inventory)
         if entries != self.record.resources:
             self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
         return plan
+
+    def carry_out(self, step: Step, ids: Ids) -> None:
+        """Do what *step* says, as the strictest platform would let it."""
+        remote_id, label_id, references = ids.of_resource(step), ids.of_label(step), ids.of_references(step)
+        match step.verb:
+            case Verb.CREATE:
+                assert step.new_spec
+                remote_id = self._create(step.key.kind, step.new_spec, references).id
+            case Verb.UPDATE:
+                assert step.new_spec
+                self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
+                self._refer(remote_id, references)
+                self.live[remote_id] = replace(self.live[remote_id], spec=step.new_spec)
+            case Verb.DELETE:
+                del self.live[remote_id]
+                for resource in list(self.live.values()):
+                    self._link(resource.id, set(resource.label_ids) - {remote_id})
+                    self._refer(resource.id, [each for each in resource.references if each.id != remote_id])
+            case Verb.ATTACH:
+                assert label_id in self.live
+                self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
+            case Verb.DETACH:
+                self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
+        ids.note(step, remote_id)
+
+    def content(self) -> list[tuple[object, ...]]:
+        """Kind, spec, labels and references of all there is, sorted; names stand for ids."""
+        name = {resource.id: resource.spec.display_name for resource in self.live.values()}
+        return sorted(
+            (
+                resource.kind,
+                resource.spec.text,
+                sorted(name[label] for label in resource.label_ids),
+                [(each.pointer, each.kind, name[each.id]) for each in resource.references],
+            )
+            for resource in self.live.values()
+        )
 
     def entry(self, kind: str, name: str) -> InventoryEntry:
         """What the stack records for an object."""
         return next(entry for entry in self.record.resources if entry.key == Key(kind, name))
 
-    def _create(self, kind: str, spec: Any) -> Resource:
+    def _create(self, kind: str, spec: Any, references: Iterable[Reference]) -> Resource:
         self._refuse_taken(kind, spec.display_name, "")
         self.created += 1
         resource = Resource(kind, f"{self.created:016x}", spec)
         self.live[resource.id] = resource
-        return resource
+        self._refer(resource.id, references)
+        return self.live[resource.id]
 
     def _refuse_taken(self, kind: str, display_name: str, own_id: str) -> None:
-        unique = self.platform.kinds[kind].unique_name(display_name)
+        own = self.platform.kinds[kind]
+        unique = own.unique_name(display_name)
         for resource in self.live.values():
-            taken = (
-                resource.kind == kind and self.platform.kinds[kind].unique_name(resource.spec.display_name) == unique
-            )
+            is_in_scope = self.platform.kinds[resource.kind].scope == own.scope
+            taken = is_in_scope and own.unique_name(resource.spec.display_name) == unique
             assert unique is None or not taken or resource.id == own_id, f"the platform would refuse {display_name}"
+
+    def _refer(self, remote_id: str, references: Iterable[Reference]) -> None:
+        held = tuple(references)
+        assert all(self.live[each.id].kind == each.kind for each in held), "the platform would refuse the reference"
+        self.live[remote_id] = replace(self.live[remote_id], references=held)
 
     def _link(self, remote_id: str, label_ids: set[str]) -> None:
         self.live[remote_id] = replace(self.live[remote_id], label_ids=tuple(sorted(label_ids)))

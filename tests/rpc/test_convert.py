@@ -121,6 +121,7 @@ def test_a_spec_is_read_into_its_canonical_form() -> None:
 
 OLD, NEW = spec_of({"name": "old"}), spec_of({"name": "new"})
 LABEL = model.Key(model.LABEL, "l")
+REFERENCE = object_pb2.Reference(pointer="/p", kind="Bucket", id="3")
 
 
 @pytest.mark.parametrize(
@@ -129,12 +130,18 @@ LABEL = model.Key(model.LABEL, "l")
         (
             model.Verb.CREATE,
             driver_pb2.Mutation(
-                create=driver_pb2.CreateResource(kind="Task", spec_json='{"name":"new"}', idempotency_key="k-1")
+                create=driver_pb2.CreateResource(
+                    kind="Task", spec_json='{"name":"new"}', idempotency_key="k-1", references=[REFERENCE]
+                )
             ),
         ),
         (
             model.Verb.UPDATE,
-            driver_pb2.Mutation(update=driver_pb2.UpdateResource(kind="Task", id="1", spec_json='{"name":"new"}')),
+            driver_pb2.Mutation(
+                update=driver_pb2.UpdateResource(
+                    kind="Task", id="1", spec_json='{"name":"new"}', references=[REFERENCE]
+                )
+            ),
         ),
         (model.Verb.DELETE, driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind="Task", id="1"))),
         (model.Verb.ATTACH, driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind="Task", id="1", label_id="2"))),
@@ -144,4 +151,5 @@ LABEL = model.Key(model.LABEL, "l")
 def test_a_step_becomes_the_mutation_of_its_verb(verb: model.Verb, expected: driver_pb2.Mutation) -> None:
     step = model.Step(0, 0, verb, model.Key("Task", "t"), "ignored", LABEL, "ignored", OLD, NEW)
 
-    assert drivers.mutation_to_pb(step, "1", "2", "k-1") == expected
+    references = [model.Reference("/p", "Bucket", "3")]
+    assert drivers.mutation_to_pb(step, "1", "2", "k-1", references) == expected

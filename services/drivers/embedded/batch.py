@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from services.core.model import LABEL, NameUniqueness
-from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, unique_name
+from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, name_scope, unique_name
 from services.drivers.mutation import (
     Attach,
     Create,
@@ -27,8 +27,8 @@ class Extract:
     The part of one organisation that a batch can see. Carrying the batch out changes its mappings.
 
     Attributes:
-        resources: All resources and labels that the batch names, as far as they exist.
-        holders: Id of the resource that has a unique name, by kind and name as compared; for all names in the batch.
+        resources: All resources, labels and referred resources that the batch names, as far as they exist.
+        holders: Id of the resource that has a unique name, by scope and name as compared; for all names in the batch.
         created: Id of the resource that a create made, by kind and idempotency key; for all keys that the batch sends.
             The resource itself may be gone.
     """
@@ -76,9 +76,9 @@ def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | R
         return Done(extract.resources[known]) if known in extract.resources else _created_and_gone(known)
     if problem := content_refusal(item.kind, item.spec):
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
-    if taken := _name_taken(item, extract, own_id=""):
-        return taken
-    resource = StoredResource(ResourceId(item.kind, next(free_ids)), item.spec.text)
+    if refused := _name_taken(item, extract, own_id="") or _refers_to_nothing(item, extract):
+        return refused
+    resource = StoredResource(ResourceId(item.kind, next(free_ids)), item.spec.text, references=item.references)
     _put(resource, unique_name(item.kind, item.spec), extract)
     if item.idempotency_key:
         extract.created[key] = resource.id.id
@@ -92,10 +92,10 @@ def _update(item: Update, extract: Extract) -> Done | Rejected:
     old = spec_from_text(held.spec_json)
     if problem := content_refusal(item.id.kind, item.spec) or change_refusal(item.id.kind, old, item.spec):
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
-    if taken := _name_taken(item, extract, own_id=item.id.id):
-        return taken
+    if refused := _name_taken(item, extract, own_id=item.id.id) or _refers_to_nothing(item, extract):
+        return refused
     _give_up_name(held, extract)
-    written = replace(held, spec_json=item.spec.text)
+    written = replace(held, spec_json=item.spec.text, references=item.references)
     _put(written, unique_name(item.id.kind, item.spec), extract)
     return Done(written)
 
@@ -107,6 +107,9 @@ def _delete(item: Delete, extract: Extract) -> Done:
         if item.id.kind == LABEL:
             for resource in list(extract.resources.values()):
                 _set_labels(resource, set(resource.label_ids) - {item.id.id}, extract)
+        for resource in [resource for resource in extract.resources.values() if resource.references]:
+            left = tuple(each for each in resource.references if (each.kind, each.id) != item.id)
+            extract.resources[resource.id] = replace(resource, references=left)
     return Done()
 
 
@@ -130,7 +133,7 @@ def _detach(item: Detach, extract: Extract) -> Done:
 def _put(resource: StoredResource, name: str | None, extract: Extract) -> None:
     extract.resources[resource.id] = resource
     if name is not None:
-        extract.holders[resource.id.kind, name] = resource.id.id
+        extract.holders[name_scope(resource.id.kind), name] = resource.id.id
 
 
 def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract) -> None:
@@ -141,19 +144,27 @@ def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract)
 def _give_up_name(held: StoredResource, extract: Extract) -> None:
     name = unique_name(held.id.kind, spec_from_text(held.spec_json))
     if name is not None:
-        extract.holders.pop((held.id.kind, name), None)
+        extract.holders.pop((name_scope(held.id.kind), name), None)
 
 
 def _name_taken(item: Create | Update, extract: Extract, own_id: str) -> Rejected | None:
     kind = item.kind if isinstance(item, Create) else item.id.kind
     name = unique_name(kind, item.spec)
-    holder = None if name is None else extract.holders.get((kind, name))
+    holder = None if name is None else extract.holders.get((name_scope(kind), name))
     if holder in (None, own_id):
         return None
-    problem = f"another {kind}, {holder}, has the name {item.spec.display_name!r}"
+    problem = f"another {name_scope(kind)}, {holder}, has the name {item.spec.display_name!r}"
     if EMBEDDED.kinds[kind].name_uniqueness is NameUniqueness.CASE_INSENSITIVE:
         problem += " (case does not count)"
     return Rejected(RejectionReason.NAME_TAKEN, problem)
+
+
+def _refers_to_nothing(item: Create | Update, extract: Extract) -> Rejected | None:
+    for reference in item.references:
+        referred = ResourceId(reference.kind, reference.id)
+        if referred not in extract.resources:
+            return _not_found(referred)
+    return None
 
 
 def _not_found(missing: ResourceId) -> Rejected:

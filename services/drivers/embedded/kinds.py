@@ -3,8 +3,11 @@
 from services.core.diff import changes, touches
 from services.core.model import LABEL, Identity, KindTraits, NameUniqueness, PlatformTraits, Spec, Undo
 
-_LABELS, _PRIMARY_KINDS = 10, 20
-"""Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds will come after."""
+_LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
+"""Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
+
+_CHECK, _ENDPOINT = "check", "endpoint"
+"""Scopes of names: a threshold check and a deadman check cannot have one name."""
 
 
 def _kind(
@@ -15,6 +18,8 @@ def _kind(
     delete_undo: Undo = Undo.RECREATE,
     immutable_paths: tuple[str, ...] = (),
     labelled: bool = True,
+    name_scope: str = "",
+    sensitive_paths: tuple[str, ...] = (),
 ) -> KindTraits:
     # The platform remembers idempotency keys, whatever the kind.
     return KindTraits(
@@ -25,7 +30,13 @@ def _kind(
         delete_undo,
         immutable_paths=immutable_paths,
         labelled=labelled,
+        name_scope=name_scope,
+        sensitive_paths=sensitive_paths,
     )
+
+
+def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
+    return _kind(kind, NameUniqueness.EXACT, name_scope=_ENDPOINT, sensitive_paths=sensitive_paths)
 
 
 # Uniqueness of names: service.md 0.2. A bucket's data is gone with it, so its deletion cannot be taken back.
@@ -35,6 +46,13 @@ _KINDS = (
     _kind("Variable", NameUniqueness.EXACT),
     _kind("Task", NameUniqueness.NONE),
     _kind("Dashboard", NameUniqueness.NONE),
+    _kind("CheckDeadman", NameUniqueness.EXACT, name_scope=_CHECK),
+    _kind("CheckThreshold", NameUniqueness.EXACT, name_scope=_CHECK),
+    _endpoint("NotificationEndpointHTTP", "/password", "/token", "/username"),
+    _endpoint("NotificationEndpointPagerDuty", "/routingKey"),
+    _endpoint("NotificationEndpointSlack", "/token"),
+    _kind("NotificationRule", NameUniqueness.NONE, stage=_REFERRING_KINDS),
+    _kind("Telegraf", NameUniqueness.NONE),
 )
 
 EMBEDDED = PlatformTraits(
@@ -48,8 +66,13 @@ EMBEDDED = PlatformTraits(
 """What ``Describe`` says."""
 
 
+def name_scope(kind: str) -> str:
+    """What the unique names of *kind* are unique in, within an organisation."""
+    return EMBEDDED.kinds[kind].scope
+
+
 def unique_name(kind: str, spec: Spec) -> str | None:
-    """What no other resource of *kind* may have in the same organisation; None when names may repeat."""
+    """What no other resource of the scope of *kind* may have; None when names may repeat."""
     return EMBEDDED.kinds[kind].unique_name(spec.display_name)
 
 
@@ -62,6 +85,8 @@ def content_refusal(kind: str, spec: Spec) -> str | None:
             f"bucket names that start with an underscore are reserved for the system; choose a name other than"
             f" {spec.display_name!r}"
         )
+    for path in EMBEDDED.kinds[kind].written_secrets(spec):
+        return f"{path} of a {kind} names a secret, it does not hold one; write {{secretRef: {{key: KEY}}}}"
     return None
 
 

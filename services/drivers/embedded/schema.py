@@ -41,3 +41,28 @@ def resources_attachments_creates_fences(db: sqlite_utils.Database) -> None:
         strict=True,
     )
     db.table("fences").create({"scope": str, "token": int}, pk="scope", not_null=["token"], strict=True)
+
+
+@MIGRATIONS()
+def name_scopes_and_bindings(db: sqlite_utils.Database) -> None:
+    """
+    Let kinds share their unique names, and resources refer to each other.
+
+    Until now every kind had a scope of its own.
+    """
+    resources = db.table("resources")
+    resources.add_column("name_scope", str, not_null_default="")
+    db.execute("UPDATE resources SET name_scope = kind")
+    db.execute("DROP INDEX idx_resources_org_kind_unique_name")
+    resources.create_index(["org", "name_scope", "unique_name"], unique=True)
+    bindings = db.table("bindings").create(
+        {"resource_id": str, "pointer": str, "referred_id": str},
+        pk=("resource_id", "pointer"),
+        not_null=["referred_id"],
+        foreign_keys=[
+            ForeignKey("bindings", column, "resources", "id", on_delete="CASCADE")
+            for column in ("resource_id", "referred_id")
+        ],
+        strict=True,
+    )
+    bindings.create_index(["referred_id"])

@@ -10,10 +10,10 @@ from typing import Any
 import sqlite_utils
 
 from services.core.errors import TokenStale
-from services.core.model import LABEL
+from services.core.model import LABEL, Reference
 from services.database import Database
 from services.drivers.embedded.batch import Extract, carry_out
-from services.drivers.embedded.kinds import unique_name
+from services.drivers.embedded.kinds import name_scope, unique_name
 from services.drivers.embedded.schema import MIGRATIONS
 from services.drivers.mutation import (
     Attach,
@@ -94,25 +94,43 @@ def _list(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[Sto
         "SELECT resource_id, label_id FROM attachments JOIN resources ON resources.id = resource_id"
         " WHERE org = ? AND kind IN ({}) ORDER BY label_id"
     )
-    labels = _grouped(_rows_for(db, attached, [org], kinds))
+    referring = (
+        "SELECT resource_id, pointer, referred.kind, referred_id FROM bindings"
+        " JOIN resources ON resources.id = resource_id JOIN resources AS referred ON referred.id = referred_id"
+        " WHERE resources.org = ? AND resources.kind IN ({}) ORDER BY pointer"
+    )
     rows = _rows_for(
         db, "SELECT kind, id, spec FROM resources WHERE org = ? AND kind IN ({}) ORDER BY kind, id", [org], kinds
     )
-    return [StoredResource(ResourceId(kind, id_), spec, tuple(labels.get(id_, ()))) for kind, id_, spec in rows]
+    labels, references = _rows_for(db, attached, [org], kinds), _rows_for(db, referring, [org], kinds)
+    return list(_stored(rows, labels, references))
 
 
 def _read(db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]) -> dict[ResourceId, StoredResource]:
     wanted = {resource_id.id for resource_id in ids}
-    labels = _grouped(
-        _rows_for(
-            db, "SELECT resource_id, label_id FROM attachments WHERE resource_id IN ({}) ORDER BY label_id", [], wanted
-        )
+    attached = "SELECT resource_id, label_id FROM attachments WHERE resource_id IN ({}) ORDER BY label_id"
+    referring = (
+        "SELECT resource_id, pointer, kind, referred_id FROM bindings"
+        " JOIN resources ON resources.id = referred_id WHERE resource_id IN ({}) ORDER BY pointer"
     )
     rows = _rows_for(db, "SELECT kind, id, spec FROM resources WHERE org = ? AND id IN ({})", [org], wanted)
-    return {
-        ResourceId(kind, id_): StoredResource(ResourceId(kind, id_), spec, tuple(labels.get(id_, ())))
-        for kind, id_, spec in rows
-    }
+    labels, references = _rows_for(db, attached, [], wanted), _rows_for(db, referring, [], wanted)
+    return {resource.id: resource for resource in _stored(rows, labels, references)}
+
+
+def _stored(
+    rows: Iterable[tuple[str, str, str]],
+    labels: Iterable[tuple[str, str]],
+    references: Iterable[tuple[str, str, str, str]],
+) -> Iterator[StoredResource]:
+    """The resources of *rows*, in order, with their sorted *labels* and *references*."""
+    label_ids, referred = defaultdict[str, list[str]](list), defaultdict[str, list[Reference]](list)
+    for id_, label_id in labels:
+        label_ids[id_].append(label_id)
+    for id_, pointer, kind, referred_id in references:
+        referred[id_].append(Reference(pointer, kind, referred_id))
+    for kind, id_, spec in rows:
+        yield StoredResource(ResourceId(kind, id_), spec, tuple(label_ids.get(id_, ())), tuple(referred.get(id_, ())))
 
 
 def _pass_fence(db: sqlite_utils.Database, fence: Fence) -> None:
@@ -129,18 +147,19 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Mutation | Rej
     ids: set[ResourceId] = set()
     for item in batch:
         match item:
-            case Create(kind, spec, key):
-                names[kind].add(unique_name(kind, spec) or _NOBODY)
+            case Create(kind, spec, key, references):
+                names[name_scope(kind)].add(unique_name(kind, spec) or _NOBODY)
                 keys[kind].add(key)
-            case Update(id_, spec):
-                names[id_.kind].add(unique_name(id_.kind, spec) or _NOBODY)
-                ids.add(id_)
+                ids |= {ResourceId(reference.kind, reference.id) for reference in references}
+            case Update(id_, spec, references):
+                names[name_scope(id_.kind)].add(unique_name(id_.kind, spec) or _NOBODY)
+                ids |= {id_, *(ResourceId(reference.kind, reference.id) for reference in references)}
             case Delete(id_):
                 ids.add(id_)
             case Attach(id_, label_id) | Detach(id_, label_id):
                 ids |= {id_, ResourceId(LABEL, label_id)}
     holders = _ids_for(
-        db, "SELECT unique_name, id FROM resources WHERE org = ? AND kind = ? AND unique_name IN ({})", org, names
+        db, "SELECT unique_name, id FROM resources WHERE org = ? AND name_scope = ? AND unique_name IN ({})", org, names
     )
     created = _ids_for(
         db,
@@ -155,9 +174,11 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Mutation | Rej
 def _ids_for(
     db: sqlite_utils.Database, sql: str, org: str, wanted: Mapping[str, Collection[str]]
 ) -> dict[tuple[str, str], str]:
-    """Ids by kind and value, for the values *wanted* of each kind."""
+    """Ids by kind, or scope of names, and value, for the values *wanted* of each."""
     return {
-        (kind, value): id_ for kind, values in wanted.items() for value, id_ in _rows_for(db, sql, [org, kind], values)
+        (group, value): id_
+        for group, values in wanted.items()
+        for value, id_ in _rows_for(db, sql, [org, group], values)
     }
 
 
@@ -184,10 +205,17 @@ def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) 
     # Two resources may have swapped their names: all are given up before any is taken.
     connection.executemany("UPDATE resources SET unique_name = NULL WHERE id = ?", [(row.id.id,) for row in written])
     connection.executemany(
-        "INSERT INTO resources (id, org, kind, unique_name, spec) VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO resources (id, org, kind, name_scope, unique_name, spec) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET unique_name = excluded.unique_name, spec = excluded.spec",
         [
-            (row.id.id, org, row.id.kind, unique_name(row.id.kind, spec_from_text(row.spec_json)), row.spec_json)
+            (
+                row.id.id,
+                org,
+                row.id.kind,
+                name_scope(row.id.kind),
+                unique_name(row.id.kind, spec_from_text(row.spec_json)),
+                row.spec_json,
+            )
             for row in written
         ],
     )
@@ -195,6 +223,15 @@ def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) 
         "DELETE FROM attachments WHERE resource_id = ? AND label_id = ?", sorted(detached - attached)
     )
     connection.executemany("INSERT INTO attachments (resource_id, label_id) VALUES (?, ?)", sorted(attached - detached))
+    referring, before_referring = _references(after.resources), _references(before.resources)
+    connection.executemany(
+        "DELETE FROM bindings WHERE resource_id = ? AND pointer = ? AND referred_id = ?",
+        sorted(before_referring - referring),
+    )
+    connection.executemany(
+        "INSERT INTO bindings (resource_id, pointer, referred_id) VALUES (?, ?, ?)",
+        sorted(referring - before_referring),
+    )
     connection.executemany(
         "INSERT INTO creates (org, kind, idempotency_key, resource_id) VALUES (?, ?, ?, ?)",
         [(org, kind, key, id_) for (kind, key), id_ in after.created.items() if (kind, key) not in before.created],
@@ -205,16 +242,13 @@ def _attachments(resources: Mapping[ResourceId, StoredResource]) -> set[tuple[st
     return {(resource.id.id, label_id) for resource in resources.values() for label_id in resource.label_ids}
 
 
+def _references(resources: Mapping[ResourceId, StoredResource]) -> set[tuple[str, str, str]]:
+    return {(id_.id, each.pointer, each.id) for id_, resource in resources.items() for each in resource.references}
+
+
 def _rows_for(db: sqlite_utils.Database, sql: str, fixed: Sequence[str], values: Iterable[str]) -> Iterator[Any]:
     """Rows of *sql* for all *values*; ``{}`` in it stands for as many placeholders as fit into one statement."""
     remaining = list(values)
     for start in range(0, len(remaining), _PLACEHOLDERS):
         part = remaining[start : start + _PLACEHOLDERS]
         yield from db.conn.execute(sql.format(",".join("?" * len(part))), [*fixed, *part])
-
-
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = defaultdict(list)
-    for key, value in pairs:
-        groups[key].append(value)
-    return groups

@@ -1,7 +1,8 @@
 """The values inside charts (packages.md 5.3)."""
 
 from services.kinds.charts.shapes import Domain
-from services.kinds.shapes import Boolean, Fold, Free, Integer, Number, Text, Texts
+from services.kinds.flux.settings import PARAMETER
+from services.kinds.shapes import Boolean, Fold, Integer, Number, Text, Texts
 from services.kinds.tables import Field, Mappings, Nested, Table
 
 _HEX = Field("hex", Text(required=True, what="a color such as #00C9FF"), "The color, such as #00C9FF.")
@@ -86,15 +87,9 @@ FIELD_OPTION = Table(
     Field("visible", Boolean(), "Whether it is shown; it is not when this is left out."),
 )
 
-_PARAMETER = Table(
-    Field("key", Text(), "Name of the parameter in the option record of the script."),
-    Field("default", Free({}), "Value when the caller supplies none."),
-    Field("type", Text(), "bool, duration, float, int, string or time."),
-)
-
 QUERY = Table(
     Field("query", Text(), "The Flux script; an empty one is skipped."),
-    Field("params", Mappings(_PARAMETER), "Types and defaults for the option params = {...} of the script."),
+    Field("params", Mappings(PARAMETER), "Types and defaults for the option params = {...} of the script."),
 )
 
 

@@ -17,8 +17,8 @@ class OptionalInteger:
     absent: ClassVar[int | None] = None
 
     def read(self, value: Any) -> int | None:
-        """The integer, floats truncated toward zero; None for a value that has none."""
-        usable = isinstance(value, int | float) and not isinstance(value, bool) and fits(value)
+        """The integer, floats truncated toward zero; None for a value that is no number."""
+        usable = isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and fits(value))
         return integer_of(value) if usable else None
 
     def problem(self, value: int | None) -> str:

@@ -9,8 +9,17 @@ from services.kinds.durations import parse_go_duration
 from services.kinds.fields import Fields, found_text, text_of
 from services.kinds.flux.expressions import duration_expression, expression, untyped_expression
 from services.kinds.flux.script import Record
+from services.kinds.shapes import Free, Text
+from services.kinds.tables import Field, Table
 
 _LISTED_TYPES = {"int": "integer"} | {name: name for name in ("bool", "duration", "float", "string", "time")}
+
+PARAMETER = Table(
+    Field("key", Text(), "Name of the parameter in the option record of the script."),
+    Field("default", Free({}), "Value when the caller supplies none."),
+    Field("type", Text(known=tuple(sorted(_LISTED_TYPES))), "bool, duration, float, int, string or time."),
+)
+"""An entry of a list that changes the settings."""
 
 
 @dataclass(frozen=True, slots=True)

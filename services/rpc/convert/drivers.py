@@ -1,10 +1,13 @@
 """What drivers say of their platforms, and what is asked of them."""
 
+from collections.abc import Iterable
+
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import plan_pb2
 
 from services.core import model
 from services.rpc.convert.enums import Numbers
+from services.rpc.convert.objects import references_to_pb
 from services.rpc.convert.plans import text_of
 
 _UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
@@ -46,6 +49,8 @@ def _traits_to_pb(traits: model.KindTraits) -> driver_pb2.KindTraits:
         immutable_paths=traits.immutable_paths,
         set_paths=traits.set_paths,
         labelled=traits.labelled,
+        name_scope=traits.name_scope,
+        sensitive_paths=traits.sensitive_paths,
     )
 
 
@@ -59,10 +64,14 @@ def _traits_from_pb(message: driver_pb2.KindTraits) -> model.KindTraits:
         immutable_paths=tuple(message.immutable_paths),
         set_paths=tuple(message.set_paths),
         labelled=message.labelled,
+        name_scope=message.name_scope,
+        sensitive_paths=tuple(message.sensitive_paths),
     )
 
 
-def mutation_to_pb(step: model.Step, remote_id: str, label_id: str, idempotency_key: str) -> driver_pb2.Mutation:
+def mutation_to_pb(
+    step: model.Step, remote_id: str, label_id: str, idempotency_key: str, references: Iterable[model.Reference]
+) -> driver_pb2.Mutation:
     """
     The mutation that carries out *step*.
 
@@ -71,14 +80,20 @@ def mutation_to_pb(step: model.Step, remote_id: str, label_id: str, idempotency_
         remote_id: Id of the resource; empty for a create.
         label_id: Id of the label; empty unless the step attaches or detaches one.
         idempotency_key: For a create.
+        references: What the resource is to refer to, for a create and an update.
     """
     kind, text = step.key.kind, text_of(step.new_spec)
     match step.verb:
         case model.Verb.CREATE:
-            create = driver_pb2.CreateResource(kind=kind, spec_json=text, idempotency_key=idempotency_key)
+            create = driver_pb2.CreateResource(
+                kind=kind, spec_json=text, idempotency_key=idempotency_key, references=references_to_pb(references)
+            )
             return driver_pb2.Mutation(create=create)
         case model.Verb.UPDATE:
-            return driver_pb2.Mutation(update=driver_pb2.UpdateResource(kind=kind, id=remote_id, spec_json=text))
+            update = driver_pb2.UpdateResource(
+                kind=kind, id=remote_id, spec_json=text, references=references_to_pb(references)
+            )
+            return driver_pb2.Mutation(update=update)
         case model.Verb.DELETE:
             return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=remote_id))
         case model.Verb.ATTACH:

@@ -125,13 +125,33 @@ def violation_from_pb(message: object_pb2.Violation) -> model.Violation:
 def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:
     """Translate a resource."""
     return object_pb2.Resource(
-        kind=resource.kind, id=resource.id, spec_json=resource.spec.text, label_ids=resource.label_ids
+        kind=resource.kind,
+        id=resource.id,
+        spec_json=resource.spec.text,
+        label_ids=resource.label_ids,
+        references=references_to_pb(resource.references),
     )
 
 
 def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
     """Translate a resource."""
-    return model.Resource(message.kind, message.id, spec_from_json(message.spec_json), tuple(message.label_ids))
+    return model.Resource(
+        kind=message.kind,
+        id=message.id,
+        spec=spec_from_json(message.spec_json),
+        label_ids=tuple(message.label_ids),
+        references=references_from_pb(message.references),
+    )
+
+
+def references_to_pb(references: Iterable[model.Reference]) -> list[object_pb2.Reference]:
+    """Translate the references of a resource."""
+    return [object_pb2.Reference(pointer=each.pointer, kind=each.kind, id=each.id) for each in references]
+
+
+def references_from_pb(messages: Iterable[object_pb2.Reference]) -> tuple[model.Reference, ...]:
+    """Translate the references of a resource."""
+    return tuple(model.Reference(message.pointer, message.kind, message.id) for message in messages)
 
 
 def entry_to_pb(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:

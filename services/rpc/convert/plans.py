@@ -1,5 +1,7 @@
 """Plans, their steps and differences."""
 
+from collections.abc import Iterable
+
 from pkger.model.v1 import plan_pb2
 
 from services.core import model
@@ -28,6 +30,14 @@ def text_of(spec: model.Spec | None) -> str:
     return spec.text if spec else ""
 
 
+def _references_to_pb(references: Iterable[model.StepReference]) -> list[plan_pb2.StepReference]:
+    return [plan_pb2.StepReference(pointer=each.pointer, key=key_fields(each.key), id=each.id) for each in references]
+
+
+def _references_from_pb(messages: Iterable[plan_pb2.StepReference]) -> tuple[model.StepReference, ...]:
+    return tuple(model.StepReference(message.pointer, key_from_pb(message.key), message.id) for message in messages)
+
+
 def step_to_pb(step: model.Step) -> plan_pb2.Step:
     """Translate a step."""
     return plan_pb2.Step(
@@ -42,6 +52,8 @@ def step_to_pb(step: model.Step) -> plan_pb2.Step:
         new_spec_json=text_of(step.new_spec),
         undo=_UNDO.number(step.undo),
         reason=step.reason,
+        references=_references_to_pb(step.references),
+        old_references=_references_to_pb(step.old_references),
     )
 
 
@@ -59,6 +71,8 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
         new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
         undo=_UNDO.member(message.undo),
         reason=message.reason,
+        references=_references_from_pb(message.references),
+        old_references=_references_from_pb(message.old_references),
     )
 
 

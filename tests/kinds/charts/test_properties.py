@@ -1,5 +1,6 @@
 """What platforms and summaries show of charts (packages.md 5.2, 5.3)."""
 
+import math
 from typing import Any
 
 import pytest
@@ -274,7 +275,7 @@ def test_each_kind_shows_what_is_empty_in_its_own_way(kind: str, more: Chart) ->
 
 @pytest.mark.parametrize(
     ("written", "digits"),
-    [(0, 0), (2, 2), (2.9, 2), (-1, -1), (None, None), ("2", None), (True, None), (2**63, None)],
+    [(0, 0), (2, 2), (2.9, 2), (-1, -1), (None, None), ("2", None), (True, None), (2**63, None), (math.inf, 0)],
 )
 def test_decimal_places_are_enforced_when_they_are_a_number(written: Any, digits: int | None) -> None:
     enforced = {"isEnforced": digits is not None, "digits": digits or 0}

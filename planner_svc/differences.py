@@ -1,0 +1,104 @@
+"""What is different between the platform and what is wanted, object by object."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner_svc.matching import Matching, ResourceKey
+from planner_svc.references import (
+    References,
+    live_references,
+    names_of_resources,
+    reference_changes,
+    wanted_references,
+)
+from services.core.diff import changes, touches
+from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource, Spec
+from services.kinds.canonical import canonical_text, spec_of
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """
+    What a plan has to make equal.
+
+    Attributes:
+        changed: The differences of live resource and wanted object, sorted by path, for each key that has both.
+        replaced: The keys whose change touches an immutable path, with that path: their resource is deleted and created
+            anew.
+        references: What wanted objects are to refer to.
+        names: The key of each live resource that has one.
+    """
+
+    changed: Mapping[Key, tuple[FieldChange, ...]]
+    replaced: Mapping[Key, str]
+    references: Mapping[Key, References]
+    names: Mapping[ResourceKey, Key]
+
+    @property
+    def awaiting(self) -> frozenset[Key]:
+        """The keys that refer to something that is replaced: they can be written only after it."""
+        return frozenset(
+            key
+            for key, references in self.references.items()
+            if key not in self.replaced and any(each.key in self.replaced for each in references)
+        )
+
+    def live_references(self, resource: Resource) -> References:
+        """What a live resource refers to."""
+        return live_references(resource, self.names)
+
+
+def differences(desired: Desired, matching: Matching, platform: PlatformTraits) -> Differences:
+    """
+    Compare what is wanted with what is live.
+
+    Raises:
+        RequestInvalid: Something that is referred to is skipped and does not exist.
+    """
+    changed = _spec_changes(matching, platform)
+    # Nothing refers to what refers to others, so a reference never makes another one change.
+    references = wanted_references(desired, matching, _replacements(changed, platform).keys(), platform)
+    names = names_of_resources(matching)
+    for key, match in matching.matches.items():
+        if match.live and match.wanted and (match.live.references or key in references):
+            differing = reference_changes(live_references(match.live, names), references.get(key, ()))
+            told = {change.path for change in changed[key]}
+            further = [change for change in differing if change.path not in told]
+            changed[key] = tuple(sorted([*changed[key], *further], key=lambda change: change.path))
+    return Differences(changed, _replacements(changed, platform), references, names)
+
+
+def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:
+    found: dict[Key, tuple[FieldChange, ...]] = {}
+    for key, match in matching.matches.items():
+        if match.live and match.wanted:
+            sets = platform.kinds[key.kind].set_paths
+            found[key] = changes(_in_order(match.live.spec, sets), _in_order(match.wanted.spec, sets))
+    return found
+
+
+def _in_order(spec: Spec, set_paths: Sequence[str]) -> Spec:
+    """*spec* with the lists sorted whose order has no meaning to the platform."""
+    if not set_paths:
+        return spec
+    value = copy.deepcopy(dict(spec.value))
+    for path in set_paths:
+        *holders, name = path.split("/")[1:]
+        holder: Any = value
+        for step in holders:
+            holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and isinstance(holder.get(name), list):
+            holder[name].sort(key=canonical_text)
+    return spec_of(value)
+
+
+def _replacements(changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits) -> dict[Key, str]:
+    found: dict[Key, str] = {}
+    for key, differing in changed.items():
+        for path in platform.kinds[key.kind].immutable_paths:
+            if touches(path, differing):
+                found[key] = path
+                break
+    return found

@@ -1,0 +1,108 @@
+"""What the specs of objects refer to, and what those of live resources do (service.md 1.6)."""
+
+from collections.abc import Mapping, Sequence, Set
+
+from planner_svc.matching import Matching, ResourceKey
+from services.core.errors import RequestInvalid
+from services.core.model import Desired, FieldChange, Key, Object, PlatformTraits, Resource, StepReference
+from services.kinds.canonical import canonical_text
+from services.kinds.table import KINDS
+
+References = tuple[StepReference, ...]
+"""Of one resource, sorted by pointer."""
+
+
+def wanted_references(
+    desired: Desired, matching: Matching, replaced: Set[Key], platform: PlatformTraits
+) -> dict[Key, References]:
+    """
+    What each wanted object of a kind that refers to others is to refer to; ids are empty where the plan creates them.
+
+    Args:
+        desired: The package, with what is skipped of it: that may be referred to where it exists.
+        matching: The matches.
+        replaced: Keys whose resource is deleted and created anew.
+        platform: Which names are unique.
+
+    Raises:
+        RequestInvalid: Something that is referred to is skipped and does not exist.
+    """
+    referring = {key: match.wanted for key, match in matching.matches.items() if match.wanted and KINDS[key.kind].uses}
+    if not referring:
+        return {}
+    objects = {(KINDS[item.key.kind].family, item.key.name): item for item in desired.package.objects}
+    found: dict[Key, References] = {}
+    missing: list[str] = []
+    for key, item in referring.items():
+        references = []
+        for field, family in sorted(KINDS[key.kind].uses.items()):
+            name = item.spec.value[field]
+            other = objects.get((family, name))
+            referred = _resource(other, matching, platform) if other else None
+            if referred:
+                owner, remote_id = referred
+                references.append(StepReference(f"/{field}", owner, "" if owner in replaced else remote_id))
+            else:
+                missing.append(f"{key} refers to {other.key if other else f'{family} {name!r}'}")
+        found[key] = tuple(references)
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
+        problem = "which is left out and does not exist: do not skip it, or skip what refers to it as well"
+        raise RequestInvalid("skip", f"{missing[0]}, {problem}{more}")
+    return found
+
+
+def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tuple[Key, str] | None:
+    """Key and id, empty while it is not created, of the resource of *item*; None when there will not be one."""
+    if item.key in matching.matches:
+        live = matching.matches[item.key].live
+        return item.key, live.id if live else ""
+    entry = matching.untouched.get(item.key)
+    if entry and (item.key.kind, entry.remote_id) in matching.live:
+        return item.key, entry.remote_id
+    held = _live_by_name(item, matching, platform)
+    if held is None:
+        return None
+    owner = names_of_resources(matching).get((held.kind, held.id), item.key)
+    is_removed = owner in matching.matches and matching.matches[owner].is_removal
+    return None if is_removed else (owner, held.id)
+
+
+def _live_by_name(item: Object, matching: Matching, platform: PlatformTraits) -> Resource | None:
+    traits = platform.kinds.get(item.key.kind)
+    unique = traits.unique_name(item.spec.display_name) if traits else None
+    if traits is None or unique is None:
+        return None
+    for resource in matching.live.values():
+        if resource.kind == item.key.kind and traits.unique_name(resource.spec.display_name) == unique:
+            return resource
+    return None
+
+
+def names_of_resources(matching: Matching) -> dict[ResourceKey, Key]:
+    """The key of each live resource that an object, or an entry of the stack, names."""
+    names = {(key.kind, entry.remote_id): key for key, entry in matching.untouched.items()}
+    return names | {(key.kind, match.live.id): key for key, match in matching.matches.items() if match.live}
+
+
+def live_references(resource: Resource, names: Mapping[ResourceKey, Key]) -> References:
+    """What *resource* refers to now; *names* as of ``names_of_resources``."""
+    return tuple(
+        StepReference(each.pointer, names.get((each.kind, each.id), Key(each.kind, "")), each.id)
+        for each in resource.references
+    )
+
+
+def reference_changes(live: Sequence[StepReference], wanted: Sequence[StepReference]) -> list[FieldChange]:
+    """The places that are to refer to something else than they do; what is yet to be created always is."""
+    before, after = ({each.pointer: _told(each) for each in references} for references in (live, wanted))
+    return [
+        FieldChange(pointer, before.get(pointer, ""), after.get(pointer, ""))
+        for pointer in sorted(before.keys() | after.keys())
+        if before.get(pointer) != after.get(pointer)
+    ]
+
+
+def _told(reference: StepReference) -> str:
+    kind = {"kind": reference.key.kind}
+    return canonical_text(kind | {"id": reference.id} if reference.id else kind)

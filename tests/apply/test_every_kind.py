@@ -1,0 +1,135 @@
+"""All kinds of the package format in one stack, through real servers: from its first apply to its last."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+
+from services.core.errors import RequestInvalid
+from services.kinds.table import KINDS
+from tests.apply.packages import EVERY_KIND, LABEL, a_rule, an_endpoint, text
+from tests.cluster import Calls, Cluster
+
+CANARY = "canary-8a1f"
+
+
+def renamed(chosen: dict[str, Any]) -> str:
+    """The package with another display name of the object *chosen*."""
+    spec = chosen["spec"] | {"name": "another name"}
+    return text(*(item | {"spec": spec} if item is chosen else item for item in EVERY_KIND))
+
+
+async def endpoint_names(services: Cluster) -> dict[str, list[str]]:
+    """The name of what each rule refers to on the platform, by the name that it has in its spec."""
+    resources = await services.resources()
+    names = {resource.id: json.loads(resource.spec_json)["name"] for resource in resources}
+    return {
+        json.loads(resource.spec_json)["endpointName"]: [names[each.id] for each in resource.references]
+        for resource in resources
+        if resource.kind == "NotificationRule"
+    }
+
+
+async def test_a_package_of_every_kind_lives_its_whole_life(services: Cluster, calls: Calls) -> None:
+    applied = await services.apply(text(*EVERY_KIND), stack="s")
+    assert applied.state == operation_pb2.OPERATION_STATE_SUCCEEDED, applied.cause
+    resources = await services.resources()
+    assert {resource.kind for resource in resources} == KINDS.keys()
+    assert all(len(resource.label_ids) == 1 for resource in resources if resource.kind != "Label")
+    assert await endpoint_names(services) == {"hook": ["hook"], "pager": ["pager"]}
+
+    writes = calls.count("Mutate")
+    assert (await services.apply(text(*EVERY_KIND), stack="s")).no_change
+    assert calls.count("Mutate") == writes
+
+    removed = await services.uninstall("s")
+    assert removed.state == operation_pb2.OPERATION_STATE_SUCCEEDED, removed.cause
+    assert await services.resources() == []
+
+
+async def test_the_summary_has_the_ids_of_every_kind(services: Cluster) -> None:
+    finished = await services.apply(text(*EVERY_KIND), stack="s")
+    ids = {(entry.key.kind, entry.key.name): entry.remote_id for entry in finished.inventory}
+    summary = json.loads(finished.summary_json)
+    assert {entry["templateMetaName"]: entry["check"]["id"] for entry in summary["checks"]} == {
+        "hot": ids["CheckThreshold", "hot"],
+        "silent": ids["CheckDeadman", "silent"],
+    }
+    assert {
+        entry["templateMetaName"]: entry["notificationEndpoint"]["id"] for entry in summary["notificationEndpoints"]
+    } == {name: id_ for (kind, name), id_ in ids.items() if kind.startswith("NotificationEndpoint")}
+    assert [entry["telegrafConfig"]["id"] for entry in summary["telegrafConfigs"]] == [ids["Telegraf", "agent"]]
+    assert {entry["templateMetaName"]: entry["endpointID"] for entry in summary["notificationRules"]} == {
+        "to_hook": int(ids["NotificationEndpointHTTP", "hook"], 16),
+        "to_pager": int(ids["NotificationEndpointPagerDuty", "pager"], 16),
+    }
+
+
+@pytest.mark.parametrize("item", EVERY_KIND, ids=lambda item: item["kind"])
+async def test_a_renamed_resource_keeps_its_id(services: Cluster, item: dict[str, Any]) -> None:
+    await services.apply(text(*EVERY_KIND), stack="s")
+    before = await services.record("s")
+    plan = await services.plan(renamed(item), stack="s")
+    assert [(step.verb, step.key.kind) for step in plan.steps] == [(plan_pb2.VERB_UPDATE, item["kind"])]
+    assert (await services.apply(renamed(item), stack="s")).state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    assert (await services.record("s")).resources == before.resources
+    assert await endpoint_names(services) == {
+        name: ["another name" if item["metadata"]["name"] == name else name] for name in ("hook", "pager")
+    }
+
+
+async def test_a_vanished_endpoint_comes_back_and_its_rule_gets_it(services: Cluster) -> None:
+    await services.apply(text(*EVERY_KIND), stack="s")
+    [pager] = await services.resources(kinds=["NotificationEndpointPagerDuty"])
+    await services.mutate(driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=pager.kind, id=pager.id)))
+    assert await endpoint_names(services) == {"hook": ["hook"], "pager": []}
+    plan = await services.plan(text(*EVERY_KIND), stack="s")
+    assert [(step.verb, step.key.name) for step in plan.steps] == [
+        (plan_pb2.VERB_CREATE, "pager"),
+        (plan_pb2.VERB_UPDATE, "to_pager"),
+        (plan_pb2.VERB_ATTACH, "pager"),
+    ]
+    await services.apply(text(*EVERY_KIND), stack="s")
+    assert await endpoint_names(services) == {"hook": ["hook"], "pager": ["pager"]}
+    assert (await services.plan(text(*EVERY_KIND), stack="s")).no_change
+
+
+async def test_a_rule_that_leaves_the_package_is_removed_with_its_endpoint(services: Cluster) -> None:
+    endpoint, rule = an_endpoint("Slack", "extra", "extra"), a_rule("to_extra", "extra")
+    await services.apply(text(*EVERY_KIND, endpoint, rule), stack="s")
+    finished = await services.apply(text(*EVERY_KIND), stack="s")
+    assert finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    assert "extra" not in {entry.key.name for entry in finished.inventory}
+    assert len(await services.resources()) == len(EVERY_KIND)
+
+
+async def test_a_credential_itself_gets_nowhere(
+    services: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    written = text(LABEL, an_endpoint("Slack", "chat", "chat", token=CANARY))
+    seen: list[object] = []
+    for call in (services.plan(written, stack="s"), services.apply(written, stack="s"), services.apply(written)):
+        with pytest.raises(RequestInvalid, match="token of NotificationEndpointSlack 'chat'") as caught:
+            await call
+        seen += [caught.value, caught.value.metadata, caught.value.__cause__]
+    assert await services.resources() == []
+    assert await services.stack_names() == []
+    assert CANARY not in str(seen)
+    assert CANARY not in caplog.text + "".join(str(record.__dict__) for record in caplog.records)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"platform.db", "stack.db"} <= {path.name for path in files}
+    assert not [path for path in files if CANARY.encode() in path.read_bytes()]
+
+
+async def test_the_platform_takes_no_credential_either(services: Cluster) -> None:
+    spec = json.dumps({"name": "chat", "token": CANARY})
+    create = driver_pb2.CreateResource(kind="NotificationEndpointSlack", spec_json=spec)
+    answer = await services.mutate(driver_pb2.Mutation(create=create))
+    assert answer.results[0].rejected.reason == operation_pb2.REJECTION_REASON_CONTENT_REFUSED
+    assert CANARY not in str(answer)
+    assert await services.resources() == list[object_pb2.Resource]()

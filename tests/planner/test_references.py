@@ -1,0 +1,221 @@
+"""Rules and the endpoints that they refer to (service.md 1.6): what is bound, when, and what a deletion takes along."""
+
+from dataclasses import replace
+
+import pytest
+
+from services.core.errors import RequestInvalid
+from services.core.model import Key, Object, Plan, Reference, StepReference
+from services.drivers.embedded.kinds import EMBEDDED
+from services.kinds.table import KINDS
+from tests.planner.world import World, an_object, told
+
+RULE = Key("NotificationRule", "r")
+PAGER = an_object("NotificationEndpointPagerDuty", "e")
+SLACK = an_object("NotificationEndpointSlack", "s")
+
+
+def a_rule(endpoint: str = "e", **spec: str) -> Object:
+    return an_object("NotificationRule", "r", endpointName=endpoint, **spec)
+
+
+def bound(world: World, kind: str = "NotificationRule", name: str = "r") -> list[str]:
+    """Ids of what the resource of an object refers to."""
+    return [each.id for each in world.live[world.entry(kind, name).remote_id].references]
+
+
+def changes(plan: Plan, key: Key = RULE) -> list[tuple[str, str, str]]:
+    """What the diff tells of an object."""
+    return [
+        (change.path, change.old, change.new)
+        for diff in plan.resource_diffs
+        if diff.key == key
+        for change in diff.changes
+    ]
+
+
+def replacing_world() -> World:
+    """A platform on which the URL of a Slack endpoint cannot change."""
+    slack = replace(EMBEDDED.kinds["NotificationEndpointSlack"], immutable_paths=("/url",))
+    return World(platform=replace(EMBEDDED, kinds={**EMBEDDED.kinds, slack.kind: slack}))
+
+
+def test_a_rule_is_created_after_its_endpoint_and_bound_to_it() -> None:
+    world = World()
+    plan = world.apply(a_rule(), PAGER)
+    assert told(plan) == ["0 create NotificationEndpointPagerDuty e", "1 create NotificationRule r"]
+    assert plan.steps[1].references == (StepReference("/endpointName", PAGER.key),)
+    assert bound(world) == [world.entry(*PAGER.key).remote_id]
+    assert world.plan(a_rule(), PAGER).no_change
+
+
+def test_a_rule_that_gets_another_endpoint_tells_both_in_the_words_of_the_package() -> None:
+    world = World()
+    world.apply(a_rule(), PAGER, SLACK)
+    plan = world.apply(a_rule("s"), PAGER, SLACK)
+    assert told(plan) == ["0 update NotificationRule r"]
+    assert changes(plan) == [("/endpointName", '"e"', '"s"')]
+    assert [each.key for each in plan.steps[0].old_references] == [PAGER.key]
+    assert bound(world) == [world.entry(*SLACK.key).remote_id]
+
+
+def test_an_endpoint_that_is_created_again_is_given_to_its_rule() -> None:
+    world = World()
+    world.apply(a_rule(), PAGER)
+    gone = world.entry(*PAGER.key).remote_id
+    del world.live[gone]
+    world._refer(world.entry(*RULE).remote_id, ())
+    plan = world.apply(a_rule(), PAGER)
+    assert told(plan) == ["0 create NotificationEndpointPagerDuty e", "1 update NotificationRule r"]
+    assert changes(plan) == [("/endpointName", "", '{"kind":"NotificationEndpointPagerDuty"}')]
+    assert bound(world) == [world.entry(*PAGER.key).remote_id] != [gone]
+
+
+def test_a_rule_that_people_gave_another_endpoint_is_given_its_own_again() -> None:
+    world = World()
+    world.apply(a_rule(), PAGER)
+    other = world.add("NotificationEndpointHTTP", "theirs")
+    world._refer(world.entry(*RULE).remote_id, [Reference("/endpointName", other.kind, other.id)])
+    plan = world.apply(a_rule(), PAGER)
+    own = world.entry(*PAGER.key).remote_id
+    assert told(plan) == ["0 update NotificationRule r"]
+    assert plan.steps[0].old_references == (StepReference("/endpointName", Key(other.kind, ""), other.id),)
+    assert changes(plan) == [
+        (
+            "/endpointName",
+            f'{{"id":"{other.id}","kind":"NotificationEndpointHTTP"}}',
+            f'{{"id":"{own}","kind":"NotificationEndpointPagerDuty"}}',
+        )
+    ]
+    assert bound(world) == [own]
+
+
+def test_a_rule_moves_to_its_new_endpoint_before_the_old_one_is_removed() -> None:
+    world = World()
+    world.apply(a_rule(), PAGER)
+    plan = world.apply(a_rule("s"), SLACK)
+    assert told(plan) == [
+        "0 create NotificationEndpointSlack s",
+        "1 update NotificationRule r",
+        "2 delete NotificationEndpointPagerDuty e",
+    ]
+
+
+def test_rules_are_removed_before_their_endpoints_and_remember_them() -> None:
+    world = World()
+    world.apply(a_rule(), PAGER)
+    plan = world.apply()
+    assert told(plan) == ["0 delete NotificationRule r", "1 delete NotificationEndpointPagerDuty e"]
+    assert [each.key for each in plan.steps[0].old_references] == [PAGER.key]
+
+
+def test_a_deletion_takes_the_references_of_others_away_as_steps_of_the_plan() -> None:
+    """The platform would take them away unseen, and an undo could not bring them back."""
+    world = World()
+    world.apply(a_rule(), PAGER, SLACK)
+    pager = world.entry(*PAGER.key).remote_id
+    theirs = world.add(
+        "NotificationRule", "theirs", [Reference("/endpointName", PAGER.key.kind, pager)], endpointName="e"
+    )
+    plan = world.apply(a_rule("s"), SLACK)
+    assert told(plan) == [
+        "0 update NotificationRule r",
+        f"1 update NotificationRule {theirs.id}",
+        "2 delete NotificationEndpointPagerDuty e",
+    ]
+    losing = plan.steps[1]
+    assert (losing.old_spec, losing.new_spec, losing.references) == (theirs.spec, theirs.spec, ())
+    assert losing.old_references == (StepReference("/endpointName", PAGER.key, pager),)
+    assert world.plan(a_rule("s"), SLACK).no_change
+
+
+def test_a_replaced_endpoint_is_taken_from_its_rule_and_given_back_under_its_new_id() -> None:
+    world = replacing_world()
+    world.apply(a_rule("s"), SLACK)
+    before = world.entry(*SLACK.key).remote_id
+    moved = an_object("NotificationEndpointSlack", "s", url="https://example.org")
+    plan = world.apply(a_rule("s", description="new"), moved)
+    assert told(plan) == [
+        "0 update NotificationRule r",
+        "1 delete NotificationEndpointSlack s",
+        "2 create NotificationEndpointSlack s",
+        "3 update NotificationRule r",
+    ]
+    assert plan.stages == ("references", "removals", "replacements", "replacements")
+    assert [each.id for each in plan.steps[0].old_references] == [before]
+    assert plan.steps[3].old_references == ()
+    assert bound(world) == [world.entry(*SLACK.key).remote_id] != [before]
+    assert world.plan(a_rule("s", description="new"), moved).no_change
+
+
+def test_a_new_rule_waits_for_the_endpoint_that_is_replaced_and_its_labels_wait_for_it() -> None:
+    world = replacing_world()
+    label = an_object("Label", "l")
+    world.apply(label, SLACK)
+    moved = an_object("NotificationEndpointSlack", "s", url="https://example.org")
+    rule = an_object("NotificationRule", "r", ["l"], endpointName="s")
+    assert told(world.apply(label, rule, moved)) == [
+        "0 delete NotificationEndpointSlack s",
+        "1 create NotificationEndpointSlack s",
+        "2 create NotificationRule r",
+        "3 attach NotificationRule r l",
+    ]
+
+
+@pytest.mark.parametrize("skip", [PAGER.key, Key(PAGER.key.kind, "")])
+def test_a_skipped_endpoint_of_the_stack_serves_a_rule(skip: Key) -> None:
+    world = World()
+    world.apply(PAGER, a_rule())
+    assert world.plan(a_rule(), PAGER, skip=[skip]).no_change
+    world.apply(PAGER)
+    plan = world.plan(a_rule(), PAGER, skip=[skip])
+    assert told(plan) == ["0 create NotificationRule r"]
+    assert plan.steps[0].references == (StepReference("/endpointName", PAGER.key, world.entry(*PAGER.key).remote_id),)
+
+
+def test_a_skipped_endpoint_that_is_live_serves_a_rule_by_its_name() -> None:
+    world = World()
+    live = world.add("NotificationEndpointPagerDuty", "e")
+    plan = world.plan(a_rule(), PAGER, skip=[PAGER.key])
+    assert told(plan) == ["0 create NotificationRule r"]
+    assert [each.id for each in plan.steps[0].references] == [live.id]
+    assert [entry.key for entry in plan.inventory] == [RULE]
+
+
+def test_a_skipped_endpoint_that_is_nowhere_is_refused_with_both_names() -> None:
+    world = World()
+    world.add("NotificationEndpointSlack", "e")
+    with pytest.raises(RequestInvalid, match="NotificationRule 'r' refers to NotificationEndpointPagerDuty 'e'"):
+        world.plan(a_rule(), PAGER, skip=[PAGER.key])
+    assert told(world.plan(a_rule(), PAGER, skip=[PAGER.key, RULE])) == []
+
+
+def test_an_endpoint_that_this_plan_removes_serves_no_rule() -> None:
+    world = World()
+    world.apply(an_object("NotificationEndpointPagerDuty", "old", name="pager"))
+    with pytest.raises(RequestInvalid, match="is left out and does not exist"):
+        world.plan(a_rule(), an_object("NotificationEndpointPagerDuty", "e", name="pager"), skip=[PAGER.key])
+
+
+def test_the_digest_is_also_that_of_the_references() -> None:
+    world, other = World(), World()
+    for each in (world, other):
+        each.apply(PAGER, SLACK)
+        each.add("NotificationRule", "unrelated", endpointName="e")
+    assert world.plan(a_rule("s"), PAGER, SLACK).digest == other.plan(a_rule("s"), PAGER, SLACK).digest
+    rule, pager, slack = a_rule("s"), PAGER, SLACK
+    bindings = []
+    for each, endpoint in ((world, pager), (other, slack)):
+        each.apply(rule, pager, slack)
+        reference = Reference("/endpointName", endpoint.key.kind, each.entry(*endpoint.key).remote_id)
+        each._refer(each.entry(*RULE).remote_id, [reference])
+        bindings.append(each.plan(a_rule("s", description="x"), pager, slack))
+    assert told(bindings[0]) == told(bindings[1])
+    assert bindings[0].digest != bindings[1].digest
+
+
+def test_kinds_that_know_nothing_of_packages_are_no_hindrance() -> None:
+    foreign = replace(EMBEDDED.kinds["Task"], kind="Spaceship")
+    world = World(platform=replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Spaceship": foreign}))
+    assert "Spaceship" not in KINDS
+    assert len(world.apply(a_rule(), PAGER).steps) == 2
