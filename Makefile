@@ -4,7 +4,7 @@ BIN := .venv/bin
 PROTOS := $(shell find protos -name '*.proto')
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 setup: .venv/.stamp services/gen/.stamp  ## Virtual environment with all dependencies, and the generated code
 
@@ -23,6 +23,9 @@ test: setup  ## Run the tests; ARGS go to pytest
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
+demo-crash: setup  ## Kill the applier in the middle of an apply, and see it finished
+	$(BIN)/python examples/demo_crash.py
+
 bench: setup  ## Print benchmark figures; ARGS go to it, such as --parsing
 	$(BIN)/python -m bench $(ARGS)
 
@@ -35,4 +38,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint test quickstart bench
+.PHONY: help setup gen lint test quickstart demo-crash bench

@@ -1,8 +1,8 @@
 """
 Shows that an apply survives its applier: ``make demo-crash``.
 
-Starts all services, begins an apply of 2,000 objects, kills the applier with SIGKILL half way, starts it again, shows how
-the operation is finished, and applies the same again: nothing is left to do.
+Starts all services, begins an apply of 2,000 objects, kills the applier with SIGKILL half way, starts it again, shows
+how the operation is finished, and applies the same again: nothing is left to do.
 """
 
 import json
@@ -71,13 +71,15 @@ def _demonstrate(
     print("\n".join(stages))
     print(_pkger(environ, "operations", "show", name))
     _say("the same apply again")
-    print(_pkger(environ, "apply", "-f", str(package), "--stack", "demo", "--yes").splitlines()[-6])
+    again = _pkger(environ, "apply", "-f", str(package), "--stack", "demo", "--yes")
+    print("\n".join(line for line in again.splitlines() if line.startswith(("Plan:", "Done:"))))
 
 
 def _package() -> list[dict[str, object]]:
     version = "influxdata.com/v2alpha1"
     labels = [
-        {"apiVersion": version, "kind": "Label", "metadata": {"name": f"team-{number}"}} for number in range(OBJECTS // 10)
+        {"apiVersion": version, "kind": "Label", "metadata": {"name": f"team-{number}"}}
+        for number in range(OBJECTS // 10)
     ]
     return labels + [
         {
