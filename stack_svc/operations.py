@@ -171,11 +171,11 @@ def page(
 
 
 def abandoned(db: sqlite_utils.Database, now: int) -> list[str]:
-    """Names of those that sent something, are not BLOCKED and whose lease is over; oldest first."""
+    """Names of those that are neither finished nor BLOCKED, and whose lease is over; oldest first."""
     rows = db.execute(
         f"""
         SELECT operations.name FROM operations JOIN stacks ON stacks.id = operations.stack
-        WHERE operations.{_IS_UNFINISHED} AND operations.state IN ('APPLYING', 'ROLLING_BACK') AND lease_expires < ?
+        WHERE operations.{_IS_UNFINISHED} AND operations.state <> 'BLOCKED' AND lease_expires < ?
         ORDER BY operations.create_time, operations.name LIMIT {MOST_ABANDONED}
         """,  # noqa: S608
         [now],

@@ -101,6 +101,13 @@ class Case:
     def events(self, *texts: str, digest: str = "") -> AsyncIterator[operation_pb2.OperationEvent]:
         return self.services.events(*texts, stack=self.stack, org=self.org, digest=digest)
 
+    async def watch(self, operation: str, after_seq: int = 0) -> AsyncIterator[operation_pb2.OperationEvent]:
+        """The events of an operation, as somebody sees them who comes later."""
+        peer = self.services.peers["applier"]
+        request = applier_pb2.WatchOperationRequest(operation=operation, after_seq=after_seq)
+        async for answer in peer.stream(ApplierServiceStub(peer.channel).WatchOperation, request):
+            yield answer.event
+
     async def uninstall(self) -> Events:
         """All events of one uninstall."""
         peer = self.services.peers["applier"]

@@ -32,17 +32,24 @@ class Processes:
         self._lease = lease
         self._running: dict[str, Process] = {}
 
-    async def start(self, name: str, more: Mapping[str, str] | None = None) -> None:
-        """Start a service, with further variables in its environment, and wait until it serves, or is gone."""
+    async def start(self, name: str, more: Mapping[str, str] | None = None, called: str = "") -> None:
+        """
+        Start a service, with further variables in its environment, and wait until it serves, or is gone.
+
+        A second one of the same service is *called* something else, and nobody calls it.
+        """
+        called = called or name
+        address = self.addresses.get(called) or f"unix:{self._folder / called}.sock"
         environ = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
         environ |= {address_variable(service): address for service, address in self.addresses.items()}
-        environ |= {"PKGER_HOME": str(self._folder), "PKGER_LEASE": str(self._lease), **(more or {})}
-        with (self._folder / f"{name}.log").open("ab") as log:
-            self._running[name] = await asyncio.create_subprocess_exec(
+        environ |= {"PKGER_HOME": str(self._folder), "PKGER_LEASE": str(self._lease), "PKGER_LISTEN": address}
+        environ |= more or {}
+        with (self._folder / f"{called}.log").open("ab") as log:
+            self._running[called] = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", MODULES[name], env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=log
             )
-        ready = asyncio.ensure_future(problem_of(self.addresses[name], READY_SECONDS, wait=True))
-        gone = asyncio.ensure_future(self._running[name].wait())
+        ready = asyncio.ensure_future(problem_of(address, READY_SECONDS, wait=True))
+        gone = asyncio.ensure_future(self._running[called].wait())
         await asyncio.wait([ready, gone], return_when=asyncio.FIRST_COMPLETED)
         for waiting in (ready, gone):
             waiting.cancel()
@@ -61,7 +68,7 @@ class Processes:
     async def died(self, name: str) -> int:
         """Exit status of a service, once it is gone."""
         status = await self._running.pop(name).wait()
-        Path(self.addresses[name].removeprefix("unix:")).unlink(missing_ok=True)
+        (self._folder / f"{name}.sock").unlink(missing_ok=True)
         return status
 
     async def stop(self) -> None:

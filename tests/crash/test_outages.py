@@ -1,0 +1,97 @@
+"""Services that go away for a while, appliers that sleep, and many who want the same stack (engine.md 10)."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pkger.model.v1 import operation_pb2
+
+from services.core.errors import PkgerError, StackLeased
+from tests.applier.packages import FRESH, REVERSIBLE
+from tests.applier.world import SUCCEEDED, Case, end
+from tests.crash.world import Crashing, check, content_after, crashing
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
+    async with crashing(tmp_path) as running:
+        yield running
+
+
+async def _in_the_middle(case: Case, package: str) -> "asyncio.Task[None]":
+    """An apply whose first steps have ended."""
+    stream = case.events(package)
+    async for event in stream:
+        if event.HasField("steps_ended"):
+            break
+
+    async def to_the_end() -> None:
+        try:
+            async for _ in stream:
+                pass
+        except PkgerError:
+            # It was cut off, and somebody carries it on.
+            return
+
+    return asyncio.create_task(to_the_end())
+
+
+@pytest.mark.parametrize("service", ["stack", "platform"])
+async def test_a_service_that_dies_in_the_middle_and_comes_back_loses_nothing(world: Crashing, service: str) -> None:
+    wanted = await content_after(world, FRESH, REVERSIBLE)
+    case = await world.case_with(FRESH)
+    before = await case.look()
+    await world.applier()
+    apply = await _in_the_middle(case, REVERSIBLE)
+    await world.processes.kill(service)
+    await world.processes.start(service)
+    await apply
+    check(before, await world.settled(), await case.look(), wanted)
+
+
+async def test_an_applier_that_wakes_up_late_changes_nothing(world: Crashing) -> None:
+    wanted = await content_after(world, FRESH, REVERSIBLE)
+    case = await world.case_with(FRESH)
+    before = await case.look()
+    await world.applier()
+    apply = await _in_the_middle(case, REVERSIBLE)
+    world.processes.send("applier", signal.SIGSTOP)
+    await world.processes.start("applier", called="another")
+    operation = await world.settled()
+    after = await case.look()
+    check(before, operation, after, wanted)
+    world.processes.send("applier", signal.SIGCONT)
+    await apply
+    assert await case.look() == after
+    assert await world.settled() == operation
+
+
+async def test_of_many_applies_on_one_stack_one_runs_and_the_others_are_told_who(world: Crashing) -> None:
+    case = await world.case_with("")
+    await world.applier()
+    ended = await asyncio.gather(*(case.apply(FRESH) for _ in range(8)), return_exceptions=True)
+    finished = [end(events) for events in ended if not isinstance(events, BaseException)]
+    assert [one for one in finished if not one.no_change]
+    assert len([one for one in finished if not one.no_change]) == 1
+    for error in ended:
+        if isinstance(error, BaseException):
+            assert isinstance(error, StackLeased)
+            assert error.metadata["operation"].startswith("operations/")
+    assert all(one.state == SUCCEEDED for one in finished)
+    now = await case.look()
+    assert set(now.recorded.values()) == now.ids
+
+
+async def test_an_operation_can_be_watched_from_its_beginning_when_it_is_over(world: Crashing) -> None:
+    case = await world.case_with("")
+    await world.applier()
+    events = await case.apply(FRESH)
+    watched = [event async for event in case.watch(events[0].operation)]
+    assert watched == events
+    assert [event async for event in case.watch(events[0].operation, after_seq=len(events) - 1)] == events[-1:]
+    operation = await world.settled()
+    assert operation.name == events[0].operation
+    assert operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    assert (operation.done_count, operation.step_count) == (len(events[0].accepted.plan.steps),) * 2
