@@ -321,11 +321,11 @@ class Appliers(RuleBasedStateMachine):
         assert None not in found
 
     @invariant()
-    def the_abandoned_are_those_that_sent_something_and_are_held_by_nobody(self) -> None:
+    def the_abandoned_are_those_that_are_at_work_by_their_state_and_held_by_nobody(self) -> None:
         request = journal_pb2.ListAbandonedOperationsRequest()
         answer = self.loop.run_until_complete(self.journal.ListAbandonedOperations(request, None))
         assert set(answer.operations) == {
-            run.name for run in self.runs if run.state in ("APPLYING", "ROLLING_BACK") and not self.held(run.row)
+            run.name for run in self.runs if run.state not in FINISHED | {"BLOCKED"} and not self.held(run.row)
         }
 
     def held(self, row: Row) -> bool:

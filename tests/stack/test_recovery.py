@@ -126,17 +126,18 @@ async def test_a_claim_says_who_claims_for_how_long(
     assert await service.abandoned() == [begun.operation]
 
 
-async def test_abandoned_operations_are_those_that_sent_something_oldest_first(service: Client, clock: Clock) -> None:
+async def test_abandoned_operations_are_those_whose_lease_ran_out_oldest_first(service: Client, clock: Clock) -> None:
     names = []
     for name in ("c", "b", "a"):
         names.append((await service.begin(name, seconds=10)).operation)
         clock.forward(1)
-    await service.begin("preparing", seconds=10, steps=None)
+    names.append((await service.begin("preparing", seconds=10, steps=None)).operation)
+    clock.forward(1)
     await service.abandon(await service.begin("blocked", seconds=10), state=OPERATION_STATE_BLOCKED)
     await service.record(await service.begin("finished", seconds=10))
     names.append((await service.begin(none=HERE, seconds=10)).operation)
+    await service.begin("at work", seconds=60)
     clock.forward(11)
-    await service.begin("at work")
 
     assert await service.abandoned() == names
 
