@@ -25,7 +25,8 @@ async def opened(settings: Settings, patience: Patience | None = None) -> AsyncI
             patience=patience or Patience.of(settings.lease),
         )
         operations = Operations(peers)
-        recovering = asyncio.create_task(operations.recover())
+        store = await stack.enter_async_context(Peer("stack", settings.addresses["stack"]))
+        recovering = asyncio.create_task(operations.recover(store))
         stack.callback(recovering.cancel)
         yield Service([register(operations)], [SERVICE], partial(operations.drain, GRACE_SECONDS))
 

@@ -138,6 +138,10 @@ class Effects:
 
     async def _send_batch(self, batch: list[Step], direction: Direction, stubborn: bool) -> Outcomes:
         mutations, outcomes = self._mutations(batch, direction)
+        for step in batch:
+            failed = isinstance(outcomes.get(step.number), Failed)
+            if failed and self._journal.progress.may_have_happened(step, direction):
+                outcomes[step.number] = Unknown("it was sent before, and cannot be sent again")
         ready = [step for step in batch if step.number in mutations]
         if ready:
             sent_before = {step.number for step in ready if self._journal.progress.may_have_happened(step, direction)}
@@ -167,7 +171,10 @@ class Effects:
             needed = [reference.id for reference in references]
             needed += [remote_id] if step.verb is not Verb.CREATE else []
             needed += [label_id] if step.label is not None else []
-            if not all(needed):
+            if not all(needed) and step.verb in (Verb.DELETE, Verb.DETACH):
+                # What is to go is gone: an undo that failed at first may find that the undo of other steps took it along.
+                outcomes[step.number] = Done(remote_id)
+            elif not all(needed):
                 outcomes[step.number] = Failed("what it needs does not exist", operation_pb2.REJECTION_REASON_NOT_FOUND)
             else:
                 key = f"{self._operation}/{step.number}/{direction.value}"

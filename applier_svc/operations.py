@@ -20,6 +20,7 @@ from applier_svc.lease import claim
 from applier_svc.operation import Operation, Peers, Wish
 from services.core.errors import Internal, OperationUnfinished, PkgerError, ServiceUnavailable
 from services.rpc.call import deadline, request_id
+from services.rpc.client import Peer
 
 log = logging.getLogger("pkger.applier")
 
@@ -74,13 +75,17 @@ class Operations:
         self._run(operation, feed, operation.resume(lease, claimed))
         return feed
 
-    async def recover(self) -> None:
-        """Carry on what other appliers, or this one, left behind; for ever."""
+    async def recover(self, store: Peer) -> None:
+        """
+        Carry on what other appliers, or this one, left behind; for ever.
+
+        Args:
+            store: A connection of its own: a store that is not there yet must not make other calls wait to connect.
+        """
+        stub = JournalServiceStub(store.channel)
         while True:
             try:
-                answer = await self._store.call(
-                    self._stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest()
-                )
+                answer = await store.call(stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest())
                 for name in answer.operations:
                     if name not in self._running and not self._draining:
                         await self.carry_on(name)

@@ -64,10 +64,12 @@ class Run:
         """
         if self._progress.sealed:
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, self._leftovers())
-        # First it has to be known what there is to undo.
+        # First it has to be known what there is to undo: what is in doubt may need what the undo takes away.
         await self._settle()
         outcomes = self._progress.done
         ended = [self._plan.steps[number] for number in sorted(outcomes)]
+        if any(is_undecidable(step, outcomes[step.number]) for step in ended):
+            return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause)
         steps = [
             step
             for step in ended
@@ -77,8 +79,7 @@ class Run:
         for _, group in groupby(reversed(steps), key=lambda step: step.stage):
             inverses = [inverse(step) for step in group]
             await self._effects.send(inverses, Direction.UNDO, _never, _told_undone, stubborn=True)
-        doubtful = any(is_undecidable(step, outcomes[step.number]) for step in ended)
-        if doubtful or not all(self._progress.was_undone(step) for step in steps):
+        if not all(self._progress.was_undone(step) for step in steps):
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause)
         return Result(operation_pb2.OPERATION_STATE_ROLLED_BACK, cause)
 

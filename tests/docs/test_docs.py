@@ -54,7 +54,15 @@ async def test_quickstart_runs_twice(tmp_path: Path) -> None:
         assert "Done: nothing to do, nothing written." in told
 
 
-@pytest.mark.parametrize("target", ["quickstart", "test", "lint", "bench", "gen", "help"])
+async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_path: Path) -> None:
+    told = await run("python examples/demo_crash.py", environment(tmp_path))
+    before, _, after = told.partition("kill -9")
+    assert "are created" in before
+    assert "succeeded" in after
+    assert "Done: nothing to do, nothing written." in after
+
+
+@pytest.mark.parametrize("target", ["quickstart", "test", "lint", "bench", "gen", "help", "demo-crash"])
 def test_make_has_the_target(target: str) -> None:
     subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
 
