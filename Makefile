@@ -20,6 +20,9 @@ lint: setup  ## Format, types, import layers, protos
 test: setup  ## Run the tests; ARGS go to pytest
 	$(BIN)/pytest $(ARGS)
 
+test-faults: setup  ## Kill an applier at every place, again and again: a quarter of an hour
+	$(BIN)/pytest --faults tests/crash $(ARGS)
+
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
@@ -38,4 +41,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint test quickstart demo-crash bench
+.PHONY: help setup gen lint test test-faults quickstart demo-crash bench

@@ -172,7 +172,7 @@ class Effects:
             needed += [remote_id] if step.verb is not Verb.CREATE else []
             needed += [label_id] if step.label is not None else []
             if not all(needed) and step.verb in (Verb.DELETE, Verb.DETACH):
-                # What is to go is gone: an undo that failed at first may find that the undo of other steps took it along.
+                # What is to go is gone: an undo that failed at first may find that others took it along.
                 outcomes[step.number] = Done(remote_id)
             elif not all(needed):
                 outcomes[step.number] = Failed("what it needs does not exist", operation_pb2.REJECTION_REASON_NOT_FOUND)

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+    parser.addoption("--faults", action="store_true", help="kill appliers at every place, instead of at some")
 
 
 @pytest.fixture

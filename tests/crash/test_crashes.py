@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from applier_svc.failpoints import NAMES
+from applier_svc.failpoints import NAMES, STATUS
 from tests.applier.packages import FRESH, MIXED, REVERSIBLE
 from tests.applier.world import SUCCEEDED, end
 from tests.apply.packages import an_object, text
@@ -23,6 +23,12 @@ CHANGES = {"new": ("", FRESH), "mixed": (FRESH, MIXED), "reversible": (FRESH, RE
 FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_claim")]
 BACK = [name for name in NAMES if "undo" in name or name == "after_turn_back"]
 
+ALL = [
+    (change, f"{name}:{count}")
+    for change in CHANGES
+    for name in (*FORWARD, *(BACK if change == "failing" else ()))
+    for count in range(1, 5)
+]
 SAMPLE = [
     *(("new", name) for name in FORWARD if name != "after_seal"),
     *(("mixed", name) for name in ("after_seal", "after_send", "after_intent:3", "after_record:3")),
@@ -37,13 +43,20 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
         yield running
 
 
-@pytest.mark.parametrize(("change", "failpoint"), SAMPLE)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every failpoint, again and again, with --faults; else a sample."""
+    if "failpoint" in metafunc.fixturenames:
+        cases = ALL if metafunc.config.getoption("--faults") else SAMPLE
+        metafunc.parametrize(("change", "failpoint"), cases)
+
+
 async def test_what_a_dead_applier_began_is_finished_or_undone(world: Crashing, change: str, failpoint: str) -> None:
     package, changed = CHANGES[change]
     case = await world.case_with(package)
     before = await case.look()
     await world.applier(failpoint)
-    assert await world.apply_and_die(case, changed), "the operation did not come by the failpoint"
+    died = await world.apply_and_die(case, changed)
+    assert died or ":" in failpoint, "the operation did not come by the failpoint"
     await world.applier()
     operation = await world.settled()
     after = await case.look()
@@ -55,3 +68,29 @@ async def test_what_a_dead_applier_began_is_finished_or_undone(world: Crashing, 
         again = end(await case.apply(changed))
         assert again.state == SUCCEEDED
         assert again.no_change == (operation.state == SUCCEEDED)
+
+
+@pytest.mark.parametrize(
+    ("change", "first", "second"),
+    [
+        ("reversible", "after_intent:2", "after_claim"),
+        ("reversible", "after_intent:2", "after_send"),
+        ("mixed", "after_send:3", "after_seal"),
+        ("failing", "after_undo_send", "after_undo_intent"),
+        ("failing", "after_turn_back", "before_finish"),
+    ],
+)
+async def test_one_that_carries_on_may_die_as_well(world: Crashing, change: str, first: str, second: str) -> None:
+    package, changed = CHANGES[change]
+    case = await world.case_with(package)
+    before = await case.look()
+    await world.applier(first)
+    assert await world.apply_and_die(case, changed)
+    await world.applier(second)
+    assert await world.processes.died("applier") == STATUS
+    await world.applier()
+    operation = await world.settled()
+    after = await case.look()
+    await world.processes.kill("applier")
+    wanted = after.content if change == "failing" else await content_after(world, package, changed)
+    check(before, operation, after, wanted)

@@ -77,7 +77,7 @@ async def content_after(crashing: Crashing, package: str, change: str) -> Conten
 
 def check(before: Snapshot, operation: operation_pb2.Operation, after: Snapshot, wanted: Content) -> None:
     """Exactly before or exactly after, and the record is what is there."""
-    assert operation.state in (SUCCEEDED, ROLLED_BACK)
+    assert operation.state in FINISHED
     assert set(after.recorded.values()) == after.ids
     if operation.state == SUCCEEDED:
         assert after.content == wanted
