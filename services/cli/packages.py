@@ -168,7 +168,7 @@ async def _follow(
 
     An interrupt makes the operation turn back, and the end is still awaited.
     """
-    out, accepted = console(), plan_pb2.Plan()
+    out, accepted, operation = console(), plan_pb2.Plan(), ""
     cancelling: asyncio.Task[None] | None = None
     try:
         async for answer in answers:
@@ -177,7 +177,7 @@ async def _follow(
                 raise InvalidPackageError([violation_from_pb(violation) for violation in violations])
             event = answer.event
             if event.HasField("accepted"):
-                accepted = event.accepted.plan
+                accepted, operation = event.accepted.plan, event.operation
                 if show_plan:
                     print_plan(out, accepted)
                 cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, event.operation))
@@ -185,6 +185,11 @@ async def _follow(
                 return accepted, event.finished
             else:
                 print_event(out, event, accepted)
+    except PkgerError as error:
+        if not operation:
+            raise
+        way_on = f"`pkger operations watch {operation}` shows how it goes on"
+        raise Failed(f"{error}; the operation is not over: an applier will finish or undo it, {way_on}") from error
     finally:
         if cancelling:
             cancelling.cancel()

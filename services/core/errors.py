@@ -255,12 +255,12 @@ class ServiceUnavailable(PkgerError):
 
 
 class OperationNotFound(PkgerError):
-    """No running operation of that name."""
+    """No operation of that name, or one that is finished."""
 
     reason = Reason.OPERATION_NOT_FOUND
 
     def __init__(self, operation: str) -> None:
-        super().__init__(f"no operation {operation!r} is running", operation=operation)
+        super().__init__(f"there is no operation {operation!r}, or it is finished", operation=operation)
 
 
 class OperationUnfinished(PkgerError):
