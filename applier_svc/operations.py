@@ -18,7 +18,7 @@ from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from applier_svc.feed import Feed
 from applier_svc.lease import claim
 from applier_svc.operation import Operation, Peers, Wish
-from services.core.errors import Internal, OperationUnfinished, PkgerError, ServiceUnavailable
+from services.core.errors import Internal, OperationNotFound, OperationUnfinished, PkgerError, ServiceUnavailable
 from services.rpc.call import deadline, request_id
 from services.rpc.client import Peer
 
@@ -100,11 +100,16 @@ class Operations:
         Raises:
             OperationNotFound: There is none of that name, or it is finished.
         """
-        if name in self._running:
-            # It may not be in the store yet.
+        runs_here = name in self._running
+        if runs_here:
             self._running[name][0].cancel()
-            return
-        await self._store.call(self._stub.RequestCancel, journal_pb2.RequestCancelRequest(operation=name))
+        try:
+            # Also of one that runs here: should this applier crash, the next one has to know.
+            await self._store.call(self._stub.RequestCancel, journal_pb2.RequestCancelRequest(operation=name))
+        except OperationNotFound:
+            # One that runs here may not be in the store yet, or have just ended.
+            if not runs_here:
+                raise
 
     async def get(self, name: str) -> operation_pb2.Operation:
         """

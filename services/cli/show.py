@@ -18,6 +18,9 @@ SHOWN_WARNINGS = 10
 VALUE_WIDTH = 60
 """Longer values are cut in a diff; ``-o json`` has them whole."""
 
+_UNBOUNDED = 100_000
+"""Columns, more than any table has: a name that is cut can be neither copied nor piped."""
+
 _SIGNS = {
     plan_pb2.VERB_CREATE: ("+", "green"),
     plan_pb2.VERB_UPDATE: ("~", "yellow"),
@@ -42,8 +45,8 @@ _DONE = {
 
 
 def console() -> Console:
-    """Standard output; colours only at a terminal, and no line is broken that was not."""
-    return Console(highlight=False, soft_wrap=True)
+    """Standard output; colours only at a terminal, and nothing is broken or cut to the width of one."""
+    return Console(highlight=False, soft_wrap=True, width=_UNBOUNDED)
 
 
 def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
