@@ -21,6 +21,7 @@ from applier_svc.lease import Lease, take
 from applier_svc.outcomes import outcome_to_pb
 from applier_svc.patience import Patience
 from applier_svc.progress import Progress, progress_of
+from applier_svc.readiness import refuse_missing_values
 from applier_svc.run import Result, Run
 from services.core.errors import PkgerError, PlanStale, ResourceOwned, StackMoved
 from services.core.model import InventoryEntry, Key, Plan, PlatformTraits, StackRecord, by_key
@@ -47,6 +48,7 @@ class Wish:
         stack: The stack to keep; None: nothing is recorded.
         desired: The request for the planner, without target and stack.
         plan_digest: Digest of the plan that the caller agreed to; empty: any.
+        allow_missing: Whether to go on although values are missing.
     """
 
     kind: operation_pb2.OperationKind.ValueType
@@ -54,6 +56,7 @@ class Wish:
     stack: planner_pb2.StackRef | None
     desired: planner_pb2.CreatePlanRequest
     plan_digest: str
+    allow_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,8 @@ class Operation:
             return None
         if wish.plan_digest and wish.plan_digest != answer.plan.digest:
             raise PlanStale(wish.plan_digest, answer.plan.digest)
+        if not wish.allow_missing:
+            refuse_missing_values(answer.plan)
         return answer.plan
 
     async def _platform(self, name: str) -> PlatformTraits:

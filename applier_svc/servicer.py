@@ -33,8 +33,11 @@ class ApplierServicer(ApplierServiceServicer):
                 kind=operation_pb2.OPERATION_KIND_APPLY,
                 target=request.target,
                 stack=_checked(request.stack) if request.HasField("stack") else None,
-                desired=planner_pb2.CreatePlanRequest(package=request.package, skip=request.skip),
+                desired=planner_pb2.CreatePlanRequest(
+                    package=request.package, skip=request.skip, allow_empty=request.allow_empty
+                ),
                 plan_digest=request.plan_digest,
+                allow_missing=request.allow_missing,
             )
         )
         async for message in feed.follow():

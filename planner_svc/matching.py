@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
+from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, ResourceOwned
 from services.core.model import (
     LABEL,
     Desired,
@@ -169,6 +169,17 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         else:
             matches[key] = Match(key, None, entry, by_id.get(resource_key))
     return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id)
+
+
+def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:
+    """
+    Refuse a package without objects that would take all from a stack: it is more likely a mistake (engine.md 9).
+
+    Raises:
+        PackageEmpty: Says how many resources would go.
+    """
+    if not (desired.is_end or desired.package.objects) and matching.matches:
+        raise PackageEmpty(stack.name or stack.id, len(matching.matches))
 
 
 def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack: StackRecord) -> None:

@@ -9,6 +9,7 @@ from planner_svc.differences import differences
 from planner_svc.matching import Match, Matching
 from planner_svc.steps import Stage, stages
 from services.core.model import (
+    Conflict,
     Desired,
     DiffStatus,
     FieldChange,
@@ -73,9 +74,41 @@ def make_plan(
         summary=canonical_text(_summary(desired, matching, links, remarks)),
         missing_env_refs=remarks.missing_env_refs,
         missing_secrets=remarks.missing_secrets,
-        warnings=(*remarks.warnings, *_repetitions(matching, stack, platform), *_releases(matching)),
+        warnings=(
+            *remarks.warnings,
+            *_emptiness(desired),
+            *_repetitions(matching, stack, platform),
+            *_releases(matching),
+        ),
         sources=desired.package.sources,
         digest=_digest(stack, platform, ordered, inventory),
+        unresolved_env_refs=_unresolved(desired, remarks),
+        conflicts=_conflicts(matching, found.changed),
+    )
+
+
+def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
+    """The missing environment keys for which no default stands in, at one place at least."""
+    settled: dict[str, bool] = {}
+    for item in desired.package.objects:
+        for reference in item.env_references:
+            is_settled = reference.default is not None or desired.skips(item.key)
+            settled[reference.env_key] = settled.get(reference.env_key, True) and is_settled
+    # A key without a place is that of a credential: those take no default (packages.md 6.2).
+    return tuple(key for key in remarks.missing_env_refs if not settled.get(key, False))
+
+
+def _conflicts(matching: Matching, changed: Mapping[Key, tuple[FieldChange, ...]]) -> tuple[Conflict, ...]:
+    """What belongs to no stack and is overwritten (service.md 1.5)."""
+    return tuple(
+        Conflict(
+            found.key,
+            found.live.id,
+            f"{found.key} is on the platform already, no stack owns it, and its"
+            f" {', '.join(change.path.lstrip('/') for change in changed[found.key])} will be overwritten",
+        )
+        for found in matching.adopted
+        if found.live and changed.get(found.key)
     )
 
 
@@ -84,6 +117,11 @@ def _mapping_diffs(links: Sequence[Association]) -> tuple[LabelMappingDiff, ...]
     shown = {(link.resource, link.label): link for link in links if link.resource.name and link.label.name}
     # Sorted so that of two entries the wanted one is the last.
     return tuple(link.diff() for link in shown.values())
+
+
+def _emptiness(desired: Desired) -> list[str]:
+    """A warning about a package that says nothing."""
+    return [] if desired.is_end or desired.package.objects else ["the package has no objects"]
 
 
 def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:

@@ -32,10 +32,12 @@ class Reader:
         """
         Have *sources* parsed; without the parser's summary, as the plan makes one with ids.
 
+        A package may be empty: whether that is what the caller means depends on the stack.
+
         Raises:
             PkgerError: The sources cannot be decoded.
         """
-        request = parser_pb2.ParsePackageRequest(sources=sources.sources, omit_summary=True)
+        request = parser_pb2.ParsePackageRequest(sources=sources.sources, omit_summary=True, allow_empty=True)
         for key, value in sources.env.items():
             request.env[key].CopyFrom(value)
         return await self._parser.call(self._parser_stub.ParsePackage, request)

@@ -10,9 +10,10 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
 from planner_svc.credentials import refuse_written_secrets
-from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_owned
+from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_emptying, refuse_owned
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Reader
+from planner_svc.skipping import skipped_keys
 from services.core.errors import NotServed, RequestInvalid
 from services.core.model import Desired, Key, Package
 from services.rpc.convert.objects import package_from_pb, violation_from_pb
@@ -42,13 +43,15 @@ class PlannerServicer(PlannerServiceServicer):
             return planner_pb2.CreatePlanResponse(invalid_package=invalid)
         desired = Desired(
             package=package_from_pb(parsed.package) if parsed else Package(()),
-            skip=frozenset(Key(skip.kind, skip.name) for skip in request.skip),
+            skip=skipped_keys(Key(skip.kind, skip.name) for skip in request.skip),
             is_end=request.HasField("destroy"),
         )
         traits = await self._reader.traits(stack.target)
         refuse_written_secrets(desired, traits)
         live = await self._reader.live(stack.target, kinds_to_list(desired, stack, traits))
         matching = match(desired, stack, live, traits)
+        if not request.allow_empty:
+            refuse_emptying(desired, matching, stack)
         refuse_owned(matching, await self._reader.owners(stack.target, owner_questions(matching)), stack)
         remarks = Remarks()
         if parsed:

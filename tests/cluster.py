@@ -60,14 +60,16 @@ class Cluster:
     addresses: dict[str, str]
     peers: dict[str, Peer]
 
-    async def plan(self, *texts: str, stack: str = "", org: str = "", destroy: bool = False) -> plan_pb2.Plan:
+    async def plan(
+        self, *texts: str, stack: str = "", org: str = "", destroy: bool = False, **more: Any
+    ) -> plan_pb2.Plan:
         """
-        The dry run.
+        The dry run, with *more* fields of the request.
 
         Raises:
             InvalidPackage: The package breaks rules.
         """
-        request = planner_pb2.CreatePlanRequest(validate_only=True, target=object_pb2.Target(org=org))
+        request = planner_pb2.CreatePlanRequest(validate_only=True, target=object_pb2.Target(org=org), **more)
         if stack:
             request.stack.name = stack
         if destroy:
@@ -81,10 +83,10 @@ class Cluster:
         return answer.plan
 
     async def events(
-        self, *texts: str, stack: str = "", org: str = "", digest: str = ""
+        self, *texts: str, stack: str = "", org: str = "", digest: str = "", **more: Any
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
-        An apply, event by event.
+        An apply, event by event; with *more* fields of the request, but values may be missing.
 
         Raises:
             InvalidPackage: The package breaks rules.
@@ -93,6 +95,7 @@ class Cluster:
             target=object_pb2.Target(org=org),
             package=planner_pb2.PackageSources(sources=sources(texts)),
             plan_digest=digest,
+            **{"allow_missing": True, **more},
         )
         if stack:
             request.stack.name = stack
@@ -102,9 +105,9 @@ class Cluster:
                 raise InvalidPackage(answer.invalid_package)
             yield answer.event
 
-    async def apply(self, *texts: str, stack: str = "", org: str = "") -> operation_pb2.Finished:
+    async def apply(self, *texts: str, stack: str = "", org: str = "", **more: Any) -> operation_pb2.Finished:
         """An apply to its end."""
-        return [event async for event in self.events(*texts, stack=stack, org=org)][-1].finished
+        return [event async for event in self.events(*texts, stack=stack, org=org, **more)][-1].finished
 
     async def uninstall(self, stack: str) -> operation_pb2.Finished:
         """An uninstall to its end."""

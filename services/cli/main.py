@@ -34,6 +34,15 @@ more_files = click.argument("more_files", nargs=-1, metavar="[FILE]...")
 env_option = click.option(
     "--env-ref", "env", multiple=True, metavar="KEY=VALUE", help="Value for an environment reference of the package."
 )
+skip_option = click.option(
+    "--skip",
+    multiple=True,
+    metavar="KIND[:NAME]",
+    help="Leave an object out, or a whole kind: neither apply nor remove it.",
+)
+allow_empty_option = click.option(
+    "--allow-empty", is_flag=True, help="A package without objects may take all from the stack."
+)
 yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 
 
@@ -109,6 +118,8 @@ def schema(kind: str, server: str | None) -> None:
 @recursive_option
 @org_option
 @env_option
+@skip_option
+@allow_empty_option
 @output_option
 @server_option
 def plan(
@@ -118,6 +129,8 @@ def plan(
     recursive: bool,
     org: str,
     env: tuple[str, ...],
+    skip: tuple[str, ...],
+    allow_empty: bool,
     output: str,
     server: str | None,
 ) -> None:
@@ -126,7 +139,7 @@ def plan(
     from services.cli.packages import plan as run
     from services.cli.session import environment
 
-    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive)
+    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty)
     asyncio.run(run(wanted, environment(server), output))
 
 
@@ -137,6 +150,9 @@ def plan(
 @recursive_option
 @org_option
 @env_option
+@skip_option
+@allow_empty_option
+@click.option("--allow-missing", is_flag=True, help="Go on although environment values or secrets are missing.")
 @yes_option
 @server_option
 def apply(
@@ -146,6 +162,9 @@ def apply(
     recursive: bool,
     org: str,
     env: tuple[str, ...],
+    skip: tuple[str, ...],
+    allow_empty: bool,
+    allow_missing: bool,
     yes: bool,
     server: str | None,
 ) -> None:
@@ -154,7 +173,7 @@ def apply(
     from services.cli.packages import apply as run
     from services.cli.session import environment
 
-    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive)
+    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty, allow_missing)
     asyncio.run(run(wanted, environment(server), yes))
 
 

@@ -49,6 +49,9 @@ class Wanted:
         org: Organisation; empty for the default one.
         env: Environment values by key.
         recursive: Whether a folder stands for the package files in it and below.
+        skip: What to leave out: ``KIND`` or ``KIND:NAME``.
+        allow_empty: Whether a package without objects may take all from the stack.
+        allow_missing: Whether to apply although values are missing.
     """
 
     files: Sequence[str]
@@ -56,6 +59,9 @@ class Wanted:
     org: str
     env: Mapping[str, str]
     recursive: bool = False
+    skip: Sequence[str] = ()
+    allow_empty: bool = False
+    allow_missing: bool = False
 
     async def request(self, bounds: Bounds) -> planner_pb2.CreatePlanRequest:
         """
@@ -68,7 +74,12 @@ class Wanted:
             Failed: A file cannot be read.
             PkgerError: A Jsonnet program cannot be evaluated.
         """
-        request = planner_pb2.CreatePlanRequest(validate_only=True, target=object_pb2.Target(org=self.org))
+        request = planner_pb2.CreatePlanRequest(
+            validate_only=True, target=object_pb2.Target(org=self.org), allow_empty=self.allow_empty
+        )
+        for skipped in self.skip:
+            kind, _, name = skipped.partition(":")
+            request.skip.add(kind=kind, name=name)
         if self.stack:
             request.stack.name = self.stack
         if self.files:
@@ -110,7 +121,9 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
         async with session(APPLYING, environ) as services:
             # Where nobody is asked, the plan to show is the one that runs: made once.
             digest = "" if assume_yes or not sys.stdin.isatty() else await _agreed(services, request, interrupts)
-            made, finished = await _follow(_start(services, request, digest), services, interrupts, not digest)
+            made, finished = await _follow(
+                _start(services, request, digest, wanted.allow_missing), services, interrupts, not digest
+            )
             if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
                 raise Failed(_told(finished))
             out.print(f"Done: {_sum_done(finished, made)}.")
@@ -149,12 +162,21 @@ async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) 
     return answer.plan
 
 
-def _start(services: Session, request: planner_pb2.CreatePlanRequest, digest: str) -> AsyncIterator[Answer]:
+def _start(
+    services: Session, request: planner_pb2.CreatePlanRequest, digest: str, allow_missing: bool
+) -> AsyncIterator[Answer]:
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
         uninstall = applier_pb2.UninstallStackRequest(target=request.target, stack=request.stack, plan_digest=digest)
         return services.applier.stream(stub.UninstallStack, uninstall, seconds=None)
-    wish = applier_pb2.ApplyRequest(target=request.target, package=request.package, plan_digest=digest)
+    wish = applier_pb2.ApplyRequest(
+        target=request.target,
+        package=request.package,
+        skip=request.skip,
+        plan_digest=digest,
+        allow_missing=allow_missing,
+        allow_empty=request.allow_empty,
+    )
     if request.HasField("stack"):
         wish.stack.CopyFrom(request.stack)
     return services.applier.stream(stub.Apply, wish, seconds=None)

@@ -58,10 +58,15 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
         if step.verb == plan_pb2.VERB_UPDATE:
             # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
             lines += map(_change_line, changes.get((step.key.kind, step.key.name), ()))
-    if plan.missing_env_refs:
-        lines.append(Text(f"environment values not given: {', '.join(plan.missing_env_refs)}", "yellow"))
+    defaulted = [key for key in plan.missing_env_refs if key not in plan.unresolved_env_refs]
+    if plan.unresolved_env_refs:
+        told = ", ".join(plan.unresolved_env_refs)
+        lines.append(Text(f"environment values not given, and without a default: {told}", "yellow"))
+    if defaulted:
+        lines.append(Text(f"environment values not given, their defaults are used: {', '.join(defaulted)}", "yellow"))
     if plan.missing_secrets:
         lines.append(Text(f"secrets not given: {', '.join(plan.missing_secrets)}", "yellow"))
+    lines += [Text(f"conflict: {conflict.message}", "yellow") for conflict in plan.conflicts]
     lines += [Text(f"warning: {warning}", "yellow") for warning in plan.warnings[:SHOWN_WARNINGS]]
     if (more := len(plan.warnings) - SHOWN_WARNINGS) > 0:
         lines.append(Text(f"and {more} more warnings; `pkger validate` shows all of a package", "yellow"))

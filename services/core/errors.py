@@ -30,6 +30,8 @@ class Reason(StrEnum):
     SOURCE_UNREADABLE = "SOURCE_UNREADABLE"
     ENCODING_INVALID = "ENCODING_INVALID"
     OPERATION_UNFINISHED = "OPERATION_UNFINISHED"
+    PACKAGE_EMPTY = "PACKAGE_EMPTY"
+    VALUES_MISSING = "VALUES_MISSING"
 
 
 class PkgerError(Exception):
@@ -295,6 +297,38 @@ class RequestIdReused(PkgerError):
 
     def __init__(self, request_id: str) -> None:
         super().__init__(f"request id {request_id!r} was used with other content", request_id=request_id)
+
+
+class PackageEmpty(PkgerError):
+    """A package without objects, for a stack that owns resources."""
+
+    reason = Reason.PACKAGE_EMPTY
+
+    def __init__(self, stack: str, count: int) -> None:
+        super().__init__(
+            f"the package has no objects, so all {count} resources of stack {stack!r} would go;"
+            " allow it (--allow-empty) if you mean that",
+            stack=stack,
+            count=str(count),
+        )
+
+
+class ValuesMissing(PkgerError):
+    """The package refers to values that nobody gave; ``env_refs`` and ``secrets`` are keys, separated by commas."""
+
+    reason = Reason.VALUES_MISSING
+
+    def __init__(self, env_refs: str, secrets: str) -> None:
+        told = [
+            f"{what}: {keys.replace(',', ', ')}"
+            for what, keys in (("environment values without a default", env_refs), ("secrets", secrets))
+            if keys
+        ]
+        super().__init__(
+            f"these are not given: {'; '.join(told)}; give them, or allow it (--allow-missing)",
+            env_refs=env_refs,
+            secrets=secrets,
+        )
 
 
 class NotServed(PkgerError):

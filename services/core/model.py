@@ -280,6 +280,15 @@ class LabelMappingDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict:
+    """A resource that no stack owns and that a plan overwrites; ``message`` is one sentence about it."""
+
+    key: Key
+    remote_id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage."""
 
@@ -298,6 +307,8 @@ class Plan:
     warnings: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     digest: str = ""
+    unresolved_env_refs: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 class NameUniqueness(Enum):

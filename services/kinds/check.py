@@ -11,6 +11,7 @@ from services.kinds.statuses import STATUS
 from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 MIN_NAME_BYTES = 1
+FAMILY = "check"
 LEVELS = ("CRIT", "WARN", "INFO", "OK", "ANY")
 
 _TAG = Table(Field("key", Text(), "Key of the tag."), Field("value", Text(), "Value of the tag."))

@@ -52,7 +52,7 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 KIND = Kind(
     name="CheckDeadman",
-    family="check",
+    family=check.FAMILY,
     resource_type="checks",
     summary_key="checks",
     unique_display_name=False,

@@ -71,7 +71,7 @@ def _summary_threshold(threshold: Mapping[str, Any]) -> dict[str, Any]:
 
 KIND = Kind(
     name="CheckThreshold",
-    family="check",
+    family=check.FAMILY,
     resource_type="checks",
     summary_key="checks",
     unique_display_name=False,

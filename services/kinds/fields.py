@@ -7,8 +7,6 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from services.kinds.durations import parse_duration
-
 LARGEST_EXACT = 2.0**53
 """Up to here a float is exactly the integer that it shows."""
 
@@ -82,14 +80,6 @@ class Fields:
         """The text of a field, not trimmed; numbers count as text."""
         found = text_of(self.value.get(key))
         return absent if found is None else found
-
-    def integer(self, key: str) -> int:
-        """An integer of 64 bits, floats truncated toward zero; 0 when absent. Texts are not converted."""
-        return integer_of(self.value.get(key))
-
-    def duration(self, key: str) -> int:
-        """Nanoseconds; 0 when absent or no duration."""
-        return parse_duration(self.text(key)) or 0
 
     def items(self, key: str) -> list[Any]:
         """The items of a list as they are; empty when absent."""

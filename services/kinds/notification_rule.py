@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from services.kinds import endpoint
+from services.kinds import check, endpoint
 from services.kinds.durations import go_duration, parse_duration
 from services.kinds.fields import Fault, Fields, Numbering
 from services.kinds.kind import Kind, Reading, Scope, short_name
@@ -13,13 +13,12 @@ from services.kinds.statuses import STATUS
 from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 1
-_LEVELS = ("CRIT", "WARN", "INFO", "OK", "ANY")
 _OPERATORS = ("equal", "notequal", "equalregex", "notequalregex")
 _SHOWN_NAMES = 5
 
 _STATUS_RULE = Table(
-    Field("currentLevel", Text(words=_LEVELS, fold=Fold.UPPER, required=True), "Level that a status has now."),
-    Field("previousLevel", Text(words=(*_LEVELS, ""), fold=Fold.UPPER), "Level it had before; empty for any."),
+    Field("currentLevel", Text(words=check.LEVELS, fold=Fold.UPPER, required=True), "Level that a status has now."),
+    Field("previousLevel", Text(words=(*check.LEVELS, ""), fold=Fold.UPPER), "Level it had before; empty for any."),
     required=("currentLevel",),
 )
 _TAG_RULE = Table(

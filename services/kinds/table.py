@@ -2,9 +2,11 @@
 
 from services.kinds import (
     bucket,
+    check,
     check_deadman,
     check_threshold,
     dashboard,
+    endpoint,
     endpoint_http,
     endpoint_pagerduty,
     endpoint_slack,
@@ -35,8 +37,8 @@ KINDS: dict[str, Kind] = {
 }
 """The kinds by name, in the order in which objects are looked at (packages.md 9): it decides who has a name first."""
 
-FAMILY_NAMES = frozenset({"Check", "NotificationEndpoint"})
-"""Accepted as kinds, but an object of one is ignored (packages.md 3.1, P5)."""
+FAMILY_NAMES = {"Check": check.FAMILY, "NotificationEndpoint": endpoint.FAMILY}
+"""Families by the name under which they are accepted as kinds; an object of one is ignored (packages.md 3.1, P5)."""
 
-ACCEPTED = FAMILY_NAMES | KINDS.keys()
+ACCEPTED = FAMILY_NAMES.keys() | KINDS.keys()
 """All kinds of the package format; what an association may name without being wrong."""

@@ -28,6 +28,8 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.RESOURCE_OWNED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.NAME_TAKEN: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.DEPENDENCY_CYCLE: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.PACKAGE_EMPTY: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.VALUES_MISSING: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.STACK_LEASED: grpc.StatusCode.ABORTED,
     Reason.LEASE_LOST: grpc.StatusCode.ABORTED,
     Reason.OPERATION_UNFINISHED: grpc.StatusCode.ABORTED,

@@ -117,7 +117,7 @@ class Case:
 
     def request(self, *texts: str) -> applier_pb2.ApplyRequest:
         request = applier_pb2.ApplyRequest(
-            target=self._target(), package=planner_pb2.PackageSources(sources=sources(texts))
+            target=self._target(), package=planner_pb2.PackageSources(sources=sources(texts)), allow_missing=True
         )
         if self.stack:
             request.stack.name = self.stack

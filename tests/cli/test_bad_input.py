@@ -46,7 +46,6 @@ CASES = {
     "binary": (_file("p.yml", b"\x00\x01\x02\x03"), "p.yml"),
     "a directory": (lambda folder: folder, "is a directory; name the files in it"),
     "a file that is not there": (_missing, "missing.yml: No such file or directory"),
-    "an empty file": (_file("p.yml", ""), "no objects"),
     "100 MB": (_large, "large.yml: "),
     "100,000 levels": (_file("p.yml", "a: " + "[" * 100_000), "p.yml"),
     "100,000 levels of JSON": (_file("p.json", "[" * 100_000), "p.json"),
@@ -188,3 +187,24 @@ async def test_what_the_platform_refuses_is_told_and_undone(services: Cluster, t
     assert ended.err.endswith("everything that was done is undone\n")
     assert await services.resources() == []
     assert await services.stack_names() == []
+
+
+async def test_what_an_apply_refuses_says_how_to_allow_it(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "p.yml"
+    file.write_text(LABEL_YAML.format("a") + "spec: {name: {envRef: {key: region}}}\n")
+    arguments = ["apply", "-f", str(file), "--stack", "s"]
+    ended = await pkger(*arguments, env=env)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        "Error: these are not given: environment values without a default: region; give them, or allow it"
+        " (--allow-missing)\n"
+    )
+    assert (await pkger(*arguments, "--allow-missing", env=env)).code == 0
+    file.write_text("")
+    ended = await pkger(*arguments, env=env)
+    assert (ended.code, ended.out) == (1, "")
+    assert "all 1 resources of stack 's' would go; allow it (--allow-empty)" in ended.err
+    assert (await pkger(*arguments, "--skip", "Label:a", env=env)).out.startswith("warning: the package has no objects")
+    assert (await pkger(*arguments, "--skip", "Lable:a", env=env)).err.startswith("Error: skip[0].kind: 'Lable' is no")
+    assert (await pkger(*arguments, "--allow-empty", env=env)).code == 0
+    assert await services.resources() == []

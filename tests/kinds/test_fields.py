@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from services.kinds.canonical import plain
-from services.kinds.fields import Fields, text_of
+from services.kinds.fields import Fields, integer_of, text_of
 
 
 def field(value: Any) -> Fields:
@@ -56,7 +56,7 @@ def test_text_is_text_or_a_number(value: Any, text: str | None) -> None:
     ],
 )
 def test_an_integer_is_a_number_of_64_bits(value: Any, integer: int) -> None:
-    assert field(value).integer("key") == integer
+    assert integer_of(value) == integer
 
 
 def test_absent_lists_and_maps_are_empty() -> None:

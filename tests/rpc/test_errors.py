@@ -38,6 +38,8 @@ EXAMPLES: list[PkgerError] = [
     errors.TokenStale("scope", 1, 2),
     errors.RequestIdReused("r-1"),
     errors.NotServed("drift"),
+    errors.PackageEmpty("prod", 3),
+    errors.ValuesMissing("REGION,ZONE", "token"),
     errors.Internal("r-1"),
 ]
 each_error = pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: str(error.reason))

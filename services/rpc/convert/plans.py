@@ -117,6 +117,11 @@ def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
         warnings=plan.warnings,
         sources=plan.sources,
         digest=plan.digest,
+        unresolved_env_refs=plan.unresolved_env_refs,
+        conflicts=[
+            plan_pb2.Conflict(key=key_fields(conflict.key), remote_id=conflict.remote_id, message=conflict.message)
+            for conflict in plan.conflicts
+        ],
     )
 
 

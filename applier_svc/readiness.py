@@ -1,0 +1,18 @@
+"""Whether a plan can be run as it is (issue 4)."""
+
+from pkger.model.v1 import plan_pb2
+
+from services.core.errors import ValuesMissing
+
+
+def refuse_missing_values(plan: plan_pb2.Plan) -> None:
+    """
+    Refuse a plan that would write places for values instead of the values.
+
+    An environment value with a default is there; ``missing_env_refs`` names it all the same (packages.md 6.4).
+
+    Raises:
+        ValuesMissing: Names all of them.
+    """
+    if plan.unresolved_env_refs or plan.missing_secrets:
+        raise ValuesMissing(",".join(plan.unresolved_env_refs), ",".join(plan.missing_secrets))

@@ -1,0 +1,98 @@
+"""What an apply does not do unless it is told to, and what it leaves out when told so (issue 4)."""
+
+from typing import Any
+
+import pytest
+from pkger.model.v1 import operation_pb2
+from pkger.planner.v1 import planner_pb2
+
+from services.core.errors import PackageEmpty, RequestInvalid, ValuesMissing
+from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_endpoint, an_object, text
+from tests.cluster import Cluster
+
+SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
+
+
+def a_label(name: str, **reference: Any) -> dict[str, Any]:
+    """A label whose display name is an environment value."""
+    return an_object("Label", name, "") | {"spec": {"name": {"envRef": reference}}}
+
+
+REFERRING = text(
+    a_label("a", key="region"),
+    a_label("b", key="stage", default="beta"),
+    a_label("c", key="zone", default="zone 1"),
+    a_label("d", key="zone"),
+    an_endpoint("Slack", "e", "e"),
+)
+
+
+async def test_missing_values_stop_an_apply_before_anything_is_written(services: Cluster) -> None:
+    plan = await services.plan(REFERRING, stack="s")
+    assert list(plan.missing_env_refs) == ["region", "stage", "zone"]
+    assert list(plan.unresolved_env_refs) == ["region", "zone"]
+    assert list(plan.missing_secrets) == ["slack-token"]
+    with pytest.raises(ValuesMissing) as caught:
+        await services.apply(REFERRING, stack="s", allow_missing=False)
+    assert caught.value.metadata == {"env_refs": "region,zone", "secrets": "slack-token"}
+    assert await services.resources() == []
+    assert await services.stack_names() == []
+    assert (await services.apply(REFERRING, stack="s")).state == SUCCEEDED
+
+
+async def test_a_default_is_a_value(services: Cluster) -> None:
+    package = text(a_label("b", key="stage", default="beta"))
+    assert (await services.apply(package, stack="s", allow_missing=False)).state == SUCCEEDED
+
+
+async def test_what_is_skipped_needs_no_value(services: Cluster) -> None:
+    package = text(a_label("a", key="region"), LABEL)
+    skip = [planner_pb2.Skip(kind="Label", name="a")]
+    assert (await services.plan(package, stack="s", skip=skip)).unresolved_env_refs == []
+    assert (await services.apply(package, stack="s", skip=skip, allow_missing=False)).state == SUCCEEDED
+
+
+async def test_an_empty_package_takes_all_from_a_stack_only_when_allowed(services: Cluster) -> None:
+    await services.apply(STEPS[1], stack="s")
+    before = await services.record("s")
+    for refused in (services.plan, services.apply):
+        with pytest.raises(PackageEmpty) as caught:
+            await refused(text(), stack="s")
+        assert caught.value.metadata == {"stack": "s", "count": "3"}
+    assert await services.record("s") == before
+    assert (await services.apply(text(), stack="s", allow_empty=True)).state == SUCCEEDED
+    assert await services.resources() == []
+    assert list((await services.record("s")).resources) == []
+
+
+async def test_an_empty_package_that_takes_nothing_is_only_remarked_on(services: Cluster) -> None:
+    assert list((await services.plan(text())).warnings) == ["the package has no objects"]
+    await services.apply(text(LABEL), stack="s")
+    kept = await services.plan(text(), stack="s", skip=[planner_pb2.Skip(kind="Label")])
+    assert kept.no_change
+
+
+async def test_what_is_skipped_is_neither_applied_nor_removed(services: Cluster) -> None:
+    await services.apply(text(LABEL, BUCKET, DASHBOARD), stack="s")
+    before = await services.record("s")
+    skip = [planner_pb2.Skip(kind="Label", name="lucid_einstein"), planner_pb2.Skip(kind="Dashboard")]
+    assert (await services.apply(text(RENAMED, BUCKET), stack="s", skip=skip)).no_change
+    assert await services.record("s") == before
+
+
+async def test_a_skip_of_no_kind_is_refused(services: Cluster) -> None:
+    with pytest.raises(RequestInvalid, match=r"skip\[0\]\.kind: 'Bukkit' is no kind"):
+        await services.apply(STEPS[1], skip=[planner_pb2.Skip(kind="Bukkit")])
+
+
+@pytest.mark.parametrize("stack", ["s", ""])
+async def test_a_conflict_tells_what_of_others_is_overwritten(services: Cluster, stack: str) -> None:
+    await services.apply(text(LABEL, an_object("Bucket", "b", "same")))
+    wanted = text(an_object("Label", "mine", "label_1", color="#326bba"), an_object("Bucket", "b", "same"))
+    plan = await services.plan(wanted, stack=stack)
+    [conflict] = plan.conflicts
+    assert (conflict.key.kind, conflict.key.name) == ("Label", "mine")
+    assert conflict.remote_id == plan.resource_diffs[1].remote_id
+    assert "its color will be overwritten" in conflict.message
+    assert (await services.apply(wanted, stack=stack)).state == SUCCEEDED
+    assert list((await services.plan(wanted, stack=stack)).conflicts) == []
