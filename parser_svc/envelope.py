@@ -1,8 +1,8 @@
 """The envelope of objects (packages.md 3): apiVersion, kind, metadata, spec, not yet validated."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from parser_svc.places import NOWHERE, Pointer, places, source_texts
 from services.core.errors import SourceUndecodable
@@ -11,8 +11,7 @@ _KEYS = ("apiVersion", "kind", "metadata", "spec")
 _KEY_SET = frozenset(_KEYS)
 
 
-@dataclass(frozen=True, slots=True)
-class RawObject:
+class RawObject(NamedTuple):
     """
     One object as a source has it.
 
@@ -33,7 +32,7 @@ class RawObject:
     api_version: str
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
-    spelling: Mapping[str, str] = field(default_factory=dict)
+    spelling: Mapping[str, str] = MappingProxyType({})
     unknown_keys: tuple[str, ...] = ()
 
     def pointer_to(self, within: Pointer) -> Pointer:

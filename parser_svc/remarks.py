@@ -20,7 +20,8 @@ def remarks_on(raw: RawObject) -> Iterator[Remark]:
     for key in sorted(raw.unknown_keys):
         yield Remark(key, _unknown(key), (key, THE_KEY))
     if raw.kind in KINDS:
-        yield from METADATA.remarks(Fields(raw.metadata, "metadata", ("metadata",)))
+        if not METADATA.is_unremarkable(raw.metadata):
+            yield from METADATA.remarks(Fields(raw.metadata, "metadata", ("metadata",)))
         yield from spec_table(raw.kind).remarks(Fields(raw.spec, "spec", ("spec",)))
 
 

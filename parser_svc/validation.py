@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from parser_svc.envelope import RawObject
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
@@ -42,8 +42,7 @@ class Outcome:
     remarks: Mapping[int, Sequence[Remark]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(NamedTuple):
     """An object whose kind, API version and name are right."""
 
     position: int
@@ -172,10 +171,14 @@ def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> N
     if reading.remarks:
         findings.remarks[item.position] = reading.remarks
     named_by = reading.named_by or Use(item.display, "spec.name")
-    own = [Use(item.meta, "metadata.name"), named_by]
-    findings.references += (use.reference for use in (*own, *reading.references) if use.registered)
+    own = (Use(item.meta, "metadata.name"), named_by)
+    findings.references += [
+        use.reference for use in (*own, *reading.references) if use.registered and use.reference.is_one
+    ]
     through_labels = [
-        Use(labels.by_name[key.name].meta, f"spec.associations[{place}].name") for place, key in enumerate(attached)
+        Use(labels.by_name[key.name].meta, f"spec.associations[{place}].name")
+        for place, key in enumerate(attached)
+        if labels.by_name[key.name].meta.is_one
     ]
     findings.objects[item.position] = Object(
         Key(item.kind.name, item.name),
@@ -196,6 +199,8 @@ def _env_references(kind: Kind, uses: Iterable[Use], env: Mapping[str, Any]) -> 
 
 def _written(item: _Named, reading: Reading) -> tuple[WrittenValue, ...]:
     """Where rendering has to write something else than the spec."""
+    if not (item.meta.is_one or item.display.is_one or reading.written):
+        return ()
     names = {"/metadata/name": item.meta, "/spec/name": item.display}
     values = {pointer: reference.written() for pointer, reference in names.items() if reference.is_one}
     values |= {f"/spec{pointer}": value for pointer, value in reading.written.items()}

@@ -1,6 +1,6 @@
 """Reads a YAML stream into plain trees: own constructor over libyaml's events, as packages.md 1.2 wants it."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from yaml import MarkedYAMLError
 from yaml._yaml import CParser
@@ -26,14 +26,6 @@ _ONLY_TEXT = frozenset((str,))
 
 _EVENTS = 4096
 """Events from one look at the bounds to the next: a thousandth of a second or so."""
-
-
-class _Open(NamedTuple):
-    """A list or mapping whose end has not come yet; ``outer`` are the items of what it stands in."""
-
-    outer: list[Any]
-    start: Any
-    anchor: str | None
 
 
 def read_documents(source: str, text: str, usage: Usage | None = None) -> list[Any]:
@@ -74,7 +66,8 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
     max_depth = usage.bounds.depth
     documents: list[Any] = []
     items = documents
-    stack: list[_Open] = []
+    # The lists and mappings whose end has not come yet: the items of what each stands in, its event, its anchor.
+    stack: list[tuple[list[Any], Any, str | None]] = []
     # Events that are no values: the start of the stream, and what is added below.
     others = 1
     while True:
@@ -98,7 +91,7 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
                     usage.check_depth(source, len(stack) + 1)
                 if event.anchor is not None:
                     anchors.open(event.anchor)
-                stack.append(_Open(items, event, event.anchor))
+                stack.append((items, event, event.anchor))
                 items = []
             elif cls is MappingEndEvent or cls is SequenceEndEvent:
                 others += 1
@@ -108,7 +101,7 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
                 value = items
                 if cls is MappingEndEvent:
                     others += len(items) // 2
-                    value = _mapping(source, text, start, items[::2], items[1::2])
+                    value = _mapping(source, text, start, items)
                 outer.append(value)
                 items = outer
                 if anchor is not None:
@@ -131,14 +124,17 @@ def _unmerge(items: list[Any], stride: int) -> None:
     items[stride - 1 :: stride] = ["<<" if item is MERGE else item for item in items[stride - 1 :: stride]]
 
 
-def _mapping(source: str, text: str, start: Any, keys: list[Any], values: list[Any]) -> dict[str, Any]:
+def _mapping(source: str, text: str, start: Any, items: list[Any]) -> dict[str, Any]:
+    """The mapping whose keys and values follow each other in *items*."""
+    pairs = iter(items)
     try:
-        mapping = dict(zip(keys, values, strict=True))
+        mapping = dict(zip(pairs, pairs, strict=True))
     except TypeError:
         problem = "a key of this mapping is a list or a mapping; keys are texts"
         raise _error_at(source, start.start_mark, problem) from None
-    if len(mapping) == len(keys) and _ONLY_TEXT.issuperset(map(type, keys)):
+    if 2 * len(mapping) == len(items) and _ONLY_TEXT.issuperset(map(type, mapping)):
         return mapping
+    keys, values = items[::2], items[1::2]
     seen = set()
     for key in keys:
         # In Python True == 1 == 1.0, in YAML they are three keys; but 1 is "1" once more.

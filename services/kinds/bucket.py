@@ -1,7 +1,6 @@
 """Buckets: retention and measurement schemas (packages.md 4.2)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -30,7 +29,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
             ({**schema, "columns": sorted(schema["columns"], key=_name)} for schema in schemas), key=_name
         ),
     }
-    return replace(reading, spec=spec, remarks=_further_rules(fields))
+    return Reading(spec, reading.faults, remarks=_further_rules(fields) if rules[1:] else ())
 
 
 def _further_rules(fields: Fields) -> tuple[Remark, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 LARGEST_EXACT = 2.0**53
 """Up to here a float is exactly the integer that it shows."""
@@ -59,10 +59,11 @@ class Numbering(Enum):
     LEAF_ONLY = "level[0]"
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(NamedTuple):
     """
     The fields of one mapping, which know where they are.
+
+    There is one for each mapping of a package: a tuple is made several times as fast as a frozen dataclass.
 
     Attributes:
         value: The mapping.
@@ -101,11 +102,13 @@ class Fields:
         """The mappings of a list; other items are dropped before positions are counted (packages.md, P3)."""
         if not (items := self.items(key)):
             return []
-        found = [(place, item) for place, item in enumerate(items) if isinstance(item, dict)]
-        return [
-            Fields(item, *self._path(key, position, numbering, (*self.pointer, key, place)))
-            for position, (place, item) in enumerate(found)
-        ]
+        found = enumerate((place, item) for place, item in enumerate(items) if isinstance(item, dict))
+        path, pointer = f"{self.path}.{key}", (*self.pointer, key)
+        if numbering is Numbering.ELEMENT:
+            return [Fields(item, f"{path}[{position}]", (*pointer, place)) for position, (place, item) in found]
+        if numbering is Numbering.LEAF_ONLY:
+            path = self.path
+        return [Fields(item, path, (*pointer, place), f"[{position}]") for position, (place, item) in found]
 
     def mapping(self, key: str) -> "Fields":
         """The mapping under *key*; an empty one when it is absent."""
@@ -124,17 +127,6 @@ class Fields:
     def own_remark(self, text: str) -> Remark:
         """There is something to say about the mapping itself."""
         return Remark(self.path, text, self.pointer)
-
-    def _path(
-        self, key: str, position: int, numbering: Numbering, pointer: tuple[str | int, ...]
-    ) -> tuple[str, tuple[str | int, ...], str]:
-        match numbering:
-            case Numbering.ELEMENT:
-                return f"{self.path}.{key}[{position}]", pointer, ""
-            case Numbering.LEAF:
-                return f"{self.path}.{key}", pointer, f"[{position}]"
-            case Numbering.LEAF_ONLY:
-                return self.path, pointer, f"[{position}]"
 
 
 def text_of(value: Any) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from services.core.model import EnvReference
 from services.kinds.canonical import plain
@@ -11,10 +11,11 @@ from services.kinds.shapes import Schema, object_schema
 from services.kinds.timestamp import Timestamp
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """
     A field that takes a reference: a literal text, or keys that lead to one.
+
+    A package has several for each object: a tuple is made several times as fast as a frozen dataclass.
 
     Attributes:
         literal: The text, when the field is no reference; empty when it is absent.
@@ -53,8 +54,7 @@ class Reference:
         return written
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """
     A reference that an object uses.
 
@@ -81,7 +81,7 @@ class Use:
 def read_reference(value: Any) -> Reference:
     """Read a field that takes a reference; a mapping without a usable key is an absent field."""
     if not isinstance(value, dict):
-        return Reference(literal=text_of(value) or "")
+        return Reference(text_of(value) or "")
     env, secret = value.get("envRef"), value.get("secretRef")
     env, secret = (body if isinstance(body, dict) else {} for body in (env, secret))
     env_key, secret_key = (text_of(body.get("key")) or "" for body in (env, secret))

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from services.kinds.fields import Fault, Fields, Numbering, Remark, found_text, text_of
+from services.kinds.references import Referable
 from services.kinds.shapes import Schema, Shape, Text, object_schema
 
 Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
@@ -40,6 +41,16 @@ class Table:
         self._fields = {field.key: field for field in fields}
         self._shapes = {field.key: field.shape for field in fields}
         self._absent = {field.key: field.shape.absent for field in fields}
+        self._holding = {key: shape for key, shape in self._shapes.items() if isinstance(shape, Mappings | Nested)}
+        # Most values of most packages are texts of these: there is nothing to remark on them.
+        self._any_text = frozenset(
+            key
+            for key, shape in self._shapes.items()
+            if isinstance(shape, Referable) or (isinstance(shape, Text) and not shape.known)
+        )
+        self._plain = {
+            key: shape for key, shape in self._shapes.items() if not isinstance(shape, Mappings | Nested | Text)
+        }
         self._check = check
         self._required = tuple(required)
         self._more = more or {}
@@ -68,24 +79,40 @@ class Table:
         """
         if self._check:
             return self._check(fields, values)
-        return [fault for key in self._shapes for fault in self.field_faults(fields, values, key)]
+        return [fault for key in self._suspects(values) for fault in self.field_faults(fields, values, key)]
+
+    def is_sound(self, values: Mapping[str, Any]) -> bool:
+        """Whether ``faults`` finds nothing for certain; asked first, as most mappings need not know where they are."""
+        return not self._check and not self._suspects(values)
 
     def field_faults(self, fields: Fields, values: Mapping[str, Any], key: str) -> list[Fault]:
         """What is wrong with one field by itself."""
         shape = self._shapes[key]
         if problem := shape.problem(values[key]):
             return [fields.fault(key, f"{key} must be {problem}; {found_text(fields, key)}")]
-        return shape.faults(fields, key, values[key]) if isinstance(shape, Mappings | Nested) else []
+        holding = self._holding.get(key)
+        return holding.faults(fields, key, values[key]) if holding else []
 
     def remarks(self, fields: Fields) -> Iterator[Remark]:
         """What a person should know about a mapping, in the order in which it is written."""
         for key, value in fields.value.items():
+            if type(value) is str and key in self._any_text:
+                continue
             shape = self._shapes.get(key)
             if shape is None:
                 yield fields.remark(key, self._unknown(key), of_key=True)
-            # A text that is written as one mostly needs no closer look, and most values are texts.
-            elif value is not None and not (type(shape) is Text and type(value) is str and not shape.known):
+            elif value is not None:
                 yield from _field_remarks(shape, fields, key, value)
+
+    def is_unremarkable(self, mapping: Mapping[str, Any]) -> bool:
+        """Whether ``remarks`` finds nothing for certain; asked first, as most mappings need not know where they are."""
+        for key, value in mapping.items():
+            if type(value) is str and key in self._any_text:
+                continue
+            shape = self._plain.get(key)
+            if shape is None or shape.remark(value):
+                return False
+        return True
 
     def schema(self) -> Schema:
         """JSON Schema of the mapping."""
@@ -97,6 +124,14 @@ class Table:
     def with_fields(self, *fields: Field) -> "Table":
         """This table with *fields* before its own."""
         return Table(*fields, *self._fields.values(), check=self._check, required=self._required, more=self._more)
+
+    def _suspects(self, values: Mapping[str, Any]) -> list[str]:
+        """The keys of the fields that break a rule, or hold mappings that may."""
+        return [
+            key
+            for key, shape in self._shapes.items()
+            if shape.problem(values[key]) or (key in self._holding and values[key])
+        ]
 
     @lru_cache(maxsize=256)  # noqa: B019 - there are as many tables as kinds of mappings, and they live for ever
     def _unknown(self, key: str) -> str:
@@ -133,6 +168,8 @@ class Mappings:
 
     def faults(self, fields: Fields, key: str, values: Sequence[Mapping[str, Any]]) -> list[Fault]:
         """What is wrong with the elements."""
+        if all(map(self.table.is_sound, values)):
+            return []
         elements = fields.mappings(key, self.numbering)
         return [
             fault
@@ -143,7 +180,7 @@ class Mappings:
     def remark(self, given: Any) -> str:
         if not isinstance(given, list):
             return "this will be ignored; write a list of mappings"
-        dropped = sum(not isinstance(item, dict) for item in given)
+        dropped = len([item for item in given if not isinstance(item, dict)])
         return f"{dropped} of its items will be ignored; each must be a mapping" if dropped else ""
 
     def schema(self) -> Schema:
@@ -194,8 +231,9 @@ def _field_remarks(shape: Shape, fields: Fields, key: str, value: Any) -> Iterat
     elif isinstance(shape, Text) and not isinstance(value, str):
         yield _number_as_text(fields, key, value)
     elif isinstance(shape, Mappings):
-        for element in fields.mappings(key, shape.numbering):
-            yield from shape.table.remarks(element)
+        if not all(isinstance(item, dict) and shape.table.is_unremarkable(item) for item in value):
+            for element in fields.mappings(key, shape.numbering):
+                yield from shape.table.remarks(element)
     elif isinstance(shape, Nested):
         yield from shape.table.remarks(fields.mapping(key))
 
