@@ -1,9 +1,7 @@
 """What is different between the platform and what is wanted, object by object."""
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from planner_svc.matching import Matching, ResourceKey
 from planner_svc.references import (
@@ -14,8 +12,8 @@ from planner_svc.references import (
     wanted_references,
 )
 from services.core.diff import changes, touches
-from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource, Spec
-from services.kinds.canonical import canonical_text, spec_of
+from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource
+from services.kinds.canonical import in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +73,8 @@ def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tup
     for key, match in matching.matches.items():
         if match.live and match.wanted:
             sets = platform.kinds[key.kind].set_paths
-            found[key] = changes(_in_order(match.live.spec, sets), _in_order(match.wanted.spec, sets))
+            found[key] = changes(in_order(match.live.spec, sets), in_order(match.wanted.spec, sets))
     return found
-
-
-def _in_order(spec: Spec, set_paths: Sequence[str]) -> Spec:
-    """*spec* with the lists sorted whose order has no meaning to the platform."""
-    if not set_paths:
-        return spec
-    value = copy.deepcopy(dict(spec.value))
-    for path in set_paths:
-        *holders, name = path.split("/")[1:]
-        holder: Any = value
-        for step in holders:
-            holder = holder.get(step) if isinstance(holder, dict) else None
-        if isinstance(holder, dict) and isinstance(holder.get(name), list):
-            holder[name].sort(key=canonical_text)
-    return spec_of(value)
 
 
 def _replacements(changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits) -> dict[Key, str]:

@@ -15,7 +15,8 @@ from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.drivers import platform_from_pb
-from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_from_pb, target_to_pb
+from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
+from services.rpc.resources import find_owners, list_resources
 
 
 class Reader:
@@ -84,14 +85,8 @@ class Reader:
 
     async def owners(self, target: Target, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Owner]:
         """Which stacks own *resources*; one call, and none when there is nothing to ask."""
-        if not resources:
-            return {}
-        refs = [stack_pb2.ResourceRef(kind=kind, id=remote_id) for kind, remote_id in resources]
-        request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
-        answer = await self._stack.call(self._stack_stub.FindOwners, request)
-        return {
-            (owner.resource.kind, owner.resource.id): Owner(owner.stack_id, owner.stack_name) for owner in answer.owners
-        }
+        owners = await find_owners(self._stack, target, resources)
+        return {key: Owner(owner.stack_id, owner.stack_name) for key, owner in owners.items()}
 
     async def traits(self, target: Target) -> PlatformTraits:
         """
@@ -106,10 +101,4 @@ class Reader:
 
     async def live(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
         """All resources of *kinds*, in one call whatever their number."""
-        driver = self._platforms.driver(target.platform)
-        request = driver_pb2.ListResourcesRequest(org=target.org, kinds=kinds)
-        return [
-            resource_from_pb(message)
-            async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
-            for message in chunk.resources
-        ]
+        return await list_resources(self._platforms.driver(target.platform), target.org, kinds)

@@ -1,0 +1,65 @@
+"""What platforms hold and which stacks own it, as every service asks for it: few calls, whatever the number."""
+
+from collections.abc import Collection, Sequence
+
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.model import Resource, Target
+from services.rpc.client import Peer
+from services.rpc.convert.objects import resource_from_pb, target_to_pb
+
+READ_AT_ONCE = 500
+"""Most ids in one request: its answer holds their specs and stays below the message limit."""
+
+
+async def list_resources(driver: Peer, org: str, kinds: Sequence[str]) -> list[Resource]:
+    """
+    All resources of *kinds*, in one call, sorted by kind and id.
+
+    Raises:
+        PkgerError: They cannot be listed; that never means that there are none.
+    """
+    request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
+    return [
+        resource_from_pb(message)
+        async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
+        for message in chunk.resources
+    ]
+
+
+async def read_resources(driver: Peer, org: str, ids: Sequence[tuple[str, str]]) -> list[Resource | None]:
+    """
+    The resource of each kind and id, in order; None for what certainly does not exist.
+
+    Raises:
+        PkgerError: They cannot be read; that never means that there are none.
+    """
+    stub = DriverServiceStub(driver.channel)
+    found: list[Resource | None] = []
+    for start in range(0, len(ids), READ_AT_ONCE):
+        some = [driver_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
+        answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
+        found += [
+            resource_from_pb(result.resource) if result.HasField("resource") else None for result in answer.results
+        ]
+    return found
+
+
+async def find_owners(
+    stack: Peer, target: Target, resources: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], stack_pb2.Ownership]:
+    """
+    Who owns which of the *resources*, given and told by kind and id; one call, and none when there is nothing to ask.
+
+    Raises:
+        PkgerError: The stack service does not tell.
+    """
+    if not resources:
+        return {}
+    refs = [stack_pb2.ResourceRef(kind=kind, id=id_) for kind, id_ in resources]
+    request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
+    answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
+    return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}
