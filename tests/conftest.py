@@ -22,6 +22,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults", action="store_true", help="kill appliers at every place, instead of at some")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Each of these takes seconds: three services die and come back.
+    settings.register_profile(
+        "crashes", settings.get_profile("steady"), max_examples=40 if config.getoption("--faults") else 2
+    )
+
+
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
     """All services on an empty store."""

@@ -61,9 +61,22 @@ class Processes:
             self._running[name].send_signal(number)
         await self.died(name)
 
+    def pid(self, name: str) -> int:
+        """Process id of a service that runs."""
+        return self._running[name].pid
+
     def send(self, name: str, number: int) -> None:
         """Send a signal."""
         self._running[name].send_signal(number)
+
+    async def stands_still(self, name: str) -> None:
+        """Wait until SIGSTOP has stopped a service."""
+        _, status = await asyncio.to_thread(os.waitpid, self.pid(name), os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+
+    async def ended(self, name: str) -> None:
+        """Wait until a service is gone, if only for a moment before somebody kills it."""
+        await self._running[name].wait()
 
     async def died(self, name: str) -> int:
         """Exit status of a service, once it is gone."""

@@ -1,6 +1,7 @@
 """Services that go away for a while, appliers that sleep, and many who want the same stack (engine.md 10)."""
 
 import asyncio
+import resource
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 from pkger.model.v1 import operation_pb2
 
-from services.core.errors import PkgerError, StackLeased
+from applier_svc.failpoints import NAMES
+from services.core.errors import PkgerError, ServiceUnavailable, StackLeased
 from tests.applier.packages import FRESH, REVERSIBLE
 from tests.applier.world import SUCCEEDED, Case, end
 from tests.crash.world import Crashing, check, content_after, crashing
@@ -26,16 +28,16 @@ async def _in_the_middle(case: Case, package: str) -> "asyncio.Task[None]":
     async for event in stream:
         if event.HasField("steps_ended"):
             break
+    return asyncio.create_task(_to_the_end(stream))
 
-    async def to_the_end() -> None:
-        try:
-            async for _ in stream:
-                pass
-        except PkgerError:
-            # It was cut off, and somebody carries it on.
-            return
 
-    return asyncio.create_task(to_the_end())
+async def _to_the_end(stream: AsyncIterator[operation_pb2.OperationEvent]) -> None:
+    try:
+        async for _ in stream:
+            pass
+    except PkgerError:
+        # It was cut off, and somebody carries it on.
+        return
 
 
 @pytest.mark.parametrize("service", ["stack", "platform"])
@@ -51,17 +53,49 @@ async def test_a_service_that_dies_in_the_middle_and_comes_back_loses_nothing(wo
     check(before, await world.settled(), await case.look(), wanted)
 
 
-async def test_an_applier_that_wakes_up_late_changes_nothing(world: Crashing) -> None:
+async def test_a_store_that_cannot_write_stops_the_operation_until_it_can(world: Crashing) -> None:
+    """A limit on the size of files stands for a full disk."""
     wanted = await content_after(world, FRESH, REVERSIBLE)
     case = await world.case_with(FRESH)
     before = await case.look()
     await world.applier()
     apply = await _in_the_middle(case, REVERSIBLE)
-    world.processes.send("applier", signal.SIGSTOP)
+    store = world.processes.pid("stack")
+    unlimited = resource.prlimit(store, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    await apply
+    # Cut off: what is sent comes after an intent, and none can be noted.
+    where_it_stopped = await case.look()
+    with pytest.raises((ServiceUnavailable, StackLeased)):
+        await case.apply(FRESH)
+    assert await case.look() == where_it_stopped
+    resource.prlimit(store, resource.RLIMIT_FSIZE, unlimited)
+    check(before, await world.settled(), await case.look(), wanted)
+
+
+STANDSTILLS = [
+    name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_seal", "after_claim")
+]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every place to stand still with --faults; else two."""
+    if "standstill" in metafunc.fixturenames:
+        some = STANDSTILLS if metafunc.config.getoption("--faults") else ["after_intent", "before_finish"]
+        metafunc.parametrize("standstill", some)
+
+
+async def test_an_applier_that_wakes_up_late_changes_nothing(world: Crashing, standstill: str) -> None:
+    wanted = await content_after(world, FRESH, REVERSIBLE)
+    case = await world.case_with(FRESH)
+    before = await case.look()
+    await world.applier(f"{standstill}:STOP")
+    apply = asyncio.create_task(_to_the_end(case.events(REVERSIBLE)))
+    await world.processes.stands_still("applier")
     await world.processes.start("applier", called="another")
     operation = await world.settled()
     after = await case.look()
     check(before, operation, after, wanted)
+    # Only now does it reach the services, which is too late.
     world.processes.send("applier", signal.SIGCONT)
     await apply
     assert await case.look() == after
