@@ -102,10 +102,21 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     """
     wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
     recorded = {entry.key for entry in stack.resources if not desired.skips(entry.key)}
-    kinds = {key.kind for key in wanted | recorded}
-    for kind in sorted(kinds):
+    for kind in sorted({key.kind for key in wanted | recorded}):
         if kind not in platform.kinds:
             raise KindUnsupported(platform.platform, kind)
+    return _kinds_around(wanted, recorded, platform)
+
+
+def kinds_of_record(stack: StackRecord, platform: PlatformTraits) -> list[str]:
+    """What ``kinds_to_list`` says of a package of just what is recorded, but for kinds that the platform has not."""
+    usable = KINDS.keys() & platform.kinds.keys()
+    recorded = {entry.key for entry in stack.resources if entry.key.kind in usable}
+    return _kinds_around(recorded, recorded, platform)
+
+
+def _kinds_around(wanted: Set[Key], recorded: Set[Key], platform: PlatformTraits) -> list[str]:
+    kinds = {key.kind for key in wanted | recorded}
     removed = {key.kind for key in recorded - wanted}
     replaceable = {key.kind for key in wanted if platform.kinds[key.kind].immutable_paths}
     if LABEL in removed | replaceable:

@@ -1,6 +1,7 @@
 """What a plan is made from: the package, the stack record and the live resources, as few calls as possible."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
@@ -10,13 +11,31 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.matching import Owner, ResourceKey
+from planner_svc.matching import Owner, ResourceKey, kinds_of_record
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.drivers import platform_from_pb
 from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
 from services.rpc.resources import find_owners, list_resources
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """
+    What can be read before the package is known.
+
+    Attributes:
+        stack: The record that the plan is based on.
+        platform: What the platform can do.
+        listed: The kinds that have been listed.
+        live: All their resources.
+    """
+
+    stack: StackRecord
+    platform: PlatformTraits
+    listed: Sequence[str]
+    live: Sequence[Resource]
 
 
 class Reader:
@@ -43,7 +62,26 @@ class Reader:
             request.env[key].CopyFrom(value)
         return await self._parser.call(self._parser_stub.ParsePackage, request)
 
-    async def stack(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
+    async def known(self, request: planner_pb2.CreatePlanRequest) -> Known:
+        """
+        Read what does not depend on the package: with a stack, the plan mostly needs no kind that is not recorded.
+
+        Raises:
+            StackNotFound: No stack of that id, or nothing to destroy.
+            RequestInvalid: The target is not the stack's.
+            PlatformUnknown: No such platform is configured.
+        """
+        stack = await self._record(request)
+        platform = await self._traits(stack.target)
+        kinds = kinds_of_record(stack, platform)
+        return Known(stack, platform, kinds, await self._live(stack.target, kinds))
+
+    async def live(self, known: Known, kinds: Sequence[str]) -> list[Resource]:
+        """All resources of *kinds*: those that are not listed yet in one call, whatever their number."""
+        more = await self._live(known.stack.target, [kind for kind in kinds if kind not in known.listed])
+        return [resource for resource in (*known.live, *more) if resource.kind in kinds]
+
+    async def _record(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
         """
         The record that the plan is based on: an empty one without a stack, or for a name that no stack has yet.
 
@@ -88,7 +126,7 @@ class Reader:
         owners = await find_owners(self._stack, target, resources)
         return {key: Owner(owner.stack_id, owner.stack_name) for key, owner in owners.items()}
 
-    async def traits(self, target: Target) -> PlatformTraits:
+    async def _traits(self, target: Target) -> PlatformTraits:
         """
         What the platform of *target* can do.
 
@@ -99,6 +137,8 @@ class Reader:
         stub = DriverServiceStub(driver.channel)
         return platform_from_pb(await driver.call(stub.Describe, driver_pb2.DescribeRequest()))
 
-    async def live(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
-        """All resources of *kinds*, in one call whatever their number."""
+    async def _live(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
+        """All resources of *kinds*; one call, and none when there is nothing to ask."""
+        if not kinds:
+            return []
         return await list_resources(self._platforms.driver(target.platform), target.org, kinds)

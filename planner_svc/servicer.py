@@ -36,19 +36,25 @@ class PlannerServicer(PlannerServiceServicer):
             raise NotServed("stored plans; set validate_only")
         if not request.HasField("desired"):
             raise RequestInvalid("desired", "say what is wanted: a package, or destroy")
-        parsing = self._reader.package(request.package) if request.HasField("package") else None
-        stack, parsed = await asyncio.gather(self._reader.stack(request), parsing or _nothing())
-        if parsed and parsed.violations:
-            invalid = object_pb2.InvalidPackage(violations=parsed.violations)
-            return planner_pb2.CreatePlanResponse(invalid_package=invalid)
+        # The parser is at work for most of the time that a plan takes: enough to read what is there.
+        reading = asyncio.create_task(self._reader.known(request))
+        try:
+            parsed = await self._reader.package(request.package) if request.HasField("package") else None
+            if parsed and parsed.violations:
+                invalid = object_pb2.InvalidPackage(violations=parsed.violations)
+                return planner_pb2.CreatePlanResponse(invalid_package=invalid)
+            known = await reading
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        stack, traits = known.stack, known.platform
         desired = Desired(
             package=package_from_pb(parsed.package) if parsed else Package(()),
             skip=skipped_keys(Key(skip.kind, skip.name) for skip in request.skip),
             is_end=request.HasField("destroy"),
         )
-        traits = await self._reader.traits(stack.target)
         refuse_written_secrets(desired, traits)
-        live = await self._reader.live(stack.target, kinds_to_list(desired, stack, traits))
+        live = await self._reader.live(known, kinds_to_list(desired, stack, traits))
         matching = match(desired, stack, live, traits)
         if not request.allow_empty:
             refuse_emptying(desired, matching, stack)
@@ -70,7 +76,3 @@ def register(reader: Reader) -> Register:
 def _told(warning: object_pb2.Violation) -> str:
     found = violation_from_pb(warning)
     return f"{found.location}: {found.path}: {found.reason}"
-
-
-async def _nothing() -> None:
-    return None

@@ -88,6 +88,17 @@ async def test_a_plan_with_nothing_to_do_lists_once_however_many_resources_there
     assert sorted(calls.methods) == ["CreatePlan", "Describe", "GetStack", "ListResources", "ParsePackage"]
 
 
+async def test_a_plan_lists_what_the_package_adds_to_the_recorded_kinds(services: Cluster, calls: Calls) -> None:
+    await services.apply(text(LABEL), stack="s")
+    await services.mutate(
+        driver_pb2.Mutation(create=driver_pb2.CreateResource(kind="Variable", spec_json='{"name":"known"}'))
+    )
+    calls.methods.clear()
+    plan = await services.plan(text(LABEL, an_object("Variable", "v", "known", values=["a"])), stack="s")
+    assert [entry.key.name for entry in plan.inventory if entry.remote_id] == ["lucid_einstein", "v"]
+    assert (calls.count("Describe"), calls.count("ListResources")) == (1, 2)
+
+
 async def test_only_the_plan_that_was_agreed_to_runs(services: Cluster, calls: Calls) -> None:
     agreed = await services.plan(STEPS[1], stack="s")
     await services.mutate(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner_svc.matching import Owner, match, refuse_owned
+from planner_svc.matching import Owner, kinds_of_record, kinds_to_list, match, refuse_owned
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
 from services.core.model import Desired, Key, Origin, Package, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
@@ -160,3 +160,20 @@ def test_a_skipped_label_is_neither_attached_nor_detached() -> None:
     label = an_object("Label", "a")
     assert told(world.plan(label, an_object("Task", "t"), skip=[label.key])) == []
     assert told(World().plan(label, an_object("Task", "t", ["a"]), skip=[label.key])) == ["0 create Task t"]
+
+
+def test_the_kinds_of_the_record_are_those_of_a_plan_with_nothing_to_do() -> None:
+    """They are listed while the package is parsed, so that such a plan has no kind left to list."""
+    world = World()
+    package = (an_object("Label", "l"), an_object("Bucket", "b"), an_object("CheckDeadman", "c"))
+    world.apply(*package)
+    listed = kinds_of_record(world.record, EMBEDDED)
+    assert listed == kinds_to_list(Desired(Package(package)), world.record, EMBEDDED)
+    assert listed == ["Bucket", "CheckDeadman", "CheckThreshold", "Label"]
+
+
+def test_recorded_kinds_that_the_platform_has_not_are_not_listed() -> None:
+    world = World()
+    world.apply(an_object("Bucket", "b"), an_object("Task", "t"))
+    platform = replace(EMBEDDED, kinds={"Bucket": EMBEDDED.kinds["Bucket"]})
+    assert kinds_of_record(world.record, platform) == ["Bucket"]
