@@ -12,7 +12,7 @@ def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collecti
     """
     The inventory once all steps are done, but for *leftovers*; sorted by key.
 
-    What could not be removed stays in the inventory, so that the next apply tries again.
+    What could not be removed stays in the inventory as pending, so that the next apply tries again (engine.md 3).
     """
     recorded = by_key(record.resources)
     entries = {
@@ -21,7 +21,7 @@ def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collecti
     for number in leftovers:
         step = plan.steps[number]
         if step.verb is Verb.DELETE and step.key in recorded and step.key not in entries:
-            entries[step.key] = recorded[step.key]
+            entries[step.key] = replace(recorded[step.key], is_pending_delete=True)
     return [entries[key] for key in sorted(entries)]
 
 

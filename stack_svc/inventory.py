@@ -27,11 +27,19 @@ class Ownership:
 def read(db: sqlite_utils.Database, stack: str) -> tuple[InventoryEntry, ...]:
     """All that the stack owns, sorted by kind and name."""
     rows = db.execute(
-        "SELECT kind, name, remote_id, origin, associations FROM inventory WHERE stack = ? ORDER BY kind, name", [stack]
+        "SELECT kind, name, remote_id, origin, associations, state = 'PENDING_DELETE' FROM inventory WHERE stack = ?"
+        " ORDER BY kind, name",
+        [stack],
     )
     return tuple(
-        InventoryEntry(Key(kind, name), remote_id, Origin(origin), tuple(Key(*label) for label in orjson.loads(labels)))
-        for kind, name, remote_id, origin, labels in rows
+        InventoryEntry(
+            Key(kind, name),
+            remote_id,
+            Origin(origin),
+            tuple(Key(*label) for label in orjson.loads(labels)),
+            bool(is_pending_delete),
+        )
+        for kind, name, remote_id, origin, labels, is_pending_delete in rows
     )
 
 
@@ -83,8 +91,8 @@ def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collect
         "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?", [(stack, *entry.key) for entry in gone]
     )
     db.conn.executemany(
-        "INSERT INTO inventory (stack, kind, name, platform, org, remote_id, origin, associations)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO inventory (stack, kind, name, platform, org, remote_id, origin, associations, state)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 stack,
@@ -94,6 +102,7 @@ def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collect
                 entry.remote_id,
                 entry.origin.value,
                 orjson.dumps([list(label) for label in entry.associations]).decode(),
+                "PENDING_DELETE" if entry.is_pending_delete else "PRESENT",
             )
             for entry in sorted(new, key=lambda entry: entry.key)
         ],

@@ -204,3 +204,13 @@ def operations_steps_events(db: sqlite_utils.Database) -> None:
         )
         """
     )
+
+
+@MIGRATIONS()
+def states_and_policies_of_entries(db: sqlite_utils.Database) -> None:
+    """Mark what could not be deleted yet; make room for the policy that an entry was recorded under (engine.md 8)."""
+    db.execute(
+        "ALTER TABLE inventory ADD COLUMN state TEXT NOT NULL DEFAULT 'PRESENT'"
+        " CHECK (state IN ('PRESENT', 'PENDING_DELETE'))"
+    )
+    db.execute("ALTER TABLE inventory ADD COLUMN policy TEXT NOT NULL DEFAULT '{}'")

@@ -74,7 +74,7 @@ resources = st.builds(
 
 origins = st.sampled_from(model.Origin)
 
-entries = st.builds(model.InventoryEntry, keys, remote_ids, origins, label_lists)
+entries = st.builds(model.InventoryEntry, keys, remote_ids, origins, label_lists, st.booleans())
 
 inventories = st.lists(
     entries, unique_by=(lambda entry: entry.key, lambda entry: (entry.key.kind, entry.remote_id)), max_size=12

@@ -235,6 +235,9 @@ def print_stack(out: Console, stack: stack_pb2.Stack) -> None:
         table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.remote_id, labels)))
     if stack.resources:
         out.print(table)
+    pending = [f"{entry.key.kind} {entry.key.name}" for entry in stack.resources if entry.is_pending_delete]
+    if pending:
+        out.print(Text(f"not deleted yet, the next apply tries again: {', '.join(pending)}", "yellow"))
 
 
 def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:

@@ -161,12 +161,22 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InventoryEntry:
-    """The resource that a stack owns for an object; ``remote_id`` is empty while a plan still creates it."""
+    """
+    The resource that a stack owns for an object.
+
+    Attributes:
+        key: Key of the object.
+        remote_id: Id of the resource; empty while a plan still creates it.
+        origin: How it came to the stack.
+        associations: Labels of the object, sorted.
+        is_pending_delete: Whether the object left the package and the resource could not be deleted yet.
+    """
 
     key: Key
     remote_id: str
     origin: Origin
     associations: tuple[Key, ...] = ()
+    is_pending_delete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pkger.driver.v1 import driver_pb2
 from services.core.errors import PlanStale, StackNotFound
 from tests.applier.faulty import ItemFault
 from tests.applier.packages import FRESH, MIXED
-from tests.applier.world import World, end, told
+from tests.applier.world import SUCCEEDED, Case, World, end, told
 from tests.apply.packages import an_object, text
 from tests.cluster import Calls, InvalidPackage
 
@@ -99,6 +99,15 @@ async def test_what_cannot_be_undone_comes_last_and_its_failures_are_left_over(f
             ["failed: delete Bucket raw"],
         ],
     ]
+    assert await pending(case) == ["raw"]
+    assert end(await case.apply(FRESH)).state == SUCCEEDED
+    assert await pending(case) == []
+
+
+async def pending(case: Case) -> list[str]:
+    """Names of what is recorded and could not be deleted yet."""
+    record = (await case.look()).record
+    return [entry.key.name for entry in (record.resources if record else ()) if entry.is_pending_delete]
 
 
 async def test_an_uninstall_tells_what_it_removes(faulty: World) -> None:

@@ -154,7 +154,12 @@ def test_ids_are_those_of_the_plan_until_steps_change_them() -> None:
             plan([entry(CPU)], CREATE_CPU), record(), [(0, "cpu-1")], [], [entry(CPU, "cpu-1")], id="a create"
         ),
         pytest.param(
-            plan([], DELETE_RAW), record(entry(RAW, "raw-1")), [], [0], [entry(RAW, "raw-1")], id="a leftover removal"
+            plan([], DELETE_RAW),
+            record(entry(RAW, "raw-1")),
+            [],
+            [0],
+            [replace(entry(RAW, "raw-1"), is_pending_delete=True)],
+            id="a leftover removal",
         ),
         pytest.param(plan([], DELETE_RAW), record(entry(RAW, "raw-1")), [(0, "raw-1")], [], [], id="a removal"),
         pytest.param(

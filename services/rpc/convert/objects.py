@@ -161,6 +161,7 @@ def entry_to_pb(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:
         remote_id=entry.remote_id,
         origin=_ORIGIN.number(entry.origin),
         associations=map(key_fields, entry.associations),
+        is_pending_delete=entry.is_pending_delete,
     )
 
 
@@ -171,6 +172,7 @@ def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
         remote_id=message.remote_id,
         origin=_ORIGIN.member(message.origin),
         associations=tuple(map(key_from_pb, message.associations)),
+        is_pending_delete=message.is_pending_delete,
     )
 
 
