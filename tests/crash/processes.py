@@ -39,7 +39,7 @@ class Processes:
         A second one of the same service is *called* something else, and nobody calls it.
         """
         called = called or name
-        address = self.addresses.get(called) or f"unix:{self._folder / called}.sock"
+        address = self.address(called)
         environ = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
         environ |= {address_variable(service): address for service, address in self.addresses.items()}
         environ |= {"PKGER_HOME": str(self._folder), "PKGER_LEASE": str(self._lease), "PKGER_LISTEN": address}
@@ -54,6 +54,10 @@ class Processes:
         for waiting in (ready, gone):
             waiting.cancel()
         await asyncio.gather(ready, gone, return_exceptions=True)
+
+    def address(self, name: str) -> str:
+        """Where a service is, if only one that was called something else."""
+        return self.addresses.get(name) or f"unix:{self._folder / name}.sock"
 
     async def kill(self, name: str, number: int = signal.SIGKILL) -> None:
         """Kill a service as a power cut would, and wait until it is gone."""

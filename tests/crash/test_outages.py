@@ -4,6 +4,7 @@ import asyncio
 import resource
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,15 @@ async def test_an_applier_that_wakes_up_late_changes_nothing(world: Crashing, st
     assert await world.settled() == operation
 
 
-async def test_of_many_applies_on_one_stack_one_runs_and_the_others_are_told_who(world: Crashing) -> None:
+async def test_of_many_appliers_on_one_stack_one_works_and_the_others_are_told_who(
+    world: Crashing, pytestconfig: pytest.Config
+) -> None:
     case = await world.case_with("")
-    await world.applier()
-    ended = await asyncio.gather(*(case.apply(FRESH) for _ in range(8)), return_exceptions=True)
+    racers = [f"racer-{number}" for number in range(8 if pytestconfig.getoption("--faults") else 2)]
+    await asyncio.gather(*(world.processes.start("applier", called=racer) for racer in racers))
+    async with world.callers(racers) as callers:
+        cases = [replace(case, services=caller) for caller in callers for _ in range(8 // len(racers))]
+        ended = await asyncio.gather(*(each.apply(FRESH) for each in cases), return_exceptions=True)
     finished = [end(events) for events in ended if not isinstance(events, BaseException)]
     assert [one for one in finished if not one.no_change]
     assert len([one for one in finished if not one.no_change]) == 1
@@ -113,6 +119,7 @@ async def test_of_many_applies_on_one_stack_one_runs_and_the_others_are_told_who
         if isinstance(error, BaseException):
             assert isinstance(error, StackLeased)
             assert error.metadata["operation"].startswith("operations/")
+            assert error.metadata["holder"].endswith(tuple(f"/{world.processes.pid(racer)}" for racer in racers))
     assert all(one.state == SUCCEEDED for one in finished)
     now = await case.look()
     assert set(now.recorded.values()) == now.ids

@@ -1,9 +1,9 @@
 """One organisation with one stack on services that die: what was there, what is there, what is recorded."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
@@ -53,6 +53,16 @@ class Crashing:
         assert end(events).state in FINISHED
         await self.processes.kill("applier")
         return False
+
+    @asynccontextmanager
+    async def callers(self, appliers: Sequence[str]) -> AsyncIterator[list[Cluster]]:
+        """The services as they are for those who call one of *appliers*, each."""
+        async with AsyncExitStack() as stack:
+            callers = []
+            for name in appliers:
+                peer = await stack.enter_async_context(Peer("applier", self.processes.address(name)))
+                callers.append(replace(self.services, peers={**self.services.peers, "applier": peer}))
+            yield callers
 
     async def settled(self) -> operation_pb2.Operation:
         """The newest operation, once it is finished; some applier has to run."""
