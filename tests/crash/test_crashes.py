@@ -5,23 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from applier_svc.failpoints import NAMES, STATUS
-from tests.applier.packages import FRESH, MIXED, REVERSIBLE
+from applier_svc.failpoints import STATUS
 from tests.applier.world import SUCCEEDED, end
-from tests.apply.packages import an_object, text
+from tests.crash.changes import BACK, CHANGES, FORWARD
 from tests.crash.world import Crashing, check, content_after, crashing
-
-FAILING = text(
-    an_object("Label", "red", "crimson"),
-    an_object("Dashboard", "disk", "board", ["red"]),
-    an_object("Bucket", "reserved", "_system"),
-)
-"""After FRESH: the platform refuses the last one, when the others are done, and so all is undone."""
-
-CHANGES = {"new": ("", FRESH), "mixed": (FRESH, MIXED), "reversible": (FRESH, REVERSIBLE), "failing": (FRESH, FAILING)}
-
-FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_claim")]
-BACK = [name for name in NAMES if "undo" in name or name == "after_turn_back"]
 
 ALL = [
     (change, f"{name}:{count}")

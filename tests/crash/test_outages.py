@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pkger.model.v1 import operation_pb2
 
-from applier_svc.failpoints import NAMES
 from services.core.errors import PkgerError, ServiceUnavailable, StackLeased
 from tests.applier.packages import FRESH, REVERSIBLE
 from tests.applier.world import SUCCEEDED, Case, end
+from tests.crash.changes import BACK, CHANGES, FORWARD
 from tests.crash.world import Crashing, check, content_after, crashing
 
 
@@ -73,24 +73,21 @@ async def test_a_store_that_cannot_write_stops_the_operation_until_it_can(world:
     check(before, await world.settled(), await case.look(), wanted)
 
 
-STANDSTILLS = [
-    name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_seal", "after_claim")
-]
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every place to stand still with --faults; else two."""
+    """Every place to stand still at with --faults; else two."""
     if "standstill" in metafunc.fixturenames:
-        some = STANDSTILLS if metafunc.config.getoption("--faults") else ["after_intent", "before_finish"]
-        metafunc.parametrize("standstill", some)
+        places = [*(("mixed", name) for name in FORWARD), *(("failing", name) for name in BACK)]
+        some = places if metafunc.config.getoption("--faults") else [("mixed", "after_intent"), ("failing", BACK[-1])]
+        metafunc.parametrize(("change", "standstill"), some)
 
 
-async def test_an_applier_that_wakes_up_late_changes_nothing(world: Crashing, standstill: str) -> None:
-    wanted = await content_after(world, FRESH, REVERSIBLE)
-    case = await world.case_with(FRESH)
+async def test_an_applier_that_wakes_up_late_changes_nothing(world: Crashing, change: str, standstill: str) -> None:
+    package, changed = CHANGES[change]
+    wanted = [] if change == "failing" else await content_after(world, package, changed)
+    case = await world.case_with(package)
     before = await case.look()
     await world.applier(f"{standstill}:STOP")
-    apply = asyncio.create_task(_to_the_end(case.events(REVERSIBLE)))
+    apply = asyncio.create_task(_to_the_end(case.events(changed)))
     await world.processes.stands_still("applier")
     await world.processes.start("applier", called="another")
     operation = await world.settled()
