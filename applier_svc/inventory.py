@@ -1,7 +1,6 @@
 """What the record says after an operation, for every way in which it can end."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from applier_svc.ids import Ids
 from applier_svc.progress import Progress
@@ -16,12 +15,12 @@ def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collecti
     """
     recorded = by_key(record.resources)
     entries = {
-        entry.key: replace(entry, remote_id=ids.get(entry.key)) for entry in plan.inventory if ids.get(entry.key)
+        entry.key: entry._replace(remote_id=ids.get(entry.key)) for entry in plan.inventory if ids.get(entry.key)
     }
     for number in leftovers:
         step = plan.steps[number]
         if step.verb is Verb.DELETE and step.key in recorded and step.key not in entries:
-            entries[step.key] = replace(recorded[step.key], is_pending_delete=True)
+            entries[step.key] = recorded[step.key]._replace(is_pending_delete=True)
     return [entries[key] for key in sorted(entries)]
 
 
@@ -38,9 +37,9 @@ def after_undo(plan: Plan, record: StackRecord, ids: Ids, progress: Progress) ->
         key, is_undone = step.key, progress.was_undone(step)
         if step.verb is Verb.DELETE and key in entries:
             if is_undone:
-                entries[key] = replace(entries[key], remote_id=ids.get(key))
+                entries[key] = entries[key]._replace(remote_id=ids.get(key))
             else:
                 del entries[key]
         elif step.verb is Verb.CREATE and not is_undone:
-            entries[key] = replace(planned[key], remote_id=ids.get(key))
+            entries[key] = planned[key]._replace(remote_id=ids.get(key))
     return [entries[key] for key in sorted(entries)]

@@ -1,7 +1,5 @@
 """The opposite of a step."""
 
-from dataclasses import replace
-
 from applier_svc.outcomes import Done, Outcome, Unknown
 from services.core.model import Step, Undo, Verb
 
@@ -21,8 +19,7 @@ def inverse(step: Step) -> Step:
     It keeps the number, and leaves the ids to be found by key: what was created, or deleted and created again, has
     another id than the plan knew.
     """
-    return replace(
-        step,
+    return step._replace(
         verb=_OPPOSITE[step.verb],
         old_spec=step.new_spec,
         new_spec=step.old_spec,

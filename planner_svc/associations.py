@@ -1,14 +1,13 @@
 """Which labels are to be attached and detached."""
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner_svc.matching import Match, Matching
 from services.core.model import LABEL, DiffStatus, Key, LabelMappingDiff, PlatformTraits
 
 
-@dataclass(frozen=True, slots=True)
-class Association:
+class Association(NamedTuple):
     """
     One association of a resource with a label; ids are empty while the plan still creates the thing.
 

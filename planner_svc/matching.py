@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, ResourceOwned
 from services.core.model import (
@@ -22,8 +23,7 @@ ResourceKey = tuple[str, str]
 """Kind and remote id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """
     One object key with all that is known of it; object and entry are never both None.
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planner_svc.associations import Association, associations
 from planner_svc.differences import differences
@@ -185,7 +185,7 @@ def _summary(desired: Desired, matching: Matching, links: Sequence[Association],
 
 def _without_skipped_labels(item: Object, desired: Desired) -> Object:
     labels = tuple(label for label in item.associations if not desired.skips(label))
-    return item if labels == item.associations else replace(item, associations=labels)
+    return item if labels == item.associations else item._replace(associations=labels)
 
 
 def _digest(

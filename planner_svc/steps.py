@@ -1,7 +1,7 @@
 """From matches to steps and stages (engine.md 3)."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
@@ -39,7 +39,7 @@ def stages(
     early, late = ({key: writes[key] for key in writes if (key in awaiting) is is_late} for is_late in (False, True))
     losing = _losing(matching, found, early)
     # By then it has lost what it is to get anew.
-    late |= {step.key: replace(late[step.key], old_references=step.references) for step in losing if step.key in late}
+    late |= {step.key: late[step.key]._replace(old_references=step.references) for step in losing if step.key in late}
     ordered = _in_waves(early, needs, platform)
     ordered.append(Stage("references", tuple(losing)))
     ordered.append(Stage("associations", _links([link for link in links if not _awaits(link, last)])))
@@ -198,7 +198,7 @@ def _numbered(found: Sequence[Stage]) -> list[Stage]:
     numbered: list[Stage] = []
     count = 0
     for index, stage in enumerate(found):
-        steps = tuple(replace(step, number=count + at, stage=index) for at, step in enumerate(stage.steps))
+        steps = tuple(step._replace(number=count + at, stage=index) for at, step in enumerate(stage.steps))
         numbered.append(Stage(stage.name, steps))
         count += len(steps)
     return numbered

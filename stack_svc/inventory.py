@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import orjson
 import sqlite_utils
@@ -112,7 +112,7 @@ def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collect
 
 def _in_order(entry: InventoryEntry) -> InventoryEntry:
     associations = tuple(sorted(entry.associations))
-    return entry if associations == entry.associations else replace(entry, associations=associations)
+    return entry if associations == entry.associations else entry._replace(associations=associations)
 
 
 def _check(wanted: Collection[InventoryEntry]) -> None:

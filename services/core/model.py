@@ -1,4 +1,8 @@
-"""The nouns of pkger (design.md 1) as frozen values."""
+"""
+The nouns of pkger (design.md 1) as frozen values.
+
+Those of which a large plan has tens of thousands are named tuples, which are made several times as fast as dataclasses.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -90,8 +94,7 @@ class WrittenValue:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(NamedTuple):
     """One declared resource, normalised. ``associations`` are labels, sorted by name; ``written`` by pointer."""
 
     key: Key
@@ -141,8 +144,7 @@ class Reference:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """What a platform holds; ``label_ids`` sorted, ``references`` by pointer and only to what exists."""
 
     kind: str
@@ -159,8 +161,7 @@ class Origin(Enum):
     ADOPTED = "adopted"
 
 
-@dataclass(frozen=True, slots=True)
-class InventoryEntry:
+class InventoryEntry(NamedTuple):
     """
     The resource that a stack owns for an object.
 
@@ -225,8 +226,7 @@ class StepReference:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """
     One effect, with all that is needed to do it and to take it back; empty ids are found by key at run time.
 
@@ -266,8 +266,7 @@ class FieldChange:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceDiff:
+class ResourceDiff(NamedTuple):
     """What the package wants of one object beside what the platform holds."""
 
     key: Key
@@ -278,8 +277,7 @@ class ResourceDiff:
     changes: tuple[FieldChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LabelMappingDiff:
+class LabelMappingDiff(NamedTuple):
     """What happens to one association."""
 
     status: DiffStatus

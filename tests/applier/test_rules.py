@@ -1,7 +1,6 @@
 """The pure parts of the applier: rounds, batches, opposites, ids and inventories."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -37,7 +36,7 @@ step_lists = st.lists(
         new_spec=st.none() | few_specs,
     ),
     max_size=12,
-).map(lambda found: [replace(step, number=number) for number, step in enumerate(found)])
+).map(lambda found: [step._replace(number=number) for number, step in enumerate(found)])
 
 
 @given(step_lists)
@@ -108,7 +107,7 @@ def plan(inventory: Sequence[InventoryEntry], *found: Step) -> Plan:
         stack_id="1",
         base_generation=1,
         stages=("only",),
-        steps=tuple(replace(step, number=number) for number, step in enumerate(found)),
+        steps=tuple(step._replace(number=number) for number, step in enumerate(found)),
         resource_diffs=(),
         label_mapping_diffs=(),
         inventory=tuple(inventory),
@@ -158,7 +157,7 @@ def test_ids_are_those_of_the_plan_until_steps_change_them() -> None:
             record(entry(RAW, "raw-1")),
             [],
             [0],
-            [replace(entry(RAW, "raw-1"), is_pending_delete=True)],
+            [entry(RAW, "raw-1")._replace(is_pending_delete=True)],
             id="a leftover removal",
         ),
         pytest.param(plan([], DELETE_RAW), record(entry(RAW, "raw-1")), [(0, "raw-1")], [], [], id="a removal"),

@@ -74,7 +74,7 @@ class World:
         ids = Ids(plan)
         for step in plan.steps:
             self.carry_out(step, ids)
-        entries = tuple(replace(entry, remote_id=ids.get(entry.key)) for entry in plan.inventory)
+        entries = tuple(entry._replace(remote_id=ids.get(entry.key)) for entry in plan.inventory)
         if entries != self.record.resources:
             self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
         return plan
@@ -90,7 +90,7 @@ class World:
                 assert step.new_spec
                 self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
                 self._refer(remote_id, references)
-                self.live[remote_id] = replace(self.live[remote_id], spec=step.new_spec)
+                self.live[remote_id] = self.live[remote_id]._replace(spec=step.new_spec)
             case Verb.DELETE:
                 del self.live[remote_id]
                 for resource in list(self.live.values()):
@@ -139,10 +139,10 @@ class World:
     def _refer(self, remote_id: str, references: Iterable[Reference]) -> None:
         held = tuple(references)
         assert all(self.live[each.id].kind == each.kind for each in held), "the platform would refuse the reference"
-        self.live[remote_id] = replace(self.live[remote_id], references=held)
+        self.live[remote_id] = self.live[remote_id]._replace(references=held)
 
     def _link(self, remote_id: str, label_ids: set[str]) -> None:
-        self.live[remote_id] = replace(self.live[remote_id], label_ids=tuple(sorted(label_ids)))
+        self.live[remote_id] = self.live[remote_id]._replace(label_ids=tuple(sorted(label_ids)))
 
 
 def told(plan: Plan) -> list[str]:

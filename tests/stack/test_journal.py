@@ -1,7 +1,6 @@
 """JournalService: leases, fencing, and what an operation leaves behind."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,7 +100,7 @@ async def test_an_apply_that_changes_nothing_leaves_the_record_as_it_is(service:
         entry("one", origin=model.Origin.ADOPTED),
         entry("one", labels=["l"]),
         entry("other", "id-one"),
-        replace(entry("one"), is_pending_delete=True),
+        entry("one")._replace(is_pending_delete=True),
     ],
 )
 async def test_every_part_of_an_entry_is_content(service: Client, clock: Clock, changed: model.InventoryEntry) -> None:
