@@ -28,7 +28,7 @@ from services.core.model import InventoryEntry, Key, Plan, PlatformTraits, Stack
 from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.drivers import platform_from_pb
-from services.rpc.convert.objects import entry_to_pb
+from services.rpc.convert.objects import entry_fields
 from services.rpc.convert.plans import work_from_pb
 
 log = logging.getLogger("pkger.applier")
@@ -237,7 +237,7 @@ class _Ending:
             state=result.state,
             cause=result.cause,
             summary_json=_summary(self.plan, known) if succeeded else "",
-            inventory=map(entry_to_pb, entries),
+            inventory=map(entry_fields, entries),
             leftovers=[outcome_to_pb(number, outcome) for number, outcome in result.leftovers.items()],
             no_change=succeeded and is_apply and self.plan.no_change,
             stack_id="" if is_gone else self.stack.id,
@@ -245,7 +245,7 @@ class _Ending:
 
     def _record(self, entries: Sequence[InventoryEntry]) -> journal_pb2.Record:
         return journal_pb2.Record(
-            resources=map(entry_to_pb, entries),
+            resources=map(entry_fields, entries),
             sources=self.plan.sources,
             platform_changed=bool(self.plan.steps),
         )

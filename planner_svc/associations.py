@@ -54,31 +54,32 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
     found: list[Association] = []
     for match in matching.matches.values():
         if platform.kinds[match.key.kind].labelled:
-            found += _wanted(match, matching, replaced)
-            found += _unwanted(match, matching)
+            labels = _labels(match, matching)
+            found += _wanted(match, labels, matching, replaced)
+            found += _unwanted(match, labels, matching)
     deleted = replaced | {key for key, match in matching.matches.items() if match.is_removal}
     covered = {(item.resource.kind, item.resource_id, item.label_id) for item in found if not item.wanted}
     found += _lost(matching, deleted, covered)
     return sorted(found, key=lambda item: (item.resource, item.resource_id, item.label, item.label_id, item.wanted))
 
 
-def _wanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
+def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
     """What the package asks for; nothing for an object that left it."""
     attached_ids = match.live.label_ids if match.live else ()
     resource_id = match.live.id if match.live else ""
-    for label in _labels(match, matching):
+    for label in labels:
         label_id = _label_id(label, matching)
         attached = label_id in attached_ids and match.key not in replaced and label not in replaced
         yield Association(match.key, resource_id, label, label_id, wanted=True, attached=attached)
 
 
-def _unwanted(match: Match, matching: Matching) -> Iterator[Association]:
+def _unwanted(match: Match, labels: Set[Key], matching: Matching) -> Iterator[Association]:
     """What the stack recorded and the package does not ask for any more."""
     if match.recorded is None:
         return
     attached_ids = match.live.label_ids if match.live else ()
     resource_id = match.live.id if match.live else match.recorded.remote_id
-    for label in set(match.recorded.associations) - _labels(match, matching):
+    for label in set(match.recorded.associations) - labels:
         label_id = _label_id(label, matching)
         if label not in matching.untouched:
             yield Association(match.key, resource_id, label, label_id, wanted=False, attached=label_id in attached_ids)

@@ -35,7 +35,8 @@ def stages(
     """
     writes, awaiting = _writes(matching, found), found.awaiting
     last = found.replaced.keys() | awaiting
-    needs = name_needs(matching, last, platform)
+    # Where nothing is written, everything has its name already.
+    needs = name_needs(matching, last, platform) if writes or found.replaced else {}
     early, late = ({key: writes[key] for key in writes if (key in awaiting) is is_late} for is_late in (False, True))
     losing = _losing(matching, found, early)
     # By then it has lost what it is to get anew.

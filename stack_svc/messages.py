@@ -10,7 +10,7 @@ from pkger.stack.v1 import journal_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import entries_from_pb, entry_to_pb, key_to_pb, target_from_pb, target_to_pb
+from services.rpc.convert.objects import entries_from_pb, entry_fields, key_to_pb, target_from_pb, target_to_pb
 from stack_svc import stacks
 from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove
 from stack_svc.events import Event
@@ -78,7 +78,7 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
         sources=record.sources,
         create_time=timestamp(stack.create_time),
         update_time=timestamp(stack.update_time),
-        resources=map(entry_to_pb, record.resources),
+        resources=map(entry_fields, record.resources),
         resource_count=stack.resource_count,
     )
 

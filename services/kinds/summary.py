@@ -1,6 +1,7 @@
 """The summary document of a package (packages.md 10), as parsed or as planned."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from services.core.model import Key, Object
@@ -49,8 +50,9 @@ def summary_document(
         missing_env_refs: Environment keys without a value.
         missing_secrets: Secret keys without a value.
     """
+    numbers = id_numbers(ids)
     labels = {item.key: item for item in objects if not KINDS[item.key.kind].labelled}
-    label_entries = {key: _entry(item, ids) for key, item in labels.items()}
+    label_entries = {key: _entry(item, numbers) for key, item in labels.items()}
     document: dict[str, Any] = {name: [] for name in _LISTS}
     endpoints = {item.key.name: item.key for item in objects if KINDS[item.key.kind].family == endpoint.FAMILY}
     for item in sorted(objects, key=lambda item: item.key.name):
@@ -58,30 +60,30 @@ def summary_document(
         if item.key in labels:
             document[kind.summary_key].append(label_entries[item.key])
             continue
-        entry = _entry(item, ids)
+        entry = _entry(item, numbers)
         entry["labelAssociations"] = [label_entries[label] for label in item.associations]
         if "endpointName" in kind.uses:
-            entry |= _endpoint_of(item, endpoints, ids)
+            entry |= _endpoint_of(item, endpoints, numbers)
         document[kind.summary_key].append(entry)
     if not mapping_status:
         document["notificationEndpoints"].sort(key=lambda entry: list(_ENDPOINT_TYPES).index(entry["kind"]))
-    document["labelMappings"] = _label_mappings(objects, labels, ids, mapping_status)
+    document["labelMappings"] = _label_mappings(objects, labels, numbers, mapping_status)
     document["missingEnvRefs"] = sorted(missing_env_refs)
     document["missingSecrets"] = sorted(missing_secrets)
     return document
 
 
-def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], ids: Mapping[Key, str]) -> dict[str, Any]:
+def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], numbers: Mapping[Key, int]) -> dict[str, Any]:
     """What the entry of a rule tells of its endpoint."""
     used = endpoints.get(rule.spec.value["endpointName"])
     return {
-        "endpointID": id_number(ids, used) if used else 0,
+        "endpointID": numbers.get(used, 0) if used else 0,
         "endpointTemplateMetaName": used.name if used else "",
         "endpointType": _ENDPOINT_TYPES[used.kind] if used else "",
     }
 
 
-def _entry(item: Object, ids: Mapping[Key, str]) -> dict[str, Any]:
+def _entry(item: Object, numbers: Mapping[Key, int]) -> dict[str, Any]:
     return {
         "kind": item.key.kind,
         "templateMetaName": item.key.name,
@@ -95,34 +97,41 @@ def _entry(item: Object, ids: Mapping[Key, str]) -> dict[str, Any]:
             }
             for reference in item.env_references
         ],
-        **KINDS[item.key.kind].summarise(item.spec.value, id_number(ids, item.key)),
+        **KINDS[item.key.kind].summarise(item.spec.value, numbers.get(item.key, 0)),
     }
 
 
 def _label_mappings(
-    objects: Sequence[Object], labels: Mapping[Key, Object], ids: Mapping[Key, str], status: MappingStatus | None
+    objects: Sequence[Object], labels: Mapping[Key, Object], numbers: Mapping[Key, int], status: MappingStatus | None
 ) -> list[dict[str, Any]]:
-    mappings = [
-        {
-            "status": status(item.key, label) if status else "new",
-            "resourceID": id_number(ids, item.key),
+    mappings: list[dict[str, Any]] = []
+    label_halves = {
+        key: {
+            "labelTemplateMetaName": key.name,
+            "labelName": label.spec.display_name,
+            "labelID": numbers.get(key, 0),
+        }
+        for key, label in labels.items()
+    }
+    for item in objects:
+        resource_half = {
+            "resourceID": numbers.get(item.key, 0),
             "resourceTemplateMetaName": item.key.name,
             "resourceName": item.spec.display_name,
             "resourceType": KINDS[item.key.kind].resource_type,
-            "labelTemplateMetaName": label.name,
-            "labelName": labels[label].spec.display_name,
-            "labelID": id_number(ids, label),
         }
-        for item in objects
-        for label in item.associations
-    ]
+        mappings += [
+            {"status": status(item.key, label) if status else "new", **resource_half, **label_halves[label]}
+            for label in item.associations
+        ]
     name = "resourceTemplateMetaName" if status else "resourceName"
     return sorted(mappings, key=lambda mapping: (mapping["resourceType"], mapping[name], mapping["labelName"]))
 
 
-def id_number(ids: Mapping[Key, str], key: Key) -> int:
-    """The id as the number that summaries show; 0 when it is unknown, or no hexadecimal number."""
-    try:
-        return int(ids.get(key, "0"), 16)
-    except ValueError:
-        return 0
+def id_numbers(ids: Mapping[Key, str]) -> dict[Key, int]:
+    """The ids as the numbers that summaries show; without those that are no hexadecimal numbers."""
+    numbers: dict[Key, int] = {}
+    for key, remote_id in ids.items():
+        with suppress(ValueError):
+            numbers[key] = int(remote_id, 16)
+    return numbers

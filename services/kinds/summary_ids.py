@@ -8,7 +8,7 @@ import orjson
 from services.core.model import LABEL, Key
 from services.kinds.canonical import canonical_text
 from services.kinds.kind import embedded_id
-from services.kinds.summary import id_number
+from services.kinds.summary import id_numbers
 from services.kinds.table import KINDS
 
 _EMBEDDED = ("check", "notificationEndpoint", "telegrafConfig")
@@ -27,25 +27,26 @@ def with_ids(summary: str, ids: Mapping[Key, str]) -> str:
         The document as canonical JSON text.
     """
     document = orjson.loads(summary)
+    numbers = id_numbers(ids)
     by_type = {(KINDS[key.kind].resource_type, key.name): key for key in ids}
     for name, entries in document.items():
         for entry in entries:
             if name == "labelMappings":
                 resource = by_type.get((entry["resourceType"], entry["resourceTemplateMetaName"]))
-                entry["resourceID"] = id_number(ids, resource) if resource else 0
-                entry["labelID"] = id_number(ids, Key(LABEL, entry["labelTemplateMetaName"]))
+                entry["resourceID"] = numbers.get(resource, 0) if resource else 0
+                entry["labelID"] = numbers.get(Key(LABEL, entry["labelTemplateMetaName"]), 0)
             elif isinstance(entry, dict):
-                _fill(entry, ids)
+                _fill(entry, numbers)
                 for label in entry.get("labelAssociations", ()):
-                    _fill(label, ids)
+                    _fill(label, numbers)
                 if "endpointID" in entry:
                     used = by_type.get(("notificationEndpoints", entry["endpointTemplateMetaName"]))
-                    entry["endpointID"] = id_number(ids, used) if used else 0
+                    entry["endpointID"] = numbers.get(used, 0) if used else 0
     return canonical_text(document)
 
 
-def _fill(entry: dict[str, Any], ids: Mapping[Key, str]) -> None:
-    if not (number := id_number(ids, Key(entry["kind"], entry["templateMetaName"]))):
+def _fill(entry: dict[str, Any], numbers: Mapping[Key, int]) -> None:
+    if not (number := numbers.get(Key(entry["kind"], entry["templateMetaName"]))):
         return
     for embedded in _EMBEDDED:
         if embedded in entry:

@@ -18,15 +18,31 @@ from services.kinds.canonical import spec_of
 from services.rpc.convert import drivers, objects, plans
 from tests import strategies
 
+
+def an_object(item: model.Object) -> object_pb2.Object:
+    """An object as it stands in a package."""
+    return object_pb2.Package(objects=[objects.object_fields(item)]).objects[0]
+
+
+def an_entry(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:
+    """An entry as it stands in an inventory."""
+    return plan_pb2.Plan(inventory=[objects.entry_fields(entry)]).inventory[0]
+
+
+def a_step(step: model.Step) -> plan_pb2.Step:
+    """A step as it stands in a plan."""
+    return plan_pb2.Plan(steps=[plans.step_fields(step)]).steps[0]
+
+
 ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callable[[Any], Any]]] = [
     (strategies.targets, objects.target_to_pb, objects.target_from_pb),
     (strategies.keys, objects.key_to_pb, objects.key_from_pb),
-    (strategies.objects, objects.object_to_pb, objects.object_from_pb),
+    (strategies.objects, an_object, objects.object_from_pb),
     (strategies.packages, objects.package_to_pb, objects.package_from_pb),
     (strategies.violations, objects.violation_to_pb, objects.violation_from_pb),
     (strategies.resources, objects.resource_to_pb, objects.resource_from_pb),
-    (strategies.entries, objects.entry_to_pb, objects.entry_from_pb),
-    (strategies.steps, plans.step_to_pb, plans.step_from_pb),
+    (strategies.entries, an_entry, objects.entry_from_pb),
+    (strategies.steps, a_step, plans.step_from_pb),
     (strategies.platform_traits, drivers.platform_to_pb, drivers.platform_from_pb),
 ]
 
@@ -68,7 +84,7 @@ def test_a_stack_record_is_read_from_its_message(
         name=name,
         generation=7,
         sources=["a.yml"],
-        resources=map(objects.entry_to_pb, inventory),
+        resources=map(objects.entry_fields, inventory),
     )
 
     assert objects.stack_from_pb(message) == model.StackRecord(stack_id, target, name, 7, inventory, ("a.yml",))

@@ -27,7 +27,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.core import model
 from services.database import Database
 from services.rpc.client import Peer
-from services.rpc.convert.objects import entry_to_pb, target_to_pb
+from services.rpc.convert.objects import entry_fields, target_to_pb
 from services.rpc.server import serving
 from stack_svc.schema import MIGRATIONS
 from stack_svc.servicer import SERVICES, registrations
@@ -200,7 +200,7 @@ class Client:
         base_generation: int | None = None,
         state: OperationState.ValueType = OPERATION_STATE_SUCCEEDED,
     ) -> Stack:
-        record = journal_pb2.Record(resources=map(entry_to_pb, resources), sources=sources)
+        record = journal_pb2.Record(resources=map(entry_fields, resources), sources=sources)
         return (await self.finish(begun, state, base_generation, record=record)).stack
 
     async def abandon(

@@ -31,7 +31,11 @@ def key_to_pb(key: model.Key) -> object_pb2.ObjectKey:
 
 
 def key_fields(key: model.Key) -> Any:
-    """A key as part of another message: its fields, as making a message of its own to copy takes twice as long."""
+    """
+    A key as part of another message.
+
+    What ends in ``_fields`` makes the fields of a part, as making a message of its own to copy takes twice as long.
+    """
     return {"kind": key.kind, "name": key.name}
 
 
@@ -53,25 +57,25 @@ def spec_from_json(text: str, field: str = "spec_json") -> model.Spec:
         raise RequestInvalid(field, str(error)) from None
 
 
-def object_to_pb(item: model.Object) -> object_pb2.Object:
-    """Translate an object."""
-    return object_pb2.Object(
-        key=key_fields(item.key),
-        api_version=item.api_version,
-        spec_json=item.spec.text,
-        associations=map(key_fields, item.associations),
-        env_references=[
-            object_pb2.EnvReference(
-                resource_field=reference.resource_field,
-                env_key=reference.env_key,
-                value_json=canonical_text(reference.value),
-                default_json=canonical_text(reference.default),
-                value_type=reference.value_type,
-            )
+def object_fields(item: model.Object) -> Any:
+    """An object as part of another message."""
+    return {
+        "key": key_fields(item.key),
+        "api_version": item.api_version,
+        "spec_json": item.spec.text,
+        "associations": map(key_fields, item.associations),
+        "env_references": [
+            {
+                "resource_field": reference.resource_field,
+                "env_key": reference.env_key,
+                "value_json": canonical_text(reference.value),
+                "default_json": canonical_text(reference.default),
+                "value_type": reference.value_type,
+            }
             for reference in item.env_references
         ],
-        written=[object_pb2.WrittenValue(pointer=place.pointer, value_json=place.text) for place in item.written],
-    )
+        "written": [{"pointer": place.pointer, "value_json": place.text} for place in item.written],
+    }
 
 
 def object_from_pb(message: object_pb2.Object) -> model.Object:
@@ -80,24 +84,26 @@ def object_from_pb(message: object_pb2.Object) -> model.Object:
         key=key_from_pb(message.key),
         api_version=message.api_version,
         spec=spec_from_json(message.spec_json),
-        associations=tuple(map(key_from_pb, message.associations)),
+        associations=tuple([key_from_pb(label) for label in message.associations]),
         env_references=tuple(
-            model.EnvReference(
-                reference.resource_field,
-                reference.env_key,
-                orjson.loads(reference.value_json),
-                orjson.loads(reference.default_json),
-                reference.value_type,
-            )
-            for reference in message.env_references
+            [
+                model.EnvReference(
+                    reference.resource_field,
+                    reference.env_key,
+                    orjson.loads(reference.value_json),
+                    orjson.loads(reference.default_json),
+                    reference.value_type,
+                )
+                for reference in message.env_references
+            ]
         ),
-        written=tuple(model.WrittenValue(place.pointer, place.value_json) for place in message.written),
+        written=tuple([model.WrittenValue(place.pointer, place.value_json) for place in message.written]),
     )
 
 
 def package_to_pb(package: model.Package) -> object_pb2.Package:
     """Translate a package."""
-    return object_pb2.Package(objects=map(object_to_pb, package.objects), sources=package.sources)
+    return object_pb2.Package(objects=map(object_fields, package.objects), sources=package.sources)
 
 
 def package_from_pb(message: object_pb2.Package) -> model.Package:
@@ -151,18 +157,18 @@ def references_to_pb(references: Iterable[model.Reference]) -> list[object_pb2.R
 
 def references_from_pb(messages: Iterable[object_pb2.Reference]) -> tuple[model.Reference, ...]:
     """Translate the references of a resource."""
-    return tuple(model.Reference(message.pointer, message.kind, message.id) for message in messages)
+    return tuple([model.Reference(message.pointer, message.kind, message.id) for message in messages])
 
 
-def entry_to_pb(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:
-    """Translate an inventory entry."""
-    return object_pb2.InventoryEntry(
-        key=key_fields(entry.key),
-        remote_id=entry.remote_id,
-        origin=_ORIGIN.number(entry.origin),
-        associations=map(key_fields, entry.associations),
-        is_pending_delete=entry.is_pending_delete,
-    )
+def entry_fields(entry: model.InventoryEntry) -> Any:
+    """An inventory entry as part of another message."""
+    return {
+        "key": key_fields(entry.key),
+        "remote_id": entry.remote_id,
+        "origin": _ORIGIN.number(entry.origin),
+        "associations": map(key_fields, entry.associations),
+        "is_pending_delete": entry.is_pending_delete,
+    }
 
 
 def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
@@ -171,7 +177,7 @@ def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
         key=key_from_pb(message.key),
         remote_id=message.remote_id,
         origin=_ORIGIN.member(message.origin),
-        associations=tuple(map(key_from_pb, message.associations)),
+        associations=tuple([key_from_pb(label) for label in message.associations]),
         is_pending_delete=message.is_pending_delete,
     )
 

@@ -1,6 +1,7 @@
 """Plans, their steps and differences."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from pkger.model.v1 import plan_pb2
 
@@ -8,7 +9,7 @@ from services.core import model
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import (
     entries_from_pb,
-    entry_to_pb,
+    entry_fields,
     key_fields,
     key_from_pb,
     spec_from_json,
@@ -30,31 +31,31 @@ def text_of(spec: model.Spec | None) -> str:
     return spec.text if spec else ""
 
 
-def _references_to_pb(references: Iterable[model.StepReference]) -> list[plan_pb2.StepReference]:
-    return [plan_pb2.StepReference(pointer=each.pointer, key=key_fields(each.key), id=each.id) for each in references]
+def _references_fields(references: Iterable[model.StepReference]) -> list[dict[str, Any]]:
+    return [{"pointer": each.pointer, "key": key_fields(each.key), "id": each.id} for each in references]
 
 
 def _references_from_pb(messages: Iterable[plan_pb2.StepReference]) -> tuple[model.StepReference, ...]:
-    return tuple(model.StepReference(message.pointer, key_from_pb(message.key), message.id) for message in messages)
+    return tuple([model.StepReference(message.pointer, key_from_pb(message.key), message.id) for message in messages])
 
 
-def step_to_pb(step: model.Step) -> plan_pb2.Step:
-    """Translate a step."""
-    return plan_pb2.Step(
-        number=step.number,
-        stage=step.stage,
-        verb=_VERB.number(step.verb),
-        key=key_fields(step.key),
-        remote_id=step.remote_id,
-        label=key_fields(step.label) if step.label else None,
-        label_id=step.label_id,
-        old_spec_json=text_of(step.old_spec),
-        new_spec_json=text_of(step.new_spec),
-        undo=_UNDO.number(step.undo),
-        reason=step.reason,
-        references=_references_to_pb(step.references),
-        old_references=_references_to_pb(step.old_references),
-    )
+def step_fields(step: model.Step) -> Any:
+    """A step as part of a plan."""
+    return {
+        "number": step.number,
+        "stage": step.stage,
+        "verb": _VERB.number(step.verb),
+        "key": key_fields(step.key),
+        "remote_id": step.remote_id,
+        "label": key_fields(step.label) if step.label else None,
+        "label_id": step.label_id,
+        "old_spec_json": text_of(step.old_spec),
+        "new_spec_json": text_of(step.new_spec),
+        "undo": _UNDO.number(step.undo),
+        "reason": step.reason,
+        "references": _references_fields(step.references),
+        "old_references": _references_fields(step.old_references),
+    }
 
 
 def step_from_pb(message: plan_pb2.Step) -> model.Step:
@@ -76,27 +77,25 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
     )
 
 
-def _diff_to_pb(diff: model.ResourceDiff) -> plan_pb2.ResourceDiff:
-    return plan_pb2.ResourceDiff(
-        key=key_fields(diff.key),
-        remote_id=diff.remote_id,
-        status=_DIFF_STATUS.number(diff.status),
-        old_spec_json=text_of(diff.old_spec),
-        new_spec_json=text_of(diff.new_spec),
-        changes=[
-            plan_pb2.FieldChange(path=change.path, old_json=change.old, new_json=change.new) for change in diff.changes
-        ],
-    )
+def _diff_fields(diff: model.ResourceDiff) -> Any:
+    return {
+        "key": key_fields(diff.key),
+        "remote_id": diff.remote_id,
+        "status": _DIFF_STATUS.number(diff.status),
+        "old_spec_json": text_of(diff.old_spec),
+        "new_spec_json": text_of(diff.new_spec),
+        "changes": [{"path": change.path, "old_json": change.old, "new_json": change.new} for change in diff.changes],
+    }
 
 
-def _mapping_to_pb(diff: model.LabelMappingDiff) -> plan_pb2.LabelMappingDiff:
-    return plan_pb2.LabelMappingDiff(
-        status=_DIFF_STATUS.number(diff.status),
-        resource=key_fields(diff.resource),
-        resource_id=diff.resource_id,
-        label=key_fields(diff.label),
-        label_id=diff.label_id,
-    )
+def _mapping_fields(diff: model.LabelMappingDiff) -> Any:
+    return {
+        "status": _DIFF_STATUS.number(diff.status),
+        "resource": key_fields(diff.resource),
+        "resource_id": diff.resource_id,
+        "label": key_fields(diff.label),
+        "label_id": diff.label_id,
+    }
 
 
 def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
@@ -106,10 +105,10 @@ def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
         stack_id=plan.stack_id,
         base_generation=plan.base_generation,
         stages=plan.stages,
-        steps=map(step_to_pb, plan.steps),
-        resource_diffs=map(_diff_to_pb, plan.resource_diffs),
-        label_mapping_diffs=map(_mapping_to_pb, plan.label_mapping_diffs),
-        inventory=map(entry_to_pb, plan.inventory),
+        steps=map(step_fields, plan.steps),
+        resource_diffs=map(_diff_fields, plan.resource_diffs),
+        label_mapping_diffs=map(_mapping_fields, plan.label_mapping_diffs),
+        inventory=map(entry_fields, plan.inventory),
         no_change=plan.no_change,
         summary_json=plan.summary,
         missing_env_refs=plan.missing_env_refs,
