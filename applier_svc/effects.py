@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import grpc
@@ -15,9 +15,12 @@ from applier_svc.batches import batches, rounds
 from applier_svc.failpoints import reach
 from applier_svc.feed import Happening
 from applier_svc.ids import Ids
-from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
+from applier_svc.outcomes import Direction, Done, Failed, NotHappened, Outcome, Skipped, Unknown
 from applier_svc.patience import Patience
 from applier_svc.progress import Progress
+from applier_svc.resolver import UNREADABLE, IdsByName, Resolver
+from applier_svc.resolving import Doubt
+from applier_svc.undo import inverse
 from services.core.errors import PkgerError, RequestInvalid, TokenStale
 from services.core.model import Identity, PlatformTraits, Step, Verb
 from services.rpc.client import Peer
@@ -34,8 +37,13 @@ class Journal(Protocol):
 
     progress: Progress
 
-    async def intend(self, targets: Mapping[int, str], direction: Direction) -> None:
+    async def intend(
+        self, targets: Mapping[int, str], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
+    ) -> None:
         """Note which steps are about to be sent to which resources; nothing is sent before this returns."""
+
+    async def retract(self, steps: Collection[int], direction: Direction) -> None:
+        """Note that steps were sent and certainly had no effect."""
 
     async def record(self, outcomes: Mapping[int, Outcome], direction: Direction, happening: Happening) -> None:
         """Note how steps ended, and tell it."""
@@ -75,7 +83,10 @@ class Effects:
         journal: Journal,
         right: Right,
         patience: Patience,
+        resolver: Resolver,
+        claimed: float | None = None,
     ) -> None:
+        """*claimed* is when the operation was taken over, by the clock of *patience*; None: it began here."""
         self.halted: PkgerError | None = None
         self._driver = driver
         self._stub = DriverServiceStub(driver.channel)
@@ -86,6 +97,10 @@ class Effects:
         self._journal = journal
         self._right = right
         self._patience = patience
+        self._resolver = resolver
+        self._claimed = claimed
+        # When a batch of this applier last got no answer; what it sent may still take effect.
+        self._unanswered: float | None = None
 
     async def send(
         self,
@@ -98,6 +113,9 @@ class Effects:
         """
         Send *steps*, which may run at the same time, in batches; the journal knows their outcomes.
 
+        A step that gets no answer is sent again where that has its effect once. Of all others, and of those that never
+        get one, the platform tells what became of them; what did not happen is sent again, as often as patience has it.
+
         Args:
             steps: The steps.
             direction: Whether they are steps of the plan or inverses of such.
@@ -108,6 +126,75 @@ class Effects:
         Raises:
             PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
         """
+        before = await self._there_before(steps, stubborn)
+        for turn in rounds(steps):
+            waiting = turn
+
+            async def attempt() -> bool:
+                """Send what is waiting; true while some of it certainly did not happen, and may in another attempt."""
+                nonlocal waiting
+                await self._send_round(waiting, direction, is_stopped, told, stubborn, before)
+                failed = await self.resolve(self._doubtful(waiting, direction), direction, told)
+                # Those that can be repeated were, as often as patience has it.
+                await self._give_up([step for step in failed if self._is_repeatable(step)], direction, told)
+                waiting = [step for step in failed if not self._is_repeatable(step)]
+                return bool(waiting)
+
+            await self._patiently(attempt, stubborn)
+            await self._give_up(waiting, direction, told)
+
+    async def resolve(
+        self, steps: Sequence[Step], direction: Direction, told: Callable[[Outcomes], Happening]
+    ) -> list[Step]:
+        """
+        Find out what became of steps that were sent and not answered, by reading; the journal knows what came out.
+
+        Creations that the platform remembers are left alone: to send them again tells, and has its effect once.
+
+        Args:
+            steps: The steps, as they were sent.
+            direction: Whether they are steps of the plan or inverses of such.
+            told: Makes the event of what came out.
+
+        Returns:
+            Those of them that certainly did not happen.
+
+        Raises:
+            PkgerError: Nothing more may be sent, see ``halted``.
+        """
+        asked = [step for step in steps if not self.is_remembered(step)]
+        if not asked:
+            return []
+        await self._settle()
+        findings = await self._resolver.find_out([self._doubt(step) for step in asked], self._ids.known())
+        outcomes: Outcomes = {}
+        for step in asked:
+            found = findings[step.number]
+            if isinstance(found, NotHappened):
+                continue
+            outcomes[step.number] = found
+            if isinstance(found, Done):
+                self._ids.note(step, found.remote_id)
+        failed = [step for step in asked if step.number not in outcomes]
+        if failed:
+            await self._journal.retract([step.number for step in failed], direction)
+        if outcomes:
+            await self._journal.record(outcomes, direction, told(outcomes))
+        return failed
+
+    def is_remembered(self, step: Step) -> bool:
+        """Whether *step* is a creation that the platform remembers by its idempotency key."""
+        return step.verb is Verb.CREATE and self._identity(step) is Identity.NATIVE
+
+    async def _send_round(
+        self,
+        steps: Sequence[Step],
+        direction: Direction,
+        is_stopped: Callable[[], bool],
+        told: Callable[[Outcomes], Happening],
+        stubborn: bool,
+        before: IdsByName | Failed,
+    ) -> None:
         slots = asyncio.Semaphore(max(self._traits.max_concurrency, 1))
 
         async def run(batch: list[Step]) -> None:
@@ -121,23 +208,80 @@ class Effects:
                             step.number: Skipped("the operation was stopped before this step") for step in batch
                         }
                     else:
-                        outcomes = await self._send_batch(batch, direction, stubborn)
+                        outcomes = await self._send_batch(batch, direction, stubborn, before)
                     await self._journal.record(outcomes, direction, told(outcomes))
                     reach("after_undo_record" if direction is Direction.UNDO else "after_record")
                 except PkgerError as error:
                     self.halted = self.halted or error
 
-        for turn in rounds(steps):
-            todo = (run(batch) for batch in batches(turn, self._traits.max_batch_size))
-            # A defect in one batch must not leave others running behind the operation's back.
-            for result in await asyncio.gather(*todo, return_exceptions=True):
-                if isinstance(result, BaseException):
-                    raise result
-            if self.halted:
-                raise self.halted
+        todo = (run(batch) for batch in batches(steps, self._traits.max_batch_size))
+        # A defect in one batch must not leave others running behind the operation's back.
+        for result in await asyncio.gather(*todo, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
+        if self.halted:
+            raise self.halted
 
-    async def _send_batch(self, batch: list[Step], direction: Direction, stubborn: bool) -> Outcomes:
-        mutations, outcomes = self._mutations(batch, direction)
+    async def _there_before(self, steps: Sequence[Step], stubborn: bool) -> IdsByName | Failed:
+        """What is there before *steps* are sent, of the kinds whose creations may have to be searched for."""
+        kinds = {step.key.kind for step in steps if self._is_to_be_searched_for(step)}
+        found: IdsByName | Failed = {}
+
+        async def attempt() -> bool:
+            """List them; true when they cannot be listed."""
+            nonlocal found
+            try:
+                found = await self._resolver.ids_by_name(kinds)
+            except UNREADABLE as error:
+                found = Failed(f"it was not sent, as what is there before it cannot be listed: {error}")
+            return isinstance(found, Failed)
+
+        if kinds:
+            await self._patiently(attempt, stubborn)
+        return found
+
+    async def _give_up(
+        self, steps: Sequence[Step], direction: Direction, told: Callable[[Outcomes], Happening]
+    ) -> None:
+        """Note *steps* as failed: they did not happen, however often they were sent."""
+        if steps:
+            problem = "the platform gave no answer, and it did not happen"
+            outcomes: Outcomes = {step.number: Failed(problem) for step in steps}
+            await self._journal.record(outcomes, direction, told(outcomes))
+
+    def _doubtful(self, steps: Sequence[Step], direction: Direction) -> list[Step]:
+        return [step for step in steps if self._journal.progress.may_have_happened(step, direction)]
+
+    def _doubt(self, step: Step) -> Doubt:
+        return Doubt(
+            step,
+            self._ids.of_resource(step),
+            self._ids.of_label(step),
+            tuple(self._ids.of_references(step)),
+            tuple(self._ids.of_references(inverse(step))),
+            self._journal.progress.before_ids.get(step.number, ()),
+        )
+
+    async def _settle(self) -> None:
+        """
+        Wait until what was sent before can no longer take effect.
+
+        Raises:
+            LeaseLost: As ``Right.hold``.
+            TokenStale: Somebody else is writing.
+        """
+        if self._claimed is not None and self._traits.fences:
+            # From here on the platform refuses what the applier before this one sent.
+            await self._mutate([])
+            self._claimed = None
+        times = [time for time in (self._unanswered, self._claimed) if time is not None]
+        if times:
+            await asyncio.sleep(max(times) + self._patience.settle - self._patience.clock())
+
+    async def _send_batch(
+        self, batch: list[Step], direction: Direction, stubborn: bool, before: IdsByName | Failed
+    ) -> Outcomes:
+        mutations, outcomes = self._mutations(batch, direction, before)
         for step in batch:
             failed = isinstance(outcomes.get(step.number), Failed)
             if failed and self._journal.progress.may_have_happened(step, direction):
@@ -145,7 +289,8 @@ class Effects:
         ready = [step for step in batch if step.number in mutations]
         if ready:
             sent_before = {step.number for step in ready if self._journal.progress.may_have_happened(step, direction)}
-            await self._journal.intend({step.number: self._ids.of_resource(step) for step in ready}, direction)
+            targets = {step.number: self._ids.of_resource(step) for step in ready}
+            await self._journal.intend(targets, direction, self._before_ids(ready, before))
             reach("after_undo_intent" if direction is Direction.UNDO else "after_intent")
             try:
                 outcomes |= await self._answers(ready, mutations, sent_before, stubborn)
@@ -154,6 +299,7 @@ class Effects:
             except Exception as error:
                 log.exception("batch cut off", extra={"operation": self._operation})
                 outcomes |= {step.number: Unknown(f"a defect of the applier: {error!r}") for step in ready}
+                self._unanswered = self._patience.clock()
             reach("after_undo_send" if direction is Direction.UNDO else "after_send")
         for step in batch:
             outcome = outcomes[step.number]
@@ -161,7 +307,19 @@ class Effects:
                 self._ids.note(step, outcome.remote_id)
         return outcomes
 
-    def _mutations(self, batch: list[Step], direction: Direction) -> tuple[dict[int, driver_pb2.Mutation], Outcomes]:
+    def _before_ids(self, steps: Sequence[Step], before: IdsByName | Failed) -> dict[int, tuple[str, ...]]:
+        """Of each creation that may have to be searched for: what has its kind and display name before it is sent."""
+        if isinstance(before, Failed):
+            return {}
+        return {
+            step.number: before.get((step.key.kind, step.new_spec.display_name), ())
+            for step in steps
+            if step.new_spec and self._is_to_be_searched_for(step)
+        }
+
+    def _mutations(
+        self, batch: list[Step], direction: Direction, before: IdsByName | Failed
+    ) -> tuple[dict[int, driver_pb2.Mutation], Outcomes]:
         """The mutations by step number, and the outcomes of steps that cannot be sent as what they need is missing."""
         mutations: dict[int, driver_pb2.Mutation] = {}
         outcomes: Outcomes = {}
@@ -176,6 +334,8 @@ class Effects:
                 outcomes[step.number] = Done(remote_id)
             elif not all(needed):
                 outcomes[step.number] = Failed("what it needs does not exist", operation_pb2.REJECTION_REASON_NOT_FOUND)
+            elif isinstance(before, Failed) and self._is_to_be_searched_for(step):
+                outcomes[step.number] = before
             else:
                 key = f"{self._operation}/{step.number}/{direction.value}"
                 mutations[step.number] = mutation_to_pb(step, remote_id, label_id, key, references)
@@ -203,9 +363,16 @@ class Effects:
             answers = await self._mutate([mutations[step.number] for step in waiting])
             for step, answer in zip(waiting, answers, strict=True):
                 outcomes[step.number] = _with_earlier(outcomes.get(step.number), answer)
+                if isinstance(answer, Unknown):
+                    self._unanswered = self._patience.clock()
             waiting[:] = [step for step in waiting if self._is_worth_repeating(step, outcomes[step.number])]
             return bool(waiting)
 
+        await self._patiently(attempt, stubborn)
+        return outcomes
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[bool]], stubborn: bool) -> None:
+        """Make attempts, with waits between them, while they return true and patience lasts."""
         patience = self._patience
         await AsyncRetrying(
             retry=retry_if_result(bool),
@@ -213,15 +380,21 @@ class Effects:
             stop=stop_after_delay(patience.stubborn) if stubborn else stop_after_attempt(patience.attempts),
             retry_error_callback=lambda state: None,
         )(attempt)
-        return outcomes
 
-    def is_repeatable(self, step: Step) -> bool:
+    def _is_repeatable(self, step: Step) -> bool:
         """Whether sending *step* twice has its effect once."""
-        return step.verb is not Verb.CREATE or self._traits.kinds[step.key.kind].identity is Identity.NATIVE
+        return step.verb is not Verb.CREATE or self._identity(step) is Identity.NATIVE
+
+    def _is_to_be_searched_for(self, step: Step) -> bool:
+        """Whether *step* is a creation that, without an answer, has to be searched for among others of its name."""
+        return step.verb is Verb.CREATE and self._identity(step) is Identity.SEARCH
 
     def _is_worth_repeating(self, step: Step, outcome: Outcome) -> bool:
         """Whether nobody knows what became of *step*, and it may be sent again."""
-        return isinstance(outcome, Unknown) and self.is_repeatable(step)
+        return isinstance(outcome, Unknown) and self._is_repeatable(step)
+
+    def _identity(self, step: Step) -> Identity:
+        return self._traits.kinds[step.key.kind].identity
 
     async def _mutate(self, mutations: list[driver_pb2.Mutation]) -> list[Outcome]:
         """

@@ -41,6 +41,10 @@ class Ids:
         """Id of the resource of *key*; empty when there is none."""
         return self._ids.get(key, "")
 
+    def known(self) -> set[tuple[str, str]]:
+        """Kind and id of all resources that a key means."""
+        return {(key.kind, remote_id) for key, remote_id in self._ids.items()}
+
     def note(self, step: Step, remote_id: str) -> None:
         """Learn from *step*, which took effect on the resource *remote_id*."""
         if step.verb is Verb.CREATE:

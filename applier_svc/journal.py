@@ -1,7 +1,7 @@
 """Writes what one operation intends and what comes of it: into the store first, then it is known, then it is told."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.stack.v1 import journal_pb2
@@ -50,20 +50,38 @@ class Journal:
             accepted.accepted.plan.CopyFrom(plan)
             await self._feed.publish(accepted)
 
-    async def intend(self, targets: Mapping[int, str], direction: Direction) -> None:
+    async def intend(
+        self, targets: Mapping[int, str], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
+    ) -> None:
         """
         Note what is about to be sent; nothing is sent before this returns.
 
         Args:
             targets: Ids of the resources that steps are sent to, by step number; empty for creations.
             direction: Whether steps are carried out or taken back.
+            before_ids: For creations that would have to be searched for, what is there before, by step number. What
+                was noted when one was first sent counts on: that sending, too, may still take effect.
         """
+        known = {**before_ids, **self.progress.before_ids}
         records = [
-            journal_pb2.StepRecord(step=number, state=_INTENTS[direction], remote_id=remote_id)
+            journal_pb2.StepRecord(
+                step=number, state=_INTENTS[direction], remote_id=remote_id, before_ids=known.get(number, ())
+            )
             for number, remote_id in targets.items()
         ]
         await self._write(journal_pb2.AdvanceOperationRequest(steps=records))
+        self.progress.before_ids |= {number: known[number] for number in targets if number in known}
         self.progress.intend(targets, direction)
+
+    async def retract(self, steps: Collection[int], direction: Direction) -> None:
+        """Note that *steps* were sent and certainly had no effect: they are where they were before."""
+        is_undo = direction is Direction.UNDO
+        state = journal_pb2.STEP_STATE_DONE if is_undo else journal_pb2.STEP_STATE_PLANNED
+        records = [
+            self._with_known(journal_pb2.StepRecord(step=number, state=state), still_there=is_undo) for number in steps
+        ]
+        await self._write(journal_pb2.AdvanceOperationRequest(steps=records))
+        self.progress.retract(steps, direction)
 
     async def record(self, outcomes: Mapping[int, Outcome], direction: Direction, happening: Happening) -> None:
         """Note how steps ended, and tell it."""
@@ -110,10 +128,15 @@ class Journal:
                 record.state, record.message = unknown, message
             case Skipped(message):
                 record.state, record.message = journal_pb2.STEP_STATE_SKIPPED, message
-        if direction is Direction.UNDO and not isinstance(outcome, Done):
-            # What could not be taken back is still there, under the id that it had.
-            before = self.progress.done.get(number)
-            record.remote_id = before.remote_id if isinstance(before, Done) else ""
+        return self._with_known(record, still_there=direction is Direction.UNDO and not isinstance(outcome, Done))
+
+    def _with_known(self, record: journal_pb2.StepRecord, still_there: bool) -> journal_pb2.StepRecord:
+        """*record* with what else is known of its step: each record replaces the one before it."""
+        before = self.progress.done.get(record.step)
+        if still_there and isinstance(before, Done):
+            # What was not taken back is there under the id that it had.
+            record.remote_id = before.remote_id
+        record.before_ids.extend(self.progress.before_ids.get(record.step, ()))
         return record
 
     async def _write(self, request: journal_pb2.AdvanceOperationRequest, happening: Happening | None = None) -> None:

@@ -22,6 +22,7 @@ from applier_svc.outcomes import outcome_to_pb
 from applier_svc.patience import Patience
 from applier_svc.progress import Progress, progress_of
 from applier_svc.readiness import refuse_missing_values
+from applier_svc.resolver import Resolver
 from applier_svc.run import Result, Run
 from services.core.errors import PkgerError, PlanStale, ResourceOwned, StackMoved
 from services.core.model import InventoryEntry, Key, Plan, PlatformTraits, StackRecord, by_key
@@ -135,7 +136,8 @@ class Operation:
             ids = Ids(plan)
             journal = Journal(lease, self._feed, progress_of(claimed, plan, ids))
             traits = await self._platform(plan.target.platform)
-            await self._carry_out(plan, traits, ids, lease, journal, claimed.operation.kind)
+            taken_over = self._peers.patience.clock()
+            await self._carry_out(plan, traits, ids, lease, journal, claimed.operation.kind, taken_over)
         finally:
             await lease.drop()
 
@@ -170,9 +172,14 @@ class Operation:
         lease: Lease,
         journal: Journal,
         kind: operation_pb2.OperationKind.ValueType,
+        taken_over: float | None = None,
     ) -> None:
         driver = self._peers.platforms.driver(plan.target.platform)
-        effects = Effects(driver, traits, plan.target.org, self.name, ids, journal, lease, self._peers.patience)
+        patience = self._peers.patience
+        resolver = Resolver(driver, self._peers.stack, traits, plan.target, patience)
+        effects = Effects(
+            driver, traits, plan.target.org, self.name, ids, journal, lease, patience, resolver, taken_over
+        )
         run = Run(plan, effects, journal, lambda: self._cancelled or lease.cancel_requested)
         try:
             result = await run.run()

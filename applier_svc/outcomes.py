@@ -30,9 +30,23 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nobody knows whether it had an effect."""
+    """
+    Nobody knows whether it had an effect.
+
+    Attributes:
+        message: One sentence: what happened to the call, or what was found.
+        is_conflict: Whether something is there that neither was before nor was to be.
+        found: Id of that resource; empty when there is none, or it is another stack's.
+    """
 
     message: str
+    is_conflict: bool = False
+    found: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotHappened:
+    """It was sent, and certainly had no effect: it is where it was before."""
 
 
 @dataclass(frozen=True, slots=True)

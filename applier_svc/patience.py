@@ -19,9 +19,11 @@ class Patience:
         first_wait: Longest wait before the second attempt; doubles with each (full jitter).
         longest_wait: What it doubles up to.
         mutate: Deadline of one batch. The lease has to outlive it (engine.md 6).
+        settle: How long after it was sent a write may still take effect. Nobody concludes earlier that it did not
+            (engine.md 5).
         lease: How long a lease lasts without renewal; it is renewed every third of that (engine.md 6).
         margin: How much longer than a batch a lease has to last, for clocks that do not run alike.
-        stubborn: How long a driver that does not answer is asked for the outcome of what was sent, and to take it back,
+        stubborn: How long a driver that does not answer is asked what became of what was sent, and to take it back,
             before somebody has to look.
         recovery: How often an applier looks for operations that another one left behind.
         watch: How often a watcher looks for events of an operation that another applier runs.
@@ -32,6 +34,7 @@ class Patience:
     first_wait: float = 0.2
     longest_wait: float = 4.0
     mutate: float = 10.0
+    settle: float = 10.0
     lease: float = 30.0
     margin: float = 2.0
     stubborn: float = 600.0
@@ -45,6 +48,7 @@ class Patience:
         usual = cls()
         return cls(
             mutate=min(usual.mutate, lease / 3),
+            settle=min(usual.settle, lease / 3),
             lease=lease,
             margin=min(usual.margin, lease / 15),
             recovery=min(usual.recovery, lease / 6),

@@ -9,8 +9,8 @@ from pkger.model.v1 import operation_pb2
 from applier_svc.effects import Effects, Outcomes
 from applier_svc.journal import Journal
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown, outcome_to_pb
-from applier_svc.undo import inverse, is_to_be_undone, is_undecidable
-from services.core.model import Plan, Step, Undo
+from applier_svc.undo import inverse, is_to_be_undone
+from services.core.model import Plan, Step, Undo, Verb
 
 CANCELLED = "the operation was cancelled"
 
@@ -48,9 +48,12 @@ class Run:
         Raises:
             PkgerError: Nothing more may be sent or noted; whoever gets the lease next carries on from the journal.
         """
+        await self._find_out()
         if self._progress.turned_back:
             return await self.take_back(self._progress.turned_back)
         cause = await self._forward()
+        if self._is_stuck():
+            return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, self._leftovers())
         if cause and not self._progress.sealed:
             return await self.take_back(cause)
         return Result(operation_pb2.OPERATION_STATE_SUCCEEDED, cause, self._leftovers())
@@ -65,21 +68,22 @@ class Run:
         if self._progress.sealed:
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, self._leftovers())
         # First it has to be known what there is to undo: what is in doubt may need what the undo takes away.
-        await self._settle()
+        await self._send_again()
         outcomes = self._progress.done
-        ended = [self._plan.steps[number] for number in sorted(outcomes)]
-        if any(is_undecidable(step, outcomes[step.number]) for step in ended):
+        if any(isinstance(outcome, Unknown) for outcome in outcomes.values()):
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause)
-        steps = [
-            step
-            for step in ended
-            if is_to_be_undone(step, outcomes[step.number]) and not self._progress.was_undone(step)
+        wanted = [
+            self._plan.steps[number]
+            for number in sorted(outcomes)
+            if is_to_be_undone(self._plan.steps[number], outcomes[number])
         ]
+        # An inverse of which the platform does not tell what became of it is not sent again: somebody has to look.
+        steps = [step for step in wanted if not (self._progress.was_undone(step) or self._is_undo_in_doubt(step))]
         await self._journal.turn_back(cause, operation_pb2.UndoStarted(cause=cause, step_count=len(steps)))
         for _, group in groupby(reversed(steps), key=lambda step: step.stage):
             inverses = [inverse(step) for step in group]
             await self._effects.send(inverses, Direction.UNDO, _never, _told_undone, stubborn=True)
-        if not all(self._progress.was_undone(step) for step in steps):
+        if not all(self._progress.was_undone(step) for step in wanted):
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause)
         return Result(operation_pb2.OPERATION_STATE_ROLLED_BACK, cause)
 
@@ -87,7 +91,7 @@ class Run:
         """Run what is left of the stages in order; returns what failed first, empty when nothing did."""
         cause = self._failure(self._plan.steps)
         for index, group in groupby(self._plan.steps, key=lambda step: step.stage):
-            if self._is_stopped() or (cause and not self._progress.sealed):
+            if self._is_stopped() or self._is_stuck() or (cause and not self._progress.sealed):
                 break
             steps = [step for step in group if step.number not in self._progress.done]
             if not steps:
@@ -102,24 +106,42 @@ class Run:
             cause = cause or self._failure(steps)
         return cause or (CANCELLED if self._is_stopped() else "")
 
-    async def _settle(self) -> None:
-        """
-        Find out what became of the steps that were sent and not answered.
+    async def _find_out(self) -> None:
+        """Find out what became of what an applier before this one sent, of the undo first (engine.md 5)."""
+        sent = self._progress.open
+        undone = [inverse(self._plan.steps[number]) for number in sorted(sent) if sent[number] is Direction.UNDO]
+        done = [self._plan.steps[number] for number in sorted(sent) if sent[number] is Direction.DO]
+        await self._effects.resolve(undone, Direction.UNDO, _told_undone)
+        await self._effects.resolve(done, Direction.DO, _told_ended)
 
-        They are sent again: a driver gives a mutation its effect once (driver.proto). What then certainly took effect
-        is undone with the rest.
-        """
+    async def _send_again(self) -> None:
+        """Send the creations again of which the platform remembers whether it made them: its answer tells."""
         progress = self._progress
         unanswered = [
             step
             for step in self._plan.steps
-            if progress.open.get(step.number) is Direction.DO
-            or (step.number in progress.done and is_undecidable(step, progress.done[step.number]))
+            if progress.may_have_happened(step, Direction.DO) and self._effects.is_remembered(step)
         ]
         for _, group in groupby(unanswered, key=lambda step: step.stage):
-            repeatable = [step for step in group if self._effects.is_repeatable(step)]
-            if repeatable:
-                await self._effects.send(repeatable, Direction.DO, _never, _told_ended, stubborn=True)
+            await self._effects.send(list(group), Direction.DO, _never, _told_ended, stubborn=True)
+
+    def _is_stuck(self) -> bool:
+        """
+        Whether somebody has to look before the operation goes on.
+
+        Past the seal that is so only where it is not known what a creation made: whatever else is in doubt is recorded
+        already, and stays so.
+        """
+        unknown = [
+            self._plan.steps[number] for number, outcome in self._progress.done.items() if isinstance(outcome, Unknown)
+        ]
+        if self._progress.sealed:
+            return any(step.verb is Verb.CREATE for step in unknown)
+        return any(not self._effects.is_remembered(step) for step in unknown)
+
+    def _is_undo_in_doubt(self, step: Step) -> bool:
+        is_unknown = isinstance(self._progress.undone.get(step.number), Unknown)
+        return is_unknown and not self._effects.is_remembered(inverse(step))
 
     def _is_stopped(self) -> bool:
         return self._is_cancelled() and not self._progress.sealed

@@ -1,6 +1,6 @@
 """The opposite of a step."""
 
-from applier_svc.outcomes import Done, Outcome, Unknown
+from applier_svc.outcomes import Done, Outcome
 from services.core.model import Step, Undo, Verb
 
 _OPPOSITE = {
@@ -29,17 +29,5 @@ def inverse(step: Step) -> Step:
 
 
 def is_to_be_undone(step: Step, outcome: Outcome) -> bool:
-    """
-    Whether the undo of an operation has to take *step* back.
-
-    An update or an attachment with an unknown outcome is taken back too: writing what was there before is right either
-    way.
-    """
-    if step.undo is Undo.NONE:
-        return False
-    return isinstance(outcome, Done) or (isinstance(outcome, Unknown) and not is_undecidable(step, outcome))
-
-
-def is_undecidable(step: Step, outcome: Outcome) -> bool:
-    """Whether only a look at the platform could tell what the undo would have to do."""
-    return isinstance(outcome, Unknown) and step.verb in (Verb.CREATE, Verb.DELETE)
+    """Whether the undo of an operation has to take *step* back, which ended with *outcome*."""
+    return isinstance(outcome, Done) and step.undo is not Undo.NONE

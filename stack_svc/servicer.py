@@ -179,6 +179,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             last_seq=operation.last_seq,
             expire_time=messages.timestamp(claimed.lease.expires),
             is_pending=claimed.stack.is_pending,
+            turned_back=claimed.operation.rolling_back,
         )
 
     async def RequestCancel(

@@ -31,6 +31,7 @@ class ItemFault(Enum):
     REJECT = "the platform refuses it; if it took effect before, for a reason that has nothing to do with it"
     LOSE_REQUEST = "it never gets there"
     LOSE_RESPONSE = "it takes effect and the answer is lost"
+    DELAY = "the answer is lost, and it takes effect when the test says so"
 
 
 class CallFault(Enum):
@@ -43,6 +44,16 @@ class CallFault(Enum):
     BARE = "it takes effect and something answers that knows nothing of our errors"
     SHORT = "it takes effect and a result is missing"
     STALE = "the driver knows of a newer token"
+    CUT_OFF = "it takes effect and then the applier is told that somebody else is at work: it stops as if it had died"
+
+
+class Memory(Enum):
+    """What the platform is described as, and is: how it lets the engine find out what became of what was sent."""
+
+    KEYS = "it remembers idempotency keys, and fences"
+    NAMES = "it forgets keys: what was created is looked up by name, or searched for; it fences"
+    NOTHING = "it forgets keys and tokens"
+    SEARCHED = "as NOTHING, and unique names are not looked up: all that was created is searched for"
 
 
 class Gate:
@@ -62,11 +73,14 @@ class FaultyDriver(DriverServiceServicer):
     Forwards everything, but for the faults it is told of.
 
     Attributes:
+        memory: What the platform remembers; outlasts ``heal``.
         sent: The mutations that arrived, in order, those that were lost included.
-        calls: How many calls of Mutate arrived.
+        calls: How many calls of Mutate arrived, those that only show a token left out.
+        looks: How many listings and readings were answered.
     """
 
     def __init__(self, behind: Peer, proxy: "Proxy") -> None:
+        self.memory = Memory.KEYS
         self._behind = behind
         self._stub = DriverServiceStub(behind.channel)
         self._proxy = proxy
@@ -75,7 +89,10 @@ class FaultyDriver(DriverServiceServicer):
     def heal(self) -> None:
         """Forget all faults and start counting anew."""
         self.sent: list[driver_pb2.Mutation] = []
-        self.calls = 0
+        self.calls = self.looks = 0
+        self._late: list[driver_pb2.MutateRequest] = []
+        self._arrival = 0
+        self._blind = False
         self._items: Mapping[int, ItemFault] = {}
         self._lasting = False
         self._lasting_for: dict[bytes, ItemFault] = {}
@@ -104,26 +121,66 @@ class FaultyDriver(DriverServiceServicer):
         self._items, self._calls = items or {}, calls or {}
         self._lasting, self._all_later = lasting, later
 
+    def arrive_before_look(self, look: int) -> None:
+        """Let what is delayed take effect right before that listing or reading, counted from 0."""
+        self._arrival = look
+
+    def hide(self) -> None:
+        """Answer no listing and no reading."""
+        self._blind = True
+
     def gate(self, call: int) -> Gate:
         """Make call number *call* of Mutate wait; may be added to other faults."""
         self._gates[call] = Gate()
         return self._gates[call]
 
     async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
-        return await self._behind.call(self._stub.Describe, request)
+        description = await self._behind.call(self._stub.Describe, request)
+        if self.memory is not Memory.KEYS:
+            description.fences = self.memory is Memory.NAMES
+            for traits in description.kinds:
+                is_named = traits.name_uniqueness != driver_pb2.NAME_UNIQUENESS_NONE
+                is_looked_up = is_named and self.memory is not Memory.SEARCHED
+                traits.identity = driver_pb2.IDENTITY_NATURAL_KEY if is_looked_up else driver_pb2.IDENTITY_SEARCH
+        return description
 
     async def ListResources(
         self, request: driver_pb2.ListResourcesRequest, context: Context
     ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        await self._look()
         async for chunk in self._behind.stream(self._stub.ListResources, request):
             yield chunk
 
     async def ReadResources(
         self, request: driver_pb2.ReadResourcesRequest, context: Context
     ) -> driver_pb2.ReadResourcesResponse:
+        await self._look()
         return await self._behind.call(self._stub.ReadResources, request)
 
+    async def _look(self) -> None:
+        if self._blind:
+            raise ServiceUnavailable("platform", "elsewhere", "scripted")
+        if self.looks >= self._arrival:
+            for late in self._late:
+                await self._behind.call(self._stub.Mutate, self._forgetting(late))
+            self._late.clear()
+        self.looks += 1
+
+    def _forgetting(self, request: driver_pb2.MutateRequest) -> driver_pb2.MutateRequest:
+        """The request without what the platform does not remember."""
+        kept = driver_pb2.MutateRequest()
+        kept.CopyFrom(request)
+        if self.memory is not Memory.KEYS:
+            for mutation in kept.mutations:
+                if mutation.HasField("create"):
+                    mutation.create.ClearField("idempotency_key")
+        if self.memory in (Memory.NOTHING, Memory.SEARCHED):
+            kept.ClearField("fence")
+        return kept
+
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
+        if not request.mutations:
+            return await self._behind.call(self._stub.Mutate, self._forgetting(request))
         call, self.calls = self.calls, self.calls + 1
         faults = [self._fault_of(mutation) for mutation in request.mutations]
         fault = self._calls.get(call)
@@ -142,6 +199,8 @@ class FaultyDriver(DriverServiceServicer):
                 raise ServiceUnavailable("platform", "elsewhere", "scripted")
             case CallFault.RESET:
                 self._proxy.cut()
+            case CallFault.CUT_OFF:
+                raise TokenStale(request.fence.scope, request.fence.token, request.fence.token + 1)
             case CallFault.DEFECT:
                 raise PlatformBroken
             case CallFault.BARE:
@@ -165,11 +224,13 @@ class FaultyDriver(DriverServiceServicer):
         passed = driver_pb2.MutateRequest()
         passed.CopyFrom(request)
         del passed.mutations[:]
-        stopped = (ItemFault.REJECT, ItemFault.LOSE_REQUEST)
-        passed.mutations.extend(
-            mutation for mutation, fault in zip(request.mutations, faults, strict=True) if fault not in stopped
-        )
-        answers = iter((await self._behind.call(self._stub.Mutate, passed)).results)
+        stopped = (ItemFault.REJECT, ItemFault.LOSE_REQUEST, ItemFault.DELAY)
+        for mutation, fault in zip(request.mutations, faults, strict=True):
+            if fault not in stopped:
+                passed.mutations.append(mutation)
+            elif fault is ItemFault.DELAY:
+                self._late.append(driver_pb2.MutateRequest(org=request.org, mutations=[mutation]))
+        answers = iter((await self._behind.call(self._stub.Mutate, self._forgetting(passed))).results)
         response = driver_pb2.MutateResponse()
         for mutation, fault in zip(request.mutations, faults, strict=True):
             result = response.results.add()
@@ -178,7 +239,7 @@ class FaultyDriver(DriverServiceServicer):
                     if _content(mutation) not in self._forwarded:
                         result.rejected.reason = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
                     result.rejected.message = "scripted refusal"
-                case ItemFault.LOSE_REQUEST:
+                case ItemFault.LOSE_REQUEST | ItemFault.DELAY:
                     result.ambiguous.message = "scripted loss"
                 case ItemFault.LOSE_RESPONSE:
                     next(answers)

@@ -6,16 +6,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from services.core.errors import TokenStale
-from tests.applier.faulty import CallFault, ItemFault
+from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.random_packages import packages
 from tests.applier.world import SUCCEEDED, World, check, end
 
-item_faults = st.dictionaries(st.integers(0, 24), st.sampled_from(ItemFault), max_size=3)
+# What takes effect later than anybody waits is another matter.
+prompt_faults = [fault for fault in ItemFault if fault is not ItemFault.DELAY]
+item_faults = st.dictionaries(st.integers(0, 24), st.sampled_from(prompt_faults), max_size=3)
 call_faults = st.dictionaries(st.integers(0, 10), st.sampled_from(CallFault), max_size=2)
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(before=packages(), wanted=packages(), items=item_faults, calls=call_faults, lasting=st.booleans())
+@given(
+    before=packages(),
+    wanted=packages(),
+    items=item_faults,
+    calls=call_faults,
+    lasting=st.booleans(),
+    memory=st.sampled_from(Memory),
+)
 async def test_record_and_platform_agree_unless_an_event_says_where_not(
     faulty: World,
     before: str,
@@ -23,7 +32,9 @@ async def test_record_and_platform_agree_unless_an_event_says_where_not(
     items: dict[int, ItemFault],
     calls: dict[int, CallFault],
     lasting: bool,
+    memory: Memory,
 ) -> None:
+    faulty.driver.memory = memory
     clean, case = faulty.case(), faulty.case()
     await asyncio.gather(clean.apply(wanted), case.apply(before))
     goal, at_first = await asyncio.gather(clean.look(), case.look())

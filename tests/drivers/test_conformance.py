@@ -336,6 +336,18 @@ async def test_an_old_fencing_token_is_refused_without_effect(
     assert await driver.listing("Label") == [made.done.resource]
 
 
+async def test_a_batch_without_mutations_shows_its_token(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample
+) -> None:
+    """Who takes an operation over shows its token first, so that nothing older takes effect after it has looked."""
+    if not traits.fences:
+        pytest.skip("the platform does not fence")
+    assert await driver.mutate(fence=("stack", 7)) == []
+    with pytest.raises(TokenStale):
+        await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("stack", 6))
+    assert await driver.listing("Label") == []
+
+
 async def test_tokens_count_within_their_scope_and_the_newest_stays_good(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:

@@ -209,9 +209,12 @@ async def test_an_operation_may_die_many_times(service: Client, clock: Clock) ->
         clock.forward(60)
         begun, claimed = await service.claim(begun.operation)
         assert [record.step for record in claimed.steps] == list(range(number + 1))
-        assert begun.token == number + 2
+        assert (begun.token, claimed.turned_back) == (number + 2, False)
 
     await service.advance(begun, roll_back=True)
+    clock.forward(60)
+    begun, claimed = await service.claim(begun.operation)
+    assert claimed.turned_back
     await service.finish(begun, OPERATION_STATE_ROLLED_BACK, abandon=journal_pb2.Abandon())
 
     assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3, 4, 5]
