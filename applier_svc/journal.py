@@ -41,11 +41,16 @@ class Journal:
         # Writes are made one after another, so that events get into the store in their order.
         self._turn = asyncio.Lock()
 
-    async def start(self, plan: plan_pb2.Plan) -> None:
-        """Store the plan, and tell that it is going to run."""
+    async def start(self, plan: plan_pb2.Plan, is_stored: bool) -> None:
+        """Store the plan, or take it if it *is_stored*, and tell that it is going to run."""
         async with self._turn:
             accepted = self._feed.stamp(operation_pb2.Accepted())
-            await self._lease.start(plan.SerializeToString(), accepted)
+            request = journal_pb2.StartOperationRequest(accepted=accepted)
+            if is_stored:
+                request.stored_plan = plan.name
+            else:
+                request.plan = plan.SerializeToString()
+            await self._lease.start(request)
             reach("after_start")
             accepted.accepted.plan.CopyFrom(plan)
             await self._feed.publish(accepted)

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 import grpc
 from google.protobuf.duration_pb2 import Duration
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import object_pb2, operation_pb2
-from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import journal_pb2, stack_pb2
+from pkger.model.v1 import operation_pb2
+from pkger.stack.v1 import journal_pb2
 from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -17,7 +16,7 @@ from applier_svc.patience import Patience
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
 from services.core.model import StackRecord
 from services.rpc.client import Peer
-from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
+from services.rpc.convert.objects import stack_from_pb
 
 Response = TypeVar("Response")
 
@@ -26,6 +25,14 @@ SHORTEST_LEASE = 1
 
 SHORTEST_CALL = 1.0
 """What a last call to the store is given, in seconds, however little is left of the lease."""
+
+
+class AlreadyBegunError(Exception):
+    """The request began *operation* before; no other one was begun now."""
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(operation)
+        self.operation = operation
 
 
 class Lease:
@@ -81,17 +88,16 @@ class Lease:
             raise self._lost
         return driver_pb2.Fence(scope=self.stack.id, token=self._token)
 
-    async def start(self, plan: bytes, accepted: operation_pb2.OperationEvent) -> None:
+    async def start(self, request: journal_pb2.StartOperationRequest) -> None:
         """
-        Store the plan; from here on the operation is carried on by somebody, whatever happens.
+        Store the plan, or take a stored one; from here on the operation is carried on by somebody, whatever happens.
 
         Raises:
             LeaseLost: Nothing was stored.
+            PlanUsed: As before; so also ``PlanStale``, ``PlanExpired`` and ``PlanNotFound``.
             ServiceUnavailable: Nobody knows whether it was.
         """
-        request = journal_pb2.StartOperationRequest(
-            operation=self.operation, token=self._token, plan=plan, accepted=accepted
-        )
+        request.operation, request.token = self.operation, self._token
         await self._store(self._stub.StartOperation, request)
 
     async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> None:
@@ -111,6 +117,7 @@ class Lease:
         outcome: journal_pb2.Record | journal_pb2.Remove | None,
         state: operation_pb2.OperationState.ValueType,
         finished: operation_pb2.OperationEvent | None,
+        stale_plan: journal_pb2.StalePlan | None = None,
     ) -> str:
         """
         Record the outcome, end the operation and give the lease back.
@@ -119,6 +126,7 @@ class Lease:
             outcome: What is left behind; None: the record stays as it is.
             state: How the operation ended.
             finished: Its last event; None for one that did not start.
+            stale_plan: The stored plan that kept it from starting, as that is stale; None for any other end.
 
         Returns:
             Id of the stack; empty when it went away.
@@ -130,6 +138,8 @@ class Lease:
         request = journal_pb2.FinishOperationRequest(
             stack_id=self.stack.id, token=self._token, base_generation=self.stack.generation, state=state
         )
+        if stale_plan:
+            request.stale_plan.CopyFrom(stale_plan)
         if finished:
             request.finished.CopyFrom(finished)
         match outcome:
@@ -210,37 +220,31 @@ class Lease:
 
 
 async def take(
-    peer: Peer,
-    ref: planner_pb2.StackRef | None,
-    target: object_pb2.Target,
-    operation: str,
-    kind: operation_pb2.OperationKind.ValueType,
-    holder: str,
-    patience: Patience,
-) -> Lease:
+    peer: Peer, request: journal_pb2.BeginOperationRequest, patience: Patience
+) -> tuple[Lease, journal_pb2.BeginOperationResponse]:
     """
-    Take the lease of the stack that *ref* names, for a new operation.
+    Take the lease of the stack of *request* for a new operation; how long it lasts is up to *patience*.
 
-    An apply makes a stack that it names by a new name. An operation on behalf of no stack gets one of its own, which
-    goes away with it.
+    An operation on behalf of no stack gets one of its own, which goes away with it.
 
     Raises:
+        AlreadyBegunError: The same request began an operation before.
         StackNotFound: There is no such stack.
         StackLeased: Another operation has it.
         OperationUnfinished: Another operation on it has to be recovered first.
+        PlanNotFound: There is no such plan.
+        PlanUsed: The plan was applied before; so also ``PlanStale`` and ``PlanExpired``.
     """
-    request = journal_pb2.BeginOperationRequest(operation=operation, kind=kind, holder=holder, ttl=_ttl(patience))
-    if ref is None:
-        request.none.CopyFrom(target_to_pb(target_from_pb(target)))
-    elif ref.WhichOneof("stack") == "id":
-        request.id = ref.id
-    else:
-        request.named.CopyFrom(stack_pb2.NamedStack(target=target, name=ref.name))
-        request.create_missing = kind == operation_pb2.OPERATION_KIND_APPLY
+    request.ttl.CopyFrom(_ttl(patience))
     asked = patience.clock()
     answer = await peer.call(JournalServiceStub(peer.channel).BeginOperation, request)
+    operation = answer.operation
+    if operation.name != request.operation:
+        raise AlreadyBegunError(operation.name)
+    is_transient = not operation.stack_id
     stack = stack_from_pb(answer.stack)
-    return Lease(peer, stack, operation, answer.token, asked, patience, ref is None, answer.is_pending)
+    lease = Lease(peer, stack, operation.name, answer.token, asked, patience, is_transient, answer.is_pending)
+    return lease, answer
 
 
 async def claim(

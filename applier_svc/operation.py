@@ -4,12 +4,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pkger.driver.v1 import driver_pb2
-from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
-from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1 import journal_pb2, stack_pb2
 
 from applier_svc.effects import Effects
 from applier_svc.failpoints import reach
@@ -24,24 +22,48 @@ from applier_svc.progress import Progress, progress_of
 from applier_svc.readiness import refuse_missing_values
 from applier_svc.resolver import Resolver
 from applier_svc.run import Result, Run
-from services.core.errors import PkgerError, PlanStale, ResourceOwned, StackMoved
+from applier_svc.staleness import kinds_to_read, problem_of, stale_parts
+from services.core.errors import (
+    DigestMismatch,
+    PkgerError,
+    PlanExpired,
+    PlanNotFound,
+    PlanStale,
+    PlanUsed,
+    ResourceOwned,
+    StackMoved,
+)
 from services.core.model import InventoryEntry, Key, Plan, PlatformTraits, StackRecord, by_key
 from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.drivers import platform_from_pb
-from services.rpc.convert.objects import entry_fields
+from services.rpc.convert.objects import entry_fields, target_from_pb, target_to_pb
 from services.rpc.convert.plans import work_from_pb
+from services.rpc.resources import list_resources, platform_traits
 
 log = logging.getLogger("pkger.applier")
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Why a store that answers does not take a record."""
 
+_STALE = (StackMoved, PlanStale)
+"""What makes a stored plan one that can never be applied."""
+
+_UNUSABLE = (PlanUsed, PlanStale, PlanExpired, PlanNotFound)
+"""Why a store does not let an operation start with a plan that could be applied when it began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request by its id and the digest of its content; without an id it may begin any number of operations."""
+
+    id: str = ""
+    digest: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """
-    What a caller asks for.
+    What a caller asks for, to be planned and run.
 
     Attributes:
         kind: Apply or uninstall.
@@ -50,6 +72,7 @@ class Wish:
         desired: The request for the planner, without target and stack.
         plan_digest: Digest of the plan that the caller agreed to; empty: any.
         allow_missing: Whether to go on although values are missing.
+        request: The request.
     """
 
     kind: operation_pb2.OperationKind.ValueType
@@ -58,6 +81,25 @@ class Wish:
     desired: planner_pb2.CreatePlanRequest
     plan_digest: str
     allow_missing: bool = False
+    request: Request = Request()
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """
+    A stored plan that a caller wants to be run.
+
+    Attributes:
+        plan: Its name.
+        digest: Digest of the plan that the caller agreed to; empty: any.
+        allow_missing: Whether to go on although values are missing.
+        request: The request.
+    """
+
+    plan: str
+    digest: str
+    allow_missing: bool = False
+    request: Request = Request()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +131,40 @@ class Operation:
         """Turn back as soon as the batches in flight have ended."""
         self._cancelled = True
 
-    async def begin(self, wish: Wish) -> None:
+    async def begin(self, wish: Wish | Agreed) -> None:
         """
         Do what a caller asks for; from the accepted event on, everything that happens is an event.
 
         Raises:
+            AlreadyBegunError: The same request began an operation before.
             PkgerError: Before the accepted event, nothing was written: there is no plan, it is another one than agreed
                 to, or the stack is taken. After it, the operation was cut off; whoever gets its lease carries it on.
         """
-        peers = self._peers
-        lease = await take(peers.stack, wish.stack, wish.target, self.name, wish.kind, self._holder, peers.patience)
+        lease, begun = await take(self._peers.stack, self._beginning(wish), self._peers.patience)
         try:
             reach("after_begin")
             journal = Journal(lease, self._feed, Progress())
             try:
-                message = await self._plan(wish, lease)
+                if isinstance(wish, Wish):
+                    message = await self._plan(wish, lease)
+                else:
+                    message = await self._agreed_plan(wish, begun.plan, lease)
                 traits = await self._platform(message.target.platform) if message else None
-            except BaseException:
-                await _give_up(lease)
+            except BaseException as error:
+                await _give_up(lease, error, wish.plan if isinstance(wish, Agreed) else "")
                 raise
             if message is None or traits is None:
                 await _give_up(lease)
                 return
             plan = work_from_pb(message)
-            await journal.start(message)
+            try:
+                await journal.start(message, is_stored=isinstance(wish, Agreed))
+            except _UNUSABLE:
+                await _give_up(lease)
+                raise
             # The event has a copy of its own; that of a large plan is worth giving up before the work begins.
             del message
-            await self._carry_out(plan, traits, Ids(plan), lease, journal, wish.kind)
+            await self._carry_out(plan, traits, Ids(plan), lease, journal, begun.operation.kind)
         finally:
             await lease.drop()
 
@@ -141,6 +190,27 @@ class Operation:
         finally:
             await lease.drop()
 
+    def _beginning(self, wish: Wish | Agreed) -> journal_pb2.BeginOperationRequest:
+        request = journal_pb2.BeginOperationRequest(
+            operation=self.name,
+            holder=self._holder,
+            request_id=wish.request.id,
+            request_digest=wish.request.digest,
+        )
+        if isinstance(wish, Agreed):
+            request.plan = wish.plan
+            return request
+        request.kind = wish.kind
+        if wish.stack is None:
+            request.none.CopyFrom(target_to_pb(target_from_pb(wish.target)))
+        elif wish.stack.WhichOneof("stack") == "id":
+            request.id = wish.stack.id
+        else:
+            # An apply makes a stack that it names by a new name.
+            request.named.CopyFrom(stack_pb2.NamedStack(target=wish.target, name=wish.stack.name))
+            request.create_missing = wish.kind == operation_pb2.OPERATION_KIND_APPLY
+        return request
+
     async def _plan(self, wish: Wish, lease: Lease) -> plan_pb2.Plan | None:
         """The plan to run; None when the package breaks rules, which the feed then says."""
         request = planner_pb2.CreatePlanRequest(validate_only=True, target=wish.target)
@@ -153,16 +223,41 @@ class Operation:
             await self._feed.publish(answer.invalid_package)
             return None
         if wish.plan_digest and wish.plan_digest != answer.plan.digest:
-            raise PlanStale(wish.plan_digest, answer.plan.digest)
+            raise PlanStale(wish.plan_digest, f"the plan made now is {answer.plan.digest}")
         if not wish.allow_missing:
             refuse_missing_values(answer.plan)
+        # An operation and the plan that it made for itself are found by one word.
+        answer.plan.name = self.name.replace("operations/", "plans/")
         return answer.plan
 
+    async def _agreed_plan(self, agreed: Agreed, stored: bytes, lease: Lease) -> plan_pb2.Plan:
+        """
+        The stored plan, if it still fits.
+
+        Raises:
+            DigestMismatch: It is not the one that the caller agreed to.
+            StackMoved: The stack is at another generation.
+            PlanStale: What it touches on the platform has changed.
+            ValuesMissing: Somebody has to allow what is missing, or plan again with it.
+        """
+        message = plan_pb2.Plan.FromString(stored)
+        if agreed.digest and agreed.digest != message.digest:
+            raise DigestMismatch(message.name, agreed.digest, message.digest)
+        stack = lease.stack
+        if stack.generation != message.base_generation:
+            raise StackMoved(stack.name or stack.id, message.base_generation, stack.generation)
+        plan, traits = work_from_pb(message), await self._platform(message.target.platform)
+        driver = self._peers.platforms.driver(plan.target.platform)
+        kinds = kinds_to_read(plan, traits)
+        live = await list_resources(driver, plan.target.org, kinds) if kinds else []
+        if parts := stale_parts(plan, live, traits):
+            raise PlanStale(message.name, problem_of(parts))
+        if not agreed.allow_missing:
+            refuse_missing_values(message)
+        return message
+
     async def _platform(self, name: str) -> PlatformTraits:
-        driver = self._peers.platforms.driver(name)
-        return platform_from_pb(
-            await driver.call(DriverServiceStub(driver.channel).Describe, driver_pb2.DescribeRequest())
-        )
+        return await platform_traits(self._peers.platforms.driver(name))
 
     async def _carry_out(
         self,
@@ -258,10 +353,20 @@ class _Ending:
         )
 
 
-async def _give_up(lease: Lease) -> None:
-    """End an operation that did not start; a store that does not answer learns of it when the lease runs out."""
+async def _give_up(lease: Lease, error: BaseException | None = None, plan: str = "") -> None:
+    """
+    End an operation that did not start; a store that does not answer learns of it when the lease runs out.
+
+    Args:
+        lease: Its lease.
+        error: Why it did not start.
+        plan: Name of the stored plan that it was to run; empty: none. An *error* that says so makes it stale.
+    """
+    stale = None
+    if plan and isinstance(error, _STALE):
+        stale = journal_pb2.StalePlan(plan=plan, problem=error.metadata.get("problem", str(error)))
     try:
-        await lease.finish(None, operation_pb2.OPERATION_STATE_FAILED, None)
+        await lease.finish(None, operation_pb2.OPERATION_STATE_FAILED, None, stale)
     except PkgerError:
         log.warning("lease not given back", extra={"operation": lease.operation})
 

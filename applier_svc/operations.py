@@ -15,9 +15,9 @@ from pkger.model.v1 import operation_pb2
 from pkger.stack.v1 import journal_pb2
 from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 
-from applier_svc.feed import Feed
-from applier_svc.lease import claim
-from applier_svc.operation import Operation, Peers, Wish
+from applier_svc.feed import Feed, Message
+from applier_svc.lease import AlreadyBegunError, claim
+from applier_svc.operation import Agreed, Operation, Peers, Wish
 from services.core.errors import Internal, OperationNotFound, OperationUnfinished, PkgerError, ServiceUnavailable
 from services.rpc.call import deadline, request_id
 from services.rpc.client import Peer
@@ -44,9 +44,32 @@ class Operations:
         self._running: dict[str, tuple[Operation, Feed, asyncio.Task[None]]] = {}
         self._draining = False
 
-    def start(self, wish: Wish) -> Feed:
+    async def answers(self, wish: Wish | Agreed) -> AsyncIterator[Message]:
         """
-        Start an operation and return its feed.
+        Start an operation and follow it; the one that the same request began before, if it did.
+
+        Raises:
+            PkgerError: What the operation ended with.
+        """
+        while True:
+            try:
+                async for message in self.start(wish).follow():
+                    yield message
+            except AlreadyBegunError as earlier:
+                operation = earlier.operation
+            else:
+                return
+            has_started = False
+            async for event in self.watch(operation, after_seq=0):
+                has_started = True
+                yield event
+            if has_started:
+                return
+            # It ended before it started, as if the request had never been made.
+
+    def start(self, wish: Wish | Agreed) -> Feed:
+        """
+        Start an operation and return its feed; it ends with ``AlreadyBegunError`` when the request began another one.
 
         Raises:
             ServiceUnavailable: The service is about to end.
@@ -158,7 +181,7 @@ class Operations:
         if late:
             await asyncio.wait(late)
 
-    async def _begin(self, operation: Operation, wish: Wish) -> None:
+    async def _begin(self, operation: Operation, wish: Wish | Agreed) -> None:
         """Begin; an operation that was left behind on the stack, or got stuck, is brought to its end first."""
         try:
             await operation.begin(wish)
@@ -185,7 +208,7 @@ class Operations:
         started = time.perf_counter()
         try:
             await work
-        except PkgerError as error:
+        except (PkgerError, AlreadyBegunError) as error:
             await feed.close(error)
         except Exception:
             log.exception("operation failed", extra={"operation": operation.name})

@@ -11,9 +11,10 @@ from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import journal_pb2
 
-from applier_svc.operation import Wish
+from applier_svc.operation import Agreed, Request, Wish
 from applier_svc.operations import Operations
 from services.core.errors import RequestInvalid
+from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
 SERVICE = "pkger.applier.v1.ApplierService"
@@ -28,37 +29,45 @@ class ApplierServicer(ApplierServiceServicer):
     async def Apply(
         self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.ApplyResponse]:
-        feed = self._operations.start(
-            Wish(
-                kind=operation_pb2.OPERATION_KIND_APPLY,
-                target=request.target,
-                stack=_checked(request.stack) if request.HasField("stack") else None,
-                desired=planner_pb2.CreatePlanRequest(
-                    package=request.package, skip=request.skip, allow_empty=request.allow_empty
-                ),
-                plan_digest=request.plan_digest,
-                allow_missing=request.allow_missing,
-            )
+        wish = Wish(
+            kind=operation_pb2.OPERATION_KIND_APPLY,
+            target=request.target,
+            stack=_checked(request.stack) if request.HasField("stack") else None,
+            desired=planner_pb2.CreatePlanRequest(
+                package=request.package, skip=request.skip, allow_empty=request.allow_empty
+            ),
+            plan_digest=request.plan_digest,
+            allow_missing=request.allow_missing,
+            request=_identified(request),
         )
-        async for message in feed.follow():
+        async for message in self._operations.answers(wish):
             if isinstance(message, object_pb2.InvalidPackage):
                 yield applier_pb2.ApplyResponse(invalid_package=message)
             else:
                 yield applier_pb2.ApplyResponse(event=message)
 
+    async def ApplyPlan(
+        self, request: applier_pb2.ApplyPlanRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> AsyncIterator[applier_pb2.ApplyPlanResponse]:
+        if not request.plan:
+            raise RequestInvalid("plan", "name a stored plan")
+        agreed = Agreed(request.plan, request.digest, request.allow_missing, _identified(request))
+        async for message in self._operations.answers(agreed):
+            if isinstance(message, operation_pb2.OperationEvent):
+                yield applier_pb2.ApplyPlanResponse(event=message)
+
     async def UninstallStack(
         self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
-        feed = self._operations.start(
-            Wish(
-                kind=operation_pb2.OPERATION_KIND_UNINSTALL,
-                target=request.target,
-                stack=_checked(request.stack),
-                desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()),
-                plan_digest=request.plan_digest,
-            )
+        wish = Wish(
+            kind=operation_pb2.OPERATION_KIND_UNINSTALL,
+            target=request.target,
+            stack=_checked(request.stack),
+            desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()),
+            plan_digest=request.plan_digest,
+            request=_identified(request),
         )
-        async for message in feed.follow():
+        async for message in self._operations.answers(wish):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.UninstallStackResponse(event=message)
 
@@ -104,6 +113,12 @@ class ApplierServicer(ApplierServiceServicer):
 def register(operations: Operations) -> Register:
     """What a server needs to serve the applier."""
     return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations))
+
+
+def _identified(
+    request: applier_pb2.ApplyRequest | applier_pb2.ApplyPlanRequest | applier_pb2.UninstallStackRequest,
+) -> Request:
+    return Request(request.request_id, content_digest(request)) if request.request_id else Request()
 
 
 def _checked(ref: planner_pb2.StackRef) -> planner_pb2.StackRef:

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
+from planner_svc.storing import PlanStore
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
 from services.settings import Settings
@@ -14,12 +15,13 @@ from services.settings import Settings
 async def opened(settings: Settings) -> AsyncIterator[Service]:
     """The planner with its connections to the parser, the stack service and the platforms."""
     async with AsyncExitStack() as stack:
+        stacks = await stack.enter_async_context(Peer("stack", settings.addresses["stack"]))
         reader = Reader(
             parser=await stack.enter_async_context(Peer("parser", settings.addresses["parser"])),
-            stack=await stack.enter_async_context(Peer("stack", settings.addresses["stack"])),
+            stack=stacks,
             platforms=await stack.enter_async_context(Platforms(settings.platform_address)),
         )
-        yield Service([register(reader)], [SERVICE])
+        yield Service([register(reader, PlanStore(stacks))], [SERVICE])
 
 
 if __name__ == "__main__":

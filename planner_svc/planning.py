@@ -81,9 +81,11 @@ def make_plan(
             *_releases(matching),
         ),
         sources=desired.package.sources,
-        digest=_digest(stack, platform, ordered, inventory),
+        digest=_digest(desired, stack, platform, ordered, inventory),
         unresolved_env_refs=_unresolved(desired, remarks),
         conflicts=_conflicts(matching, found.changed),
+        stack_name=stack.name,
+        ends_stack=desired.is_end,
     )
 
 
@@ -189,7 +191,11 @@ def _without_skipped_labels(item: Object, desired: Desired) -> Object:
 
 
 def _digest(
-    stack: StackRecord, platform: PlatformTraits, ordered: Sequence[Stage], inventory: Sequence[InventoryEntry]
+    desired: Desired,
+    stack: StackRecord,
+    platform: PlatformTraits,
+    ordered: Sequence[Stage],
+    inventory: Sequence[InventoryEntry],
 ) -> str:
     """
     Hash what an apply would do and what it was concluded from (engine.md 7).
@@ -201,6 +207,7 @@ def _digest(
         "stack": stack.name or stack.id,
         "target": [stack.target.platform, stack.target.org],
         "base_generation": stack.generation,
+        "ends_stack": desired.is_end,
         "platform": [platform.platform, platform.version],
         "stages": [[stage.name, [_step_content(step) for step in stage.steps]] for stage in ordered],
         "inventory": [

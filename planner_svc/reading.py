@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pkger.driver.v1 import driver_pb2
-from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from pkger.planner.v1 import planner_pb2
@@ -15,9 +13,8 @@ from planner_svc.matching import Owner, ResourceKey, kinds_of_record
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.drivers import platform_from_pb
 from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
-from services.rpc.resources import find_owners, list_resources
+from services.rpc.resources import find_owners, list_resources, platform_traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +130,7 @@ class Reader:
         Raises:
             PlatformUnknown: No such platform is configured.
         """
-        driver = self._platforms.driver(target.platform)
-        stub = DriverServiceStub(driver.channel)
-        return platform_from_pb(await driver.call(stub.Describe, driver_pb2.DescribeRequest()))
+        return await platform_traits(self._platforms.driver(target.platform))
 
     async def _live(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
         """All resources of *kinds*; one call, and none when there is nothing to ask."""

@@ -14,28 +14,33 @@ from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_e
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Reader
 from planner_svc.skipping import skipped_keys
-from services.core.errors import NotServed, RequestInvalid
+from planner_svc.storing import PlanStore
+from services.core.errors import RequestInvalid
 from services.core.model import Desired, Key, Package
 from services.rpc.convert.objects import package_from_pb, violation_from_pb
 from services.rpc.convert.plans import plan_to_pb
+from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
 SERVICE = "pkger.planner.v1.PlannerService"
 
 
 class PlannerServicer(PlannerServiceServicer):
-    """Gathers what a plan is made from and calls ``make_plan``."""
+    """Gathers what a plan is made from, calls ``make_plan`` and has the plan kept."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, plans: PlanStore) -> None:
         self._reader = reader
+        self._plans = plans
 
     async def CreatePlan(
         self, request: planner_pb2.CreatePlanRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> planner_pb2.CreatePlanResponse:
-        if not request.validate_only:
-            raise NotServed("stored plans; set validate_only")
         if not request.HasField("desired"):
             raise RequestInvalid("desired", "say what is wanted: a package, or destroy")
+        request_id = "" if request.validate_only else request.request_id
+        content = content_digest(request) if request_id else ""
+        if request_id and (earlier := await self._plans.of_request(request_id, content)):
+            return planner_pb2.CreatePlanResponse(plan=earlier)
         # The parser is at work for most of the time that a plan takes: enough to read what is there.
         reading = asyncio.create_task(self._reader.known(request))
         try:
@@ -65,12 +70,14 @@ class PlannerServicer(PlannerServiceServicer):
             remarks = Remarks(*missing, warnings=tuple(map(_told, parsed.warnings)))
         # In a thread: a large plan takes a moment, in which other calls are answered.
         plan = await asyncio.to_thread(lambda: plan_to_pb(make_plan(desired, stack, matching, traits, remarks)))
+        if not request.validate_only:
+            plan = await self._plans.keep(plan, request_id, content)
         return planner_pb2.CreatePlanResponse(plan=plan)
 
 
-def register(reader: Reader) -> Register:
+def register(reader: Reader, plans: PlanStore) -> Register:
     """What a server needs to serve the planner."""
-    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader))
+    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans))
 
 
 def _told(warning: object_pb2.Violation) -> str:

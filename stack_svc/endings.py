@@ -14,9 +14,9 @@ import sqlite_utils
 
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
 from services.core.model import InventoryEntry
-from stack_svc import events, inventory, leases, operations, stacks
+from stack_svc import events, inventory, leases, operations, plans, requests, stacks
 from stack_svc.events import Event
-from stack_svc.operations import Operation, OperationState
+from stack_svc.operations import FINISHED, Operation, OperationState
 from stack_svc.stacks import Stack, State
 
 
@@ -43,6 +43,14 @@ Outcome = Record | Abandon | Remove
 
 
 @dataclass(frozen=True, slots=True)
+class StalePlan:
+    """A stored plan, and what it was made from that has changed."""
+
+    plan: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """
     How an operation ended.
@@ -53,6 +61,7 @@ class Ending:
         base_generation: Generation that its plan was made from.
         cause: What failed; empty when nothing did.
         finished: Its last event; None for an operation that did not start.
+        stale: The plan that it was to run and that turned out to be stale; None for any other end.
     """
 
     state: OperationState
@@ -60,6 +69,7 @@ class Ending:
     base_generation: int
     cause: str
     finished: Event | None
+    stale: StalePlan | None = None
 
 
 _MAY_BECOME = {
@@ -139,6 +149,8 @@ def _check(operation: Operation, ending: Ending) -> None:
         raise RequestInvalid("outcome", "an operation on behalf of no stack leaves no record; abandon it")
     if ending.finished is None and going is not OperationState.PREPARING:
         raise RequestInvalid("finished", f"{operation.name} started, so it has a last event")
+    if ending.stale and state is not OperationState.FAILED:
+        raise RequestInvalid("stale_plan", f"{operation.name} started, so its plan was not stale")
 
 
 def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: int) -> None:
@@ -149,6 +161,12 @@ def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: i
         "last_seq": events.append(db, operation.name, operation.last_seq, last_events),
     }
     operations.update(db, operation.name, changes, now)
+    if ending.state in FINISHED:
+        plans.mark_applied(db, operation.name)
+    if ending.state is OperationState.FAILED:
+        requests.forget(db, operation.name)
+    if ending.stale:
+        plans.mark_stale(db, ending.stale.plan, ending.stale.problem)
 
 
 def _leave(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: int) -> Stack | None:

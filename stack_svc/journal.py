@@ -13,12 +13,57 @@ import sqlite_utils
 
 from services.core.errors import LeaseLost, RequestInvalid
 from services.core.model import Target
-from stack_svc import events, leases, operations, stacks, steps
+from stack_svc import events, leases, operations, plans, requests, stacks, steps
 from stack_svc.events import Event
 from stack_svc.leases import Lease
 from stack_svc.operations import Operation, OperationKind, OperationState
+from stack_svc.plans import NewPlan, StoredPlan
 from stack_svc.stacks import Choice, Named, Stack, State
 from stack_svc.steps import StepRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The stack that a stored plan is for; *plan* is its name."""
+
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """
+    A new operation.
+
+    Attributes:
+        name: Its name.
+        choice: The stack; a target: none, there.
+        create_missing: A stack named by a name that does not exist is made, pending until the operation succeeds; one
+            that an earlier operation left pending is taken over when that sent nothing and its lease ran out.
+        kind: What it is for; None, as is *create_missing* false: as the plan of *choice* says.
+        holder: Who works on it.
+        ttl: Microseconds that the lease lasts without renewal.
+        request_id: Id of the request that it is for; empty: the request has none.
+        request_digest: Digest of the content of that request.
+    """
+
+    name: str
+    choice: Choice | Target | Planned
+    create_missing: bool
+    kind: OperationKind | None
+    holder: str
+    ttl: int
+    request_id: str = ""
+    request_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An operation with the lease of its stack; ``plan`` is the stored one, in its wire format, or empty."""
+
+    stack: Stack
+    lease: Lease
+    operation: Operation
+    plan: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,72 +87,77 @@ class Story:
     state: OperationState
 
 
-def begin(
-    db: sqlite_utils.Database,
-    choice: Choice | Target,
-    create_missing: bool,
-    name: str,
-    kind: OperationKind,
-    holder: str,
-    ttl: int,
-    now: int,
-) -> tuple[Stack, Lease]:
+def begin(db: sqlite_utils.Database, wanted: Beginning, now: int) -> Begun | Operation:
     """
-    Take the lease of a stack for a new operation.
+    Take the lease of a stack for a new operation; *db* is in a write transaction.
 
-    Args:
-        db: In a write transaction.
-        choice: The stack; a target: none, there.
-        create_missing: A stack named by a name that does not exist is made, pending until the operation succeeds; one
-            that an earlier operation left pending is taken over when that sent nothing and its lease ran out.
-        name: Name of the operation.
-        kind: What it is for.
-        holder: Who works on it.
-        ttl: Microseconds that the lease lasts without renewal.
-        now: The time.
+    Returns:
+        The operation with its lease; without one the operation that the same request began before.
 
     Raises:
         StackNotFound: There is no such stack and none is to be made.
+        PlanNotFound: There is no such plan.
+        RequestIdReused: The request id was used with other content.
+        OperationNotFound: The operation of the request was too old to be kept.
         StackLeased: Another operation holds the lease.
         OperationUnfinished: Another operation on the stack waits to be recovered.
-        RequestInvalid: *name* or *holder* is empty, *name* is in use, *ttl* is out of bounds, or the name is none for a
-            stack.
+        PlanUsed: An operation ran the plan before.
+        PlanStale: The plan was found to be stale.
+        PlanExpired: The plan was not applied in time.
+        RequestInvalid: The operation or its holder has no name, or one that is in use, the time of the lease is out of
+            bounds, or the name is none for a stack.
     """
-    for field, value in (("operation", name), ("holder", holder)):
+    for field, value in (("operation", wanted.name), ("holder", wanted.holder)):
         if not value:
             raise RequestInvalid(field, "must not be empty")
-    known = operations.find(db, name)
+    plan = plans.existing(db, wanted.choice.plan, now) if isinstance(wanted.choice, Planned) else None
+    choice, create_missing, kind = _as_planned(plan) if plan else _as_asked(wanted)
+    known = operations.find(db, wanted.name)
     if known:
-        return _begin_again(db, known, choice, kind, holder, ttl, now)
+        stack, lease = _begin_again(db, known, choice, kind, wanted.holder, wanted.ttl, now)
+        return _begun(db, wanted.name, stack, lease, plan)
     operations.end_dead(db, now)
     stacks.drop_nameless(db)
+    made = wanted.request_id and requests.earlier_answer(db, wanted.request_id, [wanted.request_digest], now)
+    if made:
+        return operations.existing(db, made)
     stack = _stack_to_work_on(db, choice, create_missing, now)
     stack_id, target = stack.record.id, stack.record.target
-    lease = leases.acquire(db, stack_id, stack.called, holder, name, ttl, now)
+    lease = leases.acquire(db, stack_id, stack.called, wanted.holder, wanted.name, wanted.ttl, now)
     operations.refuse_unfinished(db, stack_id, stack.called)
-    operations.insert(
-        db, name, stack_id, stack.state is State.NAMELESS, stack.record.name, target, kind, holder, lease.token, now
-    )
-    return stacks.whole(db, stack_id), lease
+    if plan:
+        plans.refuse_unusable(plan)
+    nameless, stack_name = stack.state is State.NAMELESS, stack.record.name
+    operations.insert(db, wanted.name, stack_id, nameless, stack_name, target, kind, wanted.holder, lease.token, now)
+    if wanted.request_id:
+        requests.remember(db, wanted.request_id, [wanted.request_digest], wanted.name, now)
+    return _begun(db, wanted.name, stacks.whole(db, stack_id), lease, plan)
 
 
-def start(
-    db: sqlite_utils.Database, name: str, token: int, plan: bytes, step_count: int, accepted: Event, now: int
-) -> None:
+def start(db: sqlite_utils.Database, name: str, token: int, source: NewPlan | str, accepted: Event, now: int) -> None:
     """
-    Store the plan of an operation, in its wire format and with *step_count* steps, and its first event.
+    Give an operation its plan, a new one or a stored one by name, and its first event.
 
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
-        RequestInvalid: It started with another plan before.
+        RequestInvalid: It started with another plan before, or another plan has the name of the new one.
+        PlanNotFound: There is no such plan.
+        PlanUsed: An operation ran it before.
+        PlanStale: It was found to be stale.
+        PlanExpired: It was not applied in time.
     """
     operation = _fenced(db, name, token, now)
     if operation.state is not OperationState.PREPARING:
-        if operations.plan_of(db, name) != plan:
+        running = plans.body_of_operation(db, name)
+        if running != (source.body if isinstance(source, NewPlan) else plans.body(db, source)):
             raise RequestInvalid("plan", f"{name} started with another plan")
         return
-    operations.store_plan(db, name, plan)
+    if isinstance(source, NewPlan):
+        plans.insert_running(db, source, name, now)
+        step_count = source.step_count
+    else:
+        step_count = plans.take(db, source, name, now).step_count
     last_seq = events.append(db, name, operation.last_seq, [accepted])
     changes = {"state": OperationState.APPLYING, "step_count": step_count, "last_seq": last_seq}
     operations.update(db, name, changes, now)
@@ -204,7 +254,8 @@ def claim(db: sqlite_utils.Database, name: str, holder: str, ttl: int, now: int)
     stack = stacks.whole(db, operation.stack)
     lease = leases.acquire(db, operation.stack, stack.called, holder, name, ttl, now)
     operations.update(db, name, {"holder": holder, "token": lease.token}, now)
-    return Claimed(stack, lease, operations.existing(db, name), operations.plan_of(db, name), steps.read(db, name))
+    plan = plans.body_of_operation(db, name)
+    return Claimed(stack, lease, operations.existing(db, name), plan, steps.read(db, name))
 
 
 def request_cancel(db: sqlite_utils.Database, name: str) -> None:
@@ -226,9 +277,26 @@ def told(db: sqlite_utils.Database, name: str, after_seq: int, most_bytes: int) 
         OperationNotFound: There is no such operation.
     """
     operation = operations.existing(db, name)
-    plan = operations.plan_of(db, name) if after_seq < 1 else b""
+    plan = plans.body_of_operation(db, name) if after_seq < 1 else b""
     bodies, has_more = events.read(db, name, after_seq, most_bytes - len(plan))
     return Story(bodies, plan, has_more, operation.state)
+
+
+def _as_asked(wanted: Beginning) -> tuple[Choice | Target, bool, OperationKind]:
+    if wanted.kind is None or isinstance(wanted.choice, Planned):
+        raise RequestInvalid("kind", "must be set")
+    return wanted.choice, wanted.create_missing, wanted.kind
+
+
+def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, bool, OperationKind]:
+    kind = OperationKind.UNINSTALL if plan.ends_stack else OperationKind.APPLY
+    if plan.stack:
+        return plan.stack, False, kind
+    return (Named(plan.target, plan.stack_name) if plan.stack_name else plan.target), True, kind
+
+
+def _begun(db: sqlite_utils.Database, name: str, stack: Stack, lease: Lease, plan: StoredPlan | None) -> Begun:
+    return Begun(stack, lease, operations.existing(db, name), plans.body(db, plan.name) if plan else b"")
 
 
 def _begin_again(

@@ -121,7 +121,7 @@ def refuse_leased(db: sqlite_utils.Database, stack: str, called: str, now: int) 
     held = _held(db, stack, now)
     if held:
         holder, operation, expires = held
-        raise StackLeased(called, holder, operation, _rfc3339(expires))
+        raise StackLeased(called, holder, operation, rfc3339(expires))
 
 
 def is_held(db: sqlite_utils.Database, stack: str, now: int) -> bool:
@@ -147,6 +147,12 @@ def was_given_back(db: sqlite_utils.Database, stack: str, token: int) -> bool:
     )
 
 
+def rfc3339(microseconds: int) -> str:
+    """A time in microseconds since 1970 as people read it."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
 def _held(db: sqlite_utils.Database, stack: str, now: int) -> tuple[str, str, int] | None:
     held: tuple[str, str, int] | None = db.execute(
         "SELECT lease_holder, lease_operation, lease_expires FROM stacks WHERE id = ? AND lease_expires >= ?",
@@ -167,8 +173,3 @@ def _end_at(db: sqlite_utils.Database, stack: str, token: int, expires: int, now
 def _check_ttl(ttl: int) -> None:
     if not SHORTEST <= ttl <= LONGEST:
         raise RequestInvalid("ttl", "a lease lasts from 1 s to 10 min")
-
-
-def _rfc3339(microseconds: int) -> str:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
-    return moment.isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Stacks, operations and what is known of them, as messages and back."""
+"""Stacks, plans, operations and what is known of them, as messages and back."""
 
 from collections.abc import Iterable
 
@@ -9,18 +9,22 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.stack.v1 import journal_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
+from services.core.model import Target
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import entries_from_pb, entry_fields, key_to_pb, target_from_pb, target_to_pb
 from stack_svc import stacks
-from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove
+from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
 from stack_svc.events import Event
 from stack_svc.inventory import Ownership
+from stack_svc.journal import Beginning, Planned
 from stack_svc.operations import Operation, OperationKind, OperationState
+from stack_svc.plans import NewPlan, PlanState, StoredPlan
 from stack_svc.stacks import Choice, Named, Stack
 from stack_svc.steps import StepRecord, StepState
 
 _KIND = Numbers(OperationKind, operation_pb2.OperationKind, "OPERATION_KIND")
 _STATE = Numbers(OperationState, operation_pb2.OperationState, "OPERATION_STATE")
+_PLAN_STATE = Numbers(PlanState, plan_pb2.PlanState, "PLAN_STATE")
 _STEP_STATE = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
 
 
@@ -41,16 +45,31 @@ def choice(request: stack_pb2.GetStackRequest | journal_pb2.BeginOperationReques
             raise RequestInvalid("stack", "name it by id or by target and name")
 
 
-def kind(number: int) -> OperationKind:
+def beginning_from_pb(request: journal_pb2.BeginOperationRequest) -> Beginning:
     """
-    What an operation is for.
+    Translate a new operation.
 
     Raises:
-        RequestInvalid: It is not set.
+        RequestInvalid: It names no stack, or its kind is no value to send.
     """
-    if number == operation_pb2.OPERATION_KIND_UNSPECIFIED:
-        raise RequestInvalid("kind", "must be set")
-    return _KIND.member(number)
+    asked: Choice | Target | Planned
+    match request.WhichOneof("stack"):
+        case "none":
+            asked = target_from_pb(request.none)
+        case "plan":
+            asked = Planned(request.plan)
+        case _:
+            asked = choice(request)
+    return Beginning(
+        name=request.operation,
+        choice=asked,
+        create_missing=request.create_missing,
+        kind=_KIND.member(request.kind) if request.kind else None,
+        holder=request.holder,
+        ttl=microseconds(request.ttl),
+        request_id=request.request_id,
+        request_digest=request.request_digest,
+    )
 
 
 def microseconds(duration: Duration) -> int:
@@ -117,17 +136,41 @@ def operation_to_pb(operation: Operation) -> operation_pb2.Operation:
     )
 
 
-def step_count(plan: bytes) -> int:
+def plan_from_pb(body: bytes) -> NewPlan:
     """
-    Number of steps of a plan in its wire format.
+    What a plan in its wire format says of itself.
 
     Raises:
-        RequestInvalid: It is no plan.
+        RequestInvalid: It is no plan, or has no name.
     """
     try:
-        return len(plan_pb2.Plan.FromString(plan).steps)
+        plan = plan_pb2.Plan.FromString(body)
     except DecodeError as error:
         raise RequestInvalid("plan", f"is no pkger.model.v1.Plan in its wire format: {error}") from None
+    if not plan.name:
+        raise RequestInvalid("plan.name", "must not be empty")
+    return NewPlan(
+        name=plan.name,
+        stack=plan.stack_id,
+        stack_name=plan.stack_name,
+        target=target_from_pb(plan.target),
+        digest=plan.digest,
+        base_generation=plan.base_generation,
+        ends_stack=plan.ends_stack,
+        step_count=len(plan.steps),
+        body=body,
+    )
+
+
+def plan_to_pb(plan: StoredPlan, body: bytes = b"") -> plan_pb2.Plan:
+    """Translate a plan; without its *body* it says nothing of what it would do."""
+    message = plan_pb2.Plan.FromString(body) if body else _header(plan)
+    message.state = _PLAN_STATE.number(plan.state)
+    message.operation = plan.operation
+    message.create_time.CopyFrom(timestamp(plan.create_time))
+    if plan.expires is not None:
+        message.expire_time.CopyFrom(timestamp(plan.expires))
+    return message
 
 
 def record_from_pb(message: journal_pb2.StepRecord) -> StepRecord:
@@ -208,6 +251,19 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         request.base_generation,
         request.finished.finished.cause,
         event_from_pb(request.finished, "finished", is_a="finished") if request.HasField("finished") else None,
+        StalePlan(request.stale_plan.plan, request.stale_plan.problem) if request.HasField("stale_plan") else None,
+    )
+
+
+def _header(plan: StoredPlan) -> plan_pb2.Plan:
+    return plan_pb2.Plan(
+        name=plan.name,
+        target=target_to_pb(plan.target),
+        stack_id=plan.stack,
+        stack_name=plan.stack_name,
+        base_generation=plan.base_generation,
+        digest=plan.digest,
+        ends_stack=plan.ends_stack,
     )
 
 

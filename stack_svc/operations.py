@@ -8,6 +8,7 @@ import sqlite_utils
 
 from services.core.errors import OperationNotFound, OperationUnfinished
 from services.core.model import Target
+from stack_svc import requests
 
 KEPT = 1000
 """Finished operations that the store keeps; those that ended first go first."""
@@ -196,7 +197,7 @@ def insert(
     now: int,
 ) -> None:
     """Add an operation that is PREPARING, and drop the oldest finished ones that are too many."""
-    # With its steps and events, which refer to it.
+    # With its plan, steps and events, which refer to it.
     db.execute(
         f"DELETE FROM operations WHERE name IN (SELECT name FROM operations WHERE {_IS_FINISHED}"  # noqa: S608
         f" ORDER BY update_time DESC, name DESC LIMIT -1 OFFSET {KEPT})"
@@ -231,15 +232,18 @@ def update(db: sqlite_utils.Database, name: str, changes: dict[str, Any], now: i
 
 def end_dead(db: sqlite_utils.Database, now: int) -> None:
     """End those whose lease ran out while they were PREPARING: they sent nothing, and nobody goes on with them."""
-    db.execute(
+    ended = db.execute(
         f"""
         UPDATE operations SET state = 'FAILED', update_time = MAX(update_time, :now),
             cause = 'its applier was gone before it sent anything'
         WHERE {_IS_UNFINISHED} AND state = 'PREPARING'
             AND stack IN (SELECT id FROM stacks WHERE lease_expires < :now)
+        RETURNING name
         """,  # noqa: S608
         {"now": now},
-    )
+    ).fetchall()
+    for (name,) in ended:
+        requests.forget(db, name)
 
 
 def refuse_unfinished(db: sqlite_utils.Database, stack: str, called: str) -> None:
@@ -257,17 +261,6 @@ def refuse_unfinished(db: sqlite_utils.Database, stack: str, called: str) -> Non
 def is_unfinished_on(db: sqlite_utils.Database, stack: str) -> bool:
     """Whether the stack has an unfinished operation."""
     return _unfinished_on(db, stack) is not None
-
-
-def store_plan(db: sqlite_utils.Database, name: str, plan: bytes) -> None:
-    """Keep the plan of an operation that has none."""
-    db.execute("INSERT INTO operation_plans (operation, body) VALUES (?, ?)", [name, plan])
-
-
-def plan_of(db: sqlite_utils.Database, name: str) -> bytes:
-    """The plan of an operation in its wire format; empty when it has none."""
-    row = db.execute("SELECT body FROM operation_plans WHERE operation = ?", [name]).fetchone()
-    return bytes(row[0]) if row else b""
 
 
 def _unfinished_on(db: sqlite_utils.Database, stack: str) -> tuple[str, str] | None:

@@ -38,5 +38,10 @@ def remember(db: sqlite_utils.Database, request_id: str, content: list[str], res
     )
 
 
+def forget(db: sqlite_utils.Database, result: str) -> None:
+    """Let the request that *result* is the answer to be made anew, as it came to nothing."""
+    db.execute("DELETE FROM requests WHERE result = ?", [result])
+
+
 def _digest(content: list[str]) -> str:
     return sha256(canonical_text(content).encode()).hexdigest()

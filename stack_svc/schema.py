@@ -1,6 +1,7 @@
 """The tables of the stack store, as migrations that run when the service starts (engine.md 8)."""
 
 import sqlite_utils
+from pkger.model.v1 import plan_pb2
 from sqlite_utils.migrations import Migrations
 
 MIGRATIONS = Migrations("stack")
@@ -214,3 +215,82 @@ def states_and_policies_of_entries(db: sqlite_utils.Database) -> None:
         " CHECK (state IN ('PRESENT', 'PENDING_DELETE'))"
     )
     db.execute("ALTER TABLE inventory ADD COLUMN policy TEXT NOT NULL DEFAULT '{}'")
+
+
+@MIGRATIONS()
+def plans(db: sqlite_utils.Database) -> None:
+    """
+    Give plans a life of their own; those of operations move here.
+
+    ``stack`` refers to nothing, as a stack may go away before a plan expires, or be created only by it. ``state`` has
+    no CHECK: SQLite could only change one by making the table again, and more states are to come. ``expires`` is NULL
+    for the plan that an operation made for itself. The bodies have a table of their own, as SQLite writes a row as a
+    whole whenever one of its columns changes.
+
+    An operation that ends before it starts gives its request id back, so requests are found by their result, too.
+    """
+    db.execute(
+        """
+        CREATE TABLE plans (
+            name TEXT PRIMARY KEY,
+            stack TEXT NOT NULL,
+            stack_name TEXT NOT NULL,
+            platform TEXT NOT NULL,
+            org TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            base_generation BIGINT NOT NULL,
+            ends_stack INTEGER NOT NULL CHECK (ends_stack IN (0, 1)),
+            step_count BIGINT NOT NULL,
+            state TEXT NOT NULL,
+            problem TEXT NOT NULL DEFAULT '',
+            operation TEXT UNIQUE REFERENCES operations (name) ON DELETE CASCADE,
+            create_time BIGINT NOT NULL,
+            expires BIGINT
+        )
+        """
+    )
+    db.execute("CREATE INDEX plans_by_time ON plans (create_time, name)")
+    db.execute("CREATE INDEX unused_plans ON plans (expires) WHERE operation IS NULL")
+    db.execute(
+        """
+        CREATE TABLE plan_bodies (
+            plan TEXT PRIMARY KEY REFERENCES plans (name) ON DELETE CASCADE,
+            body BLOB NOT NULL
+        )
+        """
+    )
+    rows = db.execute(
+        """
+        SELECT name, CASE nameless WHEN 0 THEN stack ELSE '' END, stack_name, platform, org, kind = 'UNINSTALL',
+            step_count, state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED'), create_time, body
+        FROM operation_plans JOIN operations ON name = operation
+        """
+    )
+    for operation, stack, stack_name, platform, org, ends_stack, step_count, is_over, create_time, body in rows:
+        name = f"plans/{operation.rpartition('/')[2]}"
+        plan = plan_pb2.Plan.FromString(body)
+        db.execute(
+            """
+            INSERT INTO plans (name, stack, stack_name, platform, org, digest, base_generation, ends_stack, step_count,
+                state, operation, create_time)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                name,
+                stack,
+                stack_name,
+                platform,
+                org,
+                plan.digest,
+                plan.base_generation,
+                ends_stack,
+                step_count,
+                "APPLIED" if is_over else "APPLYING",
+                operation,
+                create_time,
+            ],
+        )
+        plan.name, plan.stack_name, plan.ends_stack = name, stack_name, bool(ends_stack)
+        db.execute("INSERT INTO plan_bodies (plan, body) VALUES (?, ?)", [name, plan.SerializeToString()])
+    db.execute("DROP TABLE operation_plans")
+    db.execute("CREATE INDEX requests_by_result ON requests (result)")

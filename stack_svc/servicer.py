@@ -8,8 +8,9 @@ from services.database import Database
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.server import Register
-from stack_svc import endings, inventory, journal, messages, operations, pages, stacks
+from stack_svc import endings, inventory, journal, messages, operations, pages, plans, stacks
 from stack_svc.leases import Clock, machine_clock
+from stack_svc.operations import Operation
 from stack_svc.stacks import Named
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.stack.v1.JournalService")
@@ -73,39 +74,74 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         owners = await self._database.read(lambda db: inventory.owners(db, target, resources))
         return stack_pb2.FindOwnersResponse(owners=map(messages.ownership_to_pb, owners))
 
+    async def GetPlan(self, request: stack_pb2.GetPlanRequest, context: object) -> stack_pb2.GetPlanResponse:
+        """Read one plan."""
+        plan, body = await self._database.read(
+            lambda db: (plans.existing(db, request.plan, self._clock()), plans.body(db, request.plan))
+        )
+        return stack_pb2.GetPlanResponse(plan=messages.plan_to_pb(plan, body))
+
+    async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
+        """Read one page of plans."""
+        target = target_from_pb(request.target) if request.HasField("target") else None
+        after, size = pages.place_of(request.page_token, plans.START), pages.size_of(request.page_size, 50, 500)
+        page, last = await self._database.read(
+            lambda db: plans.page(db, target, request.stack_name, after, size, self._clock())
+        )
+        return stack_pb2.ListPlansResponse(plans=map(messages.plan_to_pb, page), next_page_token=pages.token_of(last))
+
 
 class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
-    """JournalService: what appliers write, and what is read of it."""
+    """JournalService: what planners and appliers write, and what is read of it."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
+    async def StorePlan(self, request: journal_pb2.StorePlanRequest, context: object) -> journal_pb2.StorePlanResponse:
+        """Keep a plan to be applied."""
+        content = messages.plan_from_pb(request.plan)
+        plan = await self._database.write(
+            lambda db: plans.store(db, content, request.request_id, request.request_digest, self._clock())
+        )
+        return journal_pb2.StorePlanResponse(
+            plan=plan.name,
+            create_time=messages.timestamp(plan.create_time),
+            expire_time=messages.timestamp(plan.expires or 0),
+        )
+
+    async def FindPlan(self, request: journal_pb2.FindPlanRequest, context: object) -> journal_pb2.FindPlanResponse:
+        """Tell which plan a request stored."""
+        name = await self._database.read(
+            lambda db: plans.of_request(db, request.request_id, request.request_digest, self._clock())
+        )
+        return journal_pb2.FindPlanResponse(plan=name)
+
     async def BeginOperation(
         self, request: journal_pb2.BeginOperationRequest, context: object
     ) -> journal_pb2.BeginOperationResponse:
         """Take the lease of a stack for a new operation."""
-        choice = target_from_pb(request.none) if request.HasField("none") else messages.choice(request)
-        kind, ttl = messages.kind(request.kind), messages.microseconds(request.ttl)
-        stack, lease = await self._database.write(
-            lambda db: journal.begin(
-                db, choice, request.create_missing, request.operation, kind, request.holder, ttl, self._clock()
-            )
-        )
+        wanted = messages.beginning_from_pb(request)
+        begun = await self._database.write(lambda db: journal.begin(db, wanted, self._clock()))
+        if isinstance(begun, Operation):
+            return journal_pb2.BeginOperationResponse(operation=messages.operation_to_pb(begun))
         return journal_pb2.BeginOperationResponse(
-            stack=messages.stack_to_pb(stack),
-            token=lease.token,
-            expire_time=messages.timestamp(lease.expires),
-            is_pending=stack.is_pending,
+            stack=messages.stack_to_pb(begun.stack),
+            token=begun.lease.token,
+            expire_time=messages.timestamp(begun.lease.expires),
+            is_pending=begun.stack.is_pending,
+            operation=messages.operation_to_pb(begun.operation),
+            plan=begun.plan,
         )
 
     async def StartOperation(
         self, request: journal_pb2.StartOperationRequest, context: object
     ) -> journal_pb2.StartOperationResponse:
-        """Store the plan of an operation."""
-        accepted, count = messages.accepted_from_pb(request.accepted), messages.step_count(request.plan)
+        """Give an operation its plan."""
+        accepted = messages.accepted_from_pb(request.accepted)
+        source = request.stored_plan or messages.plan_from_pb(request.plan)
         await self._database.write(
-            lambda db: journal.start(db, request.operation, request.token, request.plan, count, accepted, self._clock())
+            lambda db: journal.start(db, request.operation, request.token, source, accepted, self._clock())
         )
         return journal_pb2.StartOperationResponse()
 

@@ -61,15 +61,15 @@ class Cluster:
     peers: dict[str, Peer]
 
     async def plan(
-        self, *texts: str, stack: str = "", org: str = "", destroy: bool = False, **more: Any
+        self, *texts: str, stack: str = "", org: str = "", destroy: bool = False, store: bool = False, **more: Any
     ) -> plan_pb2.Plan:
         """
-        The dry run, with *more* fields of the request.
+        A plan: the dry run, or one to *store*; with *more* fields of the request.
 
         Raises:
             InvalidPackage: The package breaks rules.
         """
-        request = planner_pb2.CreatePlanRequest(validate_only=True, target=object_pb2.Target(org=org), **more)
+        request = planner_pb2.CreatePlanRequest(validate_only=not store, target=object_pb2.Target(org=org), **more)
         if stack:
             request.stack.name = stack
         if destroy:
@@ -81,6 +81,18 @@ class Cluster:
         if answer.HasField("invalid_package"):
             raise InvalidPackage(answer.invalid_package)
         return answer.plan
+
+    async def stored_plan(self, name: str) -> plan_pb2.Plan:
+        """A plan as it is stored."""
+        stub = StackServiceStub(self.peers["stack"].channel)
+        return (await self.peers["stack"].call(stub.GetPlan, stack_pb2.GetPlanRequest(plan=name))).plan
+
+    async def apply_plan(self, plan: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
+        """An apply of a stored plan, event by event; with *more* fields of the request, but values may be missing."""
+        request = applier_pb2.ApplyPlanRequest(plan=plan, digest=digest, **{"allow_missing": True, **more})
+        stub = ApplierServiceStub(self.peers["applier"].channel)
+        async for answer in self.peers["applier"].stream(stub.ApplyPlan, request):
+            yield answer.event
 
     async def events(
         self, *texts: str, stack: str = "", org: str = "", digest: str = "", **more: Any

@@ -137,6 +137,8 @@ plans = st.builds(
     warnings=_word_lists,
     sources=_word_lists,
     digest=words,
+    stack_name=st.just("") | words,
+    ends_stack=st.booleans(),
 )
 
 kind_traits = st.builds(

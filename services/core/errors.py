@@ -25,11 +25,14 @@ class Reason(StrEnum):
     OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND"
     TOKEN_STALE = "TOKEN_STALE"  # noqa: S105
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
-    NOT_SERVED = "NOT_SERVED"
     INTERNAL = "INTERNAL"
     SOURCE_UNREADABLE = "SOURCE_UNREADABLE"
     ENCODING_INVALID = "ENCODING_INVALID"
     OPERATION_UNFINISHED = "OPERATION_UNFINISHED"
+    PLAN_NOT_FOUND = "PLAN_NOT_FOUND"
+    PLAN_USED = "PLAN_USED"
+    PLAN_EXPIRED = "PLAN_EXPIRED"
+    DIGEST_MISMATCH = "DIGEST_MISMATCH"
     PACKAGE_EMPTY = "PACKAGE_EMPTY"
     VALUES_MISSING = "VALUES_MISSING"
 
@@ -171,13 +174,56 @@ class StackMoved(PkgerError):
 
 
 class PlanStale(PkgerError):
-    """The plan made now is not the one that the caller agreed to."""
+    """What a plan was made from has changed; *plan* is its name, or its digest where it was not stored."""
 
     reason = Reason.PLAN_STALE
 
-    def __init__(self, expected: str, actual: str) -> None:
+    def __init__(self, plan: str, problem: str) -> None:
         super().__init__(
-            "the package, the stack or the platform changed since the plan was shown; nothing was written, plan again",
+            f"{plan} is stale; nothing was written, plan again. What changed: {problem}", plan=plan, problem=problem
+        )
+
+
+class PlanNotFound(PkgerError):
+    """No stored plan of that name."""
+
+    reason = Reason.PLAN_NOT_FOUND
+
+    def __init__(self, plan: str) -> None:
+        super().__init__(
+            f"there is no plan {plan!r}; `pkger plans list` shows those there are, unused ones for a day", plan=plan
+        )
+
+
+class PlanUsed(PkgerError):
+    """The plan was applied before."""
+
+    reason = Reason.PLAN_USED
+
+    def __init__(self, plan: str, operation: str) -> None:
+        super().__init__(
+            f"{operation} applied {plan} before, and a plan is applied once; plan again", plan=plan, operation=operation
+        )
+
+
+class PlanExpired(PkgerError):
+    """The plan was not applied in time; *expired* is RFC 3339."""
+
+    reason = Reason.PLAN_EXPIRED
+
+    def __init__(self, plan: str, expired: str) -> None:
+        super().__init__(f"{plan} could be applied until {expired}; plan again", plan=plan, expired=expired)
+
+
+class DigestMismatch(PkgerError):
+    """The plan of that name is another one than the caller agreed to."""
+
+    reason = Reason.DIGEST_MISMATCH
+
+    def __init__(self, plan: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f"{plan} has digest {actual} and not {expected}: it is another plan than the one agreed to",
+            plan=plan,
             expected=expected,
             actual=actual,
         )
@@ -329,15 +375,6 @@ class ValuesMissing(PkgerError):
             env_refs=env_refs,
             secrets=secrets,
         )
-
-
-class NotServed(PkgerError):
-    """What was asked for is not served by this version."""
-
-    reason = Reason.NOT_SERVED
-
-    def __init__(self, feature: str) -> None:
-        super().__init__(f"not served by this version: {feature}", feature=feature)
 
 
 class Internal(PkgerError):

@@ -298,7 +298,11 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage."""
+    """
+    Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage.
+
+    A plan for a stack that is still to be created has its name and no id; one that leaves no inventory has neither.
+    """
 
     target: Target
     stack_id: str
@@ -317,6 +321,8 @@ class Plan:
     digest: str = ""
     unresolved_env_refs: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    stack_name: str = ""
+    ends_stack: bool = False
 
 
 class NameUniqueness(Enum):

@@ -20,11 +20,17 @@ SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
     "pkger.planner.v1.PlannerService": ("CreatePlan",),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
-    "pkger.stack.v1.StackService": ("GetStack", "ListStacks", "FindOwners"),
-    "pkger.stack.v1.JournalService": ("ListAbandonedOperations", "GetOperation", "ListOperations", "ListEvents"),
+    "pkger.stack.v1.StackService": ("GetStack", "ListStacks", "FindOwners", "GetPlan", "ListPlans"),
+    "pkger.stack.v1.JournalService": (
+        "FindPlan",
+        "ListAbandonedOperations",
+        "GetOperation",
+        "ListOperations",
+        "ListEvents",
+    ),
     "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources"),
 }
-"""Methods free of side effects (a test holds this equal to their idempotency_level): retried when a server is away."""
+"""Methods that may be sent twice (a test holds this to be their idempotency_level): retried when a server is away."""
 
 _SERVICE_CONFIG = {
     "methodConfig": [

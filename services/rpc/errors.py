@@ -20,6 +20,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.STACK_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.PLATFORM_UNKNOWN: grpc.StatusCode.NOT_FOUND,
     Reason.OPERATION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    Reason.PLAN_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.STACK_EXISTS: grpc.StatusCode.ALREADY_EXISTS,
     Reason.REQUEST_ID_REUSED: grpc.StatusCode.ALREADY_EXISTS,
     Reason.SOURCE_UNREADABLE: grpc.StatusCode.FAILED_PRECONDITION,
@@ -30,6 +31,9 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.DEPENDENCY_CYCLE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PACKAGE_EMPTY: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.VALUES_MISSING: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.PLAN_USED: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.PLAN_EXPIRED: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.DIGEST_MISMATCH: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.STACK_LEASED: grpc.StatusCode.ABORTED,
     Reason.LEASE_LOST: grpc.StatusCode.ABORTED,
     Reason.OPERATION_UNFINISHED: grpc.StatusCode.ABORTED,
@@ -37,7 +41,6 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.PLAN_STALE: grpc.StatusCode.ABORTED,
     Reason.TOKEN_STALE: grpc.StatusCode.ABORTED,
     Reason.SERVICE_UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,
-    Reason.NOT_SERVED: grpc.StatusCode.UNIMPLEMENTED,
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
 }
 

@@ -1,4 +1,4 @@
-"""What platforms hold and which stacks own it, as every service asks for it: few calls, whatever the number."""
+"""What platforms can do and hold, and which stacks own it, as every service asks: few calls, whatever the number."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,12 +7,19 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.core.model import Resource, Target
+from services.core.model import PlatformTraits, Resource, Target
 from services.rpc.client import Peer
+from services.rpc.convert.drivers import platform_from_pb
 from services.rpc.convert.objects import resource_from_pb, target_to_pb
 
 READ_AT_ONCE = 500
 """Most ids in one request: its answer holds their specs and stays below the message limit."""
+
+
+async def platform_traits(driver: Peer) -> PlatformTraits:
+    """What the platform of *driver* can do."""
+    stub = DriverServiceStub(driver.channel)
+    return platform_from_pb(await driver.call(stub.Describe, driver_pb2.DescribeRequest()))
 
 
 async def list_resources(driver: Peer, org: str, kinds: Sequence[str]) -> list[Resource]:

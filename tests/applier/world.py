@@ -94,12 +94,24 @@ class Case:
     org: str
     stack: str = "s"
 
-    async def apply(self, *texts: str, digest: str = "") -> Events:
+    async def apply(self, *texts: str, digest: str = "", request_id: str = "") -> Events:
         """All events of one apply."""
-        return [event async for event in self.events(*texts, digest=digest)]
+        return [event async for event in self.events(*texts, digest=digest, request_id=request_id)]
 
-    def events(self, *texts: str, digest: str = "") -> AsyncIterator[operation_pb2.OperationEvent]:
-        return self.services.events(*texts, stack=self.stack, org=self.org, digest=digest)
+    def events(
+        self, *texts: str, digest: str = "", request_id: str = ""
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
+        return self.services.events(*texts, stack=self.stack, org=self.org, digest=digest, request_id=request_id)
+
+    async def plan(self, *texts: str, destroy: bool = False, request_id: str = "") -> plan_pb2.Plan:
+        """A plan that is stored."""
+        return await self.services.plan(
+            *texts, stack=self.stack, org=self.org, destroy=destroy, store=True, request_id=request_id
+        )
+
+    async def apply_plan(self, plan: plan_pb2.Plan, request_id: str = "") -> Events:
+        """All events of one apply of a stored plan."""
+        return [event async for event in self.services.apply_plan(plan.name, plan.digest, request_id=request_id)]
 
     async def watch(self, operation: str, after_seq: int = 0) -> AsyncIterator[operation_pb2.OperationEvent]:
         """The events of an operation, as somebody sees them who comes later."""
@@ -108,10 +120,12 @@ class Case:
         async for answer in peer.stream(ApplierServiceStub(peer.channel).WatchOperation, request):
             yield answer.event
 
-    async def uninstall(self) -> Events:
+    async def uninstall(self, request_id: str = "") -> Events:
         """All events of one uninstall."""
         peer = self.services.peers["applier"]
-        request = applier_pb2.UninstallStackRequest(target=self._target(), stack=planner_pb2.StackRef(name=self.stack))
+        request = applier_pb2.UninstallStackRequest(
+            target=self._target(), stack=planner_pb2.StackRef(name=self.stack), request_id=request_id
+        )
         stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
         return [answer.event async for answer in stream]
 

@@ -71,13 +71,17 @@ class World:
     def apply(self, *objects: Object) -> Plan:
         """Plan *objects* and carry the plan out, step by step."""
         plan = self.plan(*objects)
+        self.run(plan)
+        return plan
+
+    def run(self, plan: Plan) -> None:
+        """Carry a plan out, step by step."""
         ids = Ids(plan)
         for step in plan.steps:
             self.carry_out(step, ids)
         entries = tuple(entry._replace(remote_id=ids.get(entry.key)) for entry in plan.inventory)
         if entries != self.record.resources:
             self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
-        return plan
 
     def carry_out(self, step: Step, ids: Ids) -> None:
         """Do what *step* says, as the strictest platform would let it."""
@@ -92,16 +96,25 @@ class World:
                 self._refer(remote_id, references)
                 self.live[remote_id] = self.live[remote_id]._replace(spec=step.new_spec)
             case Verb.DELETE:
-                del self.live[remote_id]
-                for resource in list(self.live.values()):
-                    self._link(resource.id, set(resource.label_ids) - {remote_id})
-                    self._refer(resource.id, [each for each in resource.references if each.id != remote_id])
+                self.delete(remote_id)
             case Verb.ATTACH:
                 assert label_id in self.live
                 self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
             case Verb.DETACH:
                 self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
         ids.note(step, remote_id)
+
+    def delete(self, remote_id: str) -> None:
+        """Remove a resource; what was attached to it or referred to it is so no more."""
+        del self.live[remote_id]
+        for resource in list(self.live.values()):
+            self._link(resource.id, set(resource.label_ids) - {remote_id})
+            self._refer(resource.id, [each for each in resource.references if each.id != remote_id])
+
+    def write(self, resource: Resource) -> None:
+        """Put *resource* in the place of the one with its id, as people do."""
+        self._refuse_taken(resource.kind, resource.spec.display_name, resource.id)
+        self.live[resource.id] = resource
 
     def content(self) -> list[tuple[object, ...]]:
         """Kind, spec, labels and references of all there is, sorted; names stand for ids."""

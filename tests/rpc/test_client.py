@@ -32,12 +32,12 @@ def _files() -> Iterator[FileDescriptor]:
         yield importlib.import_module(f"{module}_pb2").DESCRIPTOR
 
 
-def test_safe_methods_are_those_that_their_protos_call_free_of_side_effects() -> None:
+def test_safe_methods_are_those_that_their_protos_let_callers_send_twice() -> None:
     safe = {
         service.full_name: {
             method.name
             for method in service.methods
-            if method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+            if method.GetOptions().idempotency_level in (MethodOptions.NO_SIDE_EFFECTS, MethodOptions.IDEMPOTENT)
         }
         for file in _files()
         for service in file.services_by_name.values()

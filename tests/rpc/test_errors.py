@@ -26,7 +26,7 @@ EXAMPLES: list[PkgerError] = [
     errors.StackLeased("prod", "applier-1", "op-1", "2026-01-01T00:00:00Z"),
     errors.LeaseLost("0123456789abcdef", 7),
     errors.StackMoved("prod", 3, 4),
-    errors.PlanStale("abc", "def"),
+    errors.PlanStale("plans/1", "Bucket 'one' is gone"),
     errors.PlatformUnknown("moon"),
     errors.KindUnsupported("embedded", "Rocket"),
     errors.ResourceOwned("Bucket", "größe", "1", "0123456789abcdef", "prod"),
@@ -37,9 +37,12 @@ EXAMPLES: list[PkgerError] = [
     errors.OperationUnfinished("prod", "operations/1", "APPLYING"),
     errors.TokenStale("scope", 1, 2),
     errors.RequestIdReused("r-1"),
-    errors.NotServed("drift"),
     errors.PackageEmpty("prod", 3),
     errors.ValuesMissing("REGION,ZONE", "token"),
+    errors.PlanNotFound("plans/1"),
+    errors.PlanUsed("plans/1", "operations/1"),
+    errors.PlanExpired("plans/1", "2026-01-01T00:00:00Z"),
+    errors.DigestMismatch("plans/1", "abc", "def"),
     errors.Internal("r-1"),
 ]
 each_error = pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: str(error.reason))

@@ -127,6 +127,29 @@ class Client:
             for owner in answer.owners
         ]
 
+    async def store_plan(
+        self, plan: Plan, request_id: str = "", request_digest: str = ""
+    ) -> journal_pb2.StorePlanResponse:
+        request = journal_pb2.StorePlanRequest(
+            plan=plan.SerializeToString(), request_id=request_id, request_digest=request_digest
+        )
+        return await self.peer.call(self.journal.StorePlan, request)
+
+    async def find_plan(self, request_id: str, request_digest: str) -> str:
+        request = journal_pb2.FindPlanRequest(request_id=request_id, request_digest=request_digest)
+        return (await self.peer.call(self.journal.FindPlan, request)).plan
+
+    async def plan(self, name: str) -> Plan:
+        return (await self.peer.call(self.stacks.GetPlan, stack_pb2.GetPlanRequest(plan=name))).plan
+
+    async def plans(
+        self, target: Target | None = None, stack_name: str = "", page_size: int = 0, page_token: str = ""
+    ) -> stack_pb2.ListPlansResponse:
+        request = stack_pb2.ListPlansRequest(
+            target=target, stack_name=stack_name, page_size=page_size, page_token=page_token
+        )
+        return await self.peer.call(self.stacks.ListPlans, request)
+
     async def begin(
         self,
         name: str = "",
@@ -138,6 +161,8 @@ class Client:
         holder: str = "applier-1",
         seconds: float = 30,
         steps: int | None = 3,
+        request_id: str = "",
+        request_digest: str = "",
     ) -> Begun:
         """Begin an operation and start it with a plan of so many *steps*; None: do not start it."""
         operation = operation or f"operations/{secrets.token_hex(8)}"
@@ -148,6 +173,8 @@ class Client:
             kind=OPERATION_KIND_APPLY,
             holder=holder,
             ttl=duration(seconds),
+            request_id=request_id,
+            request_digest=request_digest,
         )
         if stack_id:
             request.id = stack_id
@@ -159,8 +186,23 @@ class Client:
             await self.start(begun, steps)
         return begun
 
-    async def start(self, begun: Begun, steps: int = 3) -> None:
+    async def begin_planned(
+        self, plan: str, operation: str = "", seconds: float = 30
+    ) -> journal_pb2.BeginOperationResponse:
+        """Begin an operation that is to run a stored plan."""
+        request = journal_pb2.BeginOperationRequest(
+            plan=plan,
+            operation=operation or f"operations/{secrets.token_hex(8)}",
+            holder="applier-1",
+            ttl=duration(seconds),
+        )
+        return await self.peer.call(self.journal.BeginOperation, request)
+
+    async def start(self, begun: Begun, steps: int = 3, stored_plan: str = "") -> None:
+        """Start an operation with a new plan of so many *steps*, or with a stored one."""
         request = start_request(begun, steps)
+        if stored_plan:
+            request.plan, request.stored_plan = b"", stored_plan
         await self.peer.call(self.journal.StartOperation, request)
         begun.last_seq = max(begun.last_seq, request.accepted.seq)
 
@@ -226,6 +268,7 @@ class Client:
         record: journal_pb2.Record | None = None,
         abandon: journal_pb2.Abandon | None = None,
         remove: journal_pb2.Remove | None = None,
+        stale_plan: journal_pb2.StalePlan | None = None,
     ) -> journal_pb2.FinishOperationResponse:
         request = journal_pb2.FinishOperationRequest(
             stack_id=begun.stack.id,
@@ -235,6 +278,7 @@ class Client:
             abandon=abandon,
             remove=remove,
             state=state,
+            stale_plan=stale_plan,
         )
         if begun.last_seq:
             finished = operation_pb2.Finished(state=state, cause=cause)
@@ -308,9 +352,13 @@ def entry(
     return model.InventoryEntry(model.Key(kind, name), remote_id or f"id-{name}", origin, associations)
 
 
-def a_plan(steps: int) -> Plan:
-    """A plan with so many steps, which the store does not look at."""
-    return Plan(stages=["stage"], steps=[Step(number=number) for number in range(steps)])
+def a_plan(steps: int, operation: str = "operations/1") -> Plan:
+    """A plan with so many steps, which the store does not look at, named after its operation."""
+    return Plan(
+        name=operation.replace("operations", "plans"),
+        stages=["stage"],
+        steps=[Step(number=number) for number in range(steps)],
+    )
 
 
 def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest:
@@ -318,7 +366,7 @@ def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest
     return journal_pb2.StartOperationRequest(
         operation=begun.operation,
         token=begun.token,
-        plan=a_plan(steps).SerializeToString(),
+        plan=a_plan(steps, begun.operation).SerializeToString(),
         accepted=OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted()),
     )
 

@@ -212,6 +212,7 @@ async def test_a_start_that_is_sent_again_has_its_effect_once(service: Client) -
     ("change", "field"),
     [
         ({"plan": b"\xff"}, "plan"),
+        ({"plan": b""}, "plan.name"),
         ({"accepted": None}, "accepted"),
         ({"accepted": stage_started("operations/1", 1)}, "accepted"),
         ({"accepted": OperationEvent(seq=2, accepted=operation_pb2.Accepted())}, "accepted"),
@@ -360,7 +361,9 @@ async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client
 async def test_events_are_read_in_order_with_the_plan_of_the_first(service: Client) -> None:
     begun = await service.begin("prod", steps=2)
     await service.advance(begun, seqs=[2, 3])
-    first = OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted(plan=a_plan(2)))
+    first = OperationEvent(
+        operation=begun.operation, seq=1, accepted=operation_pb2.Accepted(plan=a_plan(2, begun.operation))
+    )
     later = [stage_started(begun.operation, seq) for seq in (2, 3)]
 
     answer = await service.events(begun.operation)
@@ -506,9 +509,11 @@ async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
     await service.operation("operations/0")
     await service.operation(blocked.operation)
     with sqlite3.connect(tmp_path / "stack.db") as connection:
-        for table in ("steps", "events", "operation_plans"):
+        for table in ("steps", "events", "plans"):
             left = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE operation = ?", [oldest.operation])
             assert left.fetchone() == (0,)
+        name = oldest.operation.replace("operations", "plans")
+        assert connection.execute("SELECT * FROM plan_bodies WHERE plan = ?", [name]).fetchall() == []
     connection.close()
 
 

@@ -86,5 +86,5 @@ def test_opening_a_database_again_changes_nothing(tmp_path: Path) -> None:
     Database(path, MIGRATIONS).close()
 
     assert schema() == made
-    tables = {"stacks", "inventory", "requests", "operations", "operation_plans", "steps", "events"}
+    tables = {"stacks", "inventory", "requests", "operations", "plans", "plan_bodies", "steps", "events"}
     assert tables <= {name for name, _ in made}

@@ -148,7 +148,7 @@ class Appliers(RuleBasedStateMachine):
         request = journal_pb2.StartOperationRequest(
             operation=run.name,
             token=token,
-            plan=a_plan(STEPS).SerializeToString(),
+            plan=a_plan(STEPS, run.name).SerializeToString(),
             accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted()),
         )
         if self.expect(self.journal.StartOperation(request, None), self.fence(run, token)) and not run.last_seq:
@@ -285,7 +285,7 @@ class Appliers(RuleBasedStateMachine):
         run.token = run.row.token
         assert (answer.token, answer.last_seq, answer.sealed) == (run.token, run.last_seq, run.sealed)
         assert answer.cancel_requested == run.cancel
-        assert answer.plan == (a_plan(STEPS).SerializeToString() if run.last_seq else b"")
+        assert answer.plan == (a_plan(STEPS, run.name).SerializeToString() if run.last_seq else b"")
 
     @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99))

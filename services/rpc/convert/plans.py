@@ -121,6 +121,8 @@ def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
             plan_pb2.Conflict(key=key_fields(conflict.key), remote_id=conflict.remote_id, message=conflict.message)
             for conflict in plan.conflicts
         ],
+        stack_name=plan.stack_name,
+        ends_stack=plan.ends_stack,
     )
 
 
@@ -142,4 +144,6 @@ def work_from_pb(message: plan_pb2.Plan) -> model.Plan:
         warnings=tuple(message.warnings),
         sources=tuple(message.sources),
         digest=message.digest,
+        stack_name=message.stack_name,
+        ends_stack=message.ends_stack,
     )

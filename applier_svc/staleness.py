@@ -1,0 +1,201 @@
+"""Whether a plan still fits the platform: each step is looked at as if those before it had run (engine.md 7)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from applier_svc.ids import Ids
+from services.core.diff import changes
+from services.core.errors import KindUnsupported
+from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, Step, Verb
+
+SHOWN = 10
+"""Resources that a problem names; of more it tells the number."""
+
+_SHOWN_FIELDS = 5
+
+ResourceKey = tuple[str, str]
+"""Kind and id."""
+
+
+def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
+    """
+    The kinds that tell whether *plan* fits, sorted: those it touches, refers to and takes unique names from.
+
+    A deletion takes labels and references from resources of any kind, so a plan with one asks for all.
+
+    Raises:
+        KindUnsupported: The plan has a kind that the platform has not.
+    """
+    kinds: set[str] = set()
+    for step in plan.steps:
+        kinds |= {step.key.kind, *(reference.key.kind for reference in (*step.references, *step.old_references))}
+        kinds |= {step.label.kind} if step.label else set()
+    for kind in sorted(kinds):
+        if kind not in platform.kinds:
+            raise KindUnsupported(platform.platform, kind)
+    if any(step.verb is Verb.DELETE for step in plan.steps):
+        return sorted(platform.kinds)
+    scopes = {platform.kinds[step.key.kind].scope for step in plan.steps if step.new_spec}
+    return sorted(kinds | {kind for kind, traits in platform.kinds.items() if traits.scope in scopes})
+
+
+def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> list[str]:
+    """
+    What *plan* touches that is no longer as it was when the plan was made.
+
+    Args:
+        plan: The plan.
+        live: All resources of the kinds of ``kinds_to_read``.
+        platform: What the platform demands of names.
+
+    Returns:
+        One sentence for each resource, in the order of the steps, with the names of fields and without what stands in
+        them. Empty: the plan fits, so each step can have the effect that was planned, and be taken back exactly.
+    """
+    look = _Look(plan, live, platform)
+    for step in plan.steps:
+        look.at(step)
+    return list(look.problems.values())
+
+
+def problem_of(parts: Sequence[str]) -> str:
+    """What is stale, in one text."""
+    return "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if parts[SHOWN:] else "")
+
+
+@dataclass(slots=True)
+class _Found:
+    """A resource as the step that is looked at would find it."""
+
+    spec: Spec
+    references: dict[str, ResourceKey]
+    labels: set[str] = field(default_factory=set)
+
+    @property
+    def uses(self) -> list[ResourceKey]:
+        """What cannot be deleted without changing this resource."""
+        return [*self.references.values(), *((LABEL, label) for label in self.labels)]
+
+
+class _Look:
+    """
+    The platform as the steps leave it one after another, and what is not as they expect.
+
+    Attributes:
+        problems: The first one of each resource.
+    """
+
+    def __init__(self, plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> None:
+        self.problems: dict[ResourceKey, str] = {}
+        self._platform = platform
+        self._ids = Ids(plan)
+        self._found: dict[ResourceKey, _Found] = {}
+        self._named: defaultdict[tuple[str, str], set[ResourceKey]] = defaultdict(set)
+        self._users: defaultdict[ResourceKey, set[ResourceKey]] = defaultdict(set)
+        for resource in live:
+            references = {each.pointer: (each.kind, each.id) for each in resource.references}
+            self._put((resource.kind, resource.id), _Found(resource.spec, references, set(resource.label_ids)))
+
+    def at(self, step: Step) -> None:
+        """Compare what *step* was planned for with what it would find, and let it have its effect."""
+        # A new resource needs an id that none has; no platform's has a blank.
+        remote_id = f"step {step.number}" if step.verb is Verb.CREATE else self._ids.of_resource(step)
+        resource = (step.key.kind, remote_id)
+        if step.verb is not Verb.CREATE and resource not in self._found:
+            self._tell(resource, step.key, "is gone")
+        elif step.verb in (Verb.ATTACH, Verb.DETACH):
+            self._link(step, resource)
+        else:
+            if step.verb is not Verb.CREATE:
+                self._compare(step, resource)
+            if step.verb is Verb.DELETE:
+                self._delete(step, resource)
+            else:
+                self._write(step, resource)
+        self._ids.note(step, remote_id)
+
+    def _compare(self, step: Step, resource: ResourceKey) -> None:
+        found = self._found[resource]
+        held = {each.pointer: (each.key.kind, each.id) for each in step.old_references}
+        differing = {change.path for change in changes(step.old_spec, found.spec)} if step.old_spec else set()
+        differing |= {
+            pointer
+            for pointer in held.keys() | found.references.keys()
+            if held.get(pointer) != found.references.get(pointer)
+        }
+        if differing:
+            fields = sorted(path.lstrip("/") for path in differing)
+            more = f" and {len(fields) - _SHOWN_FIELDS} more fields" if fields[_SHOWN_FIELDS:] else ""
+            self._tell(resource, step.key, f"changed in {', '.join(fields[:_SHOWN_FIELDS])}{more}")
+
+    def _write(self, step: Step, resource: ResourceKey) -> None:
+        if step.new_spec is None:
+            return
+        name = self._name(step.key.kind, step.new_spec)
+        others = self._named[name] - {resource} if name else set()
+        if others:
+            display_name = step.new_spec.display_name
+            self._tell(resource, step.key, f"is to be named {display_name!r}, as {_shown(min(others))} is by now")
+        references = {each.pointer: (each.kind, each.id) for each in self._ids.of_references(step)}
+        for planned in step.references:
+            if references[planned.pointer] not in self._found:
+                self._tell(references[planned.pointer], planned.key, "is gone")
+        labels = self._found[resource].labels if resource in self._found else set()
+        self._take(resource)
+        self._put(resource, _Found(step.new_spec, references, labels))
+
+    def _delete(self, step: Step, resource: ResourceKey) -> None:
+        """Delete what nothing hangs on: a deletion takes the rest along unseen, and its undo cannot bring it back."""
+        if self._found[resource].labels:
+            label = (LABEL, min(self._found[resource].labels))
+            self._tell(resource, step.key, f"got {_shown(label)} attached")
+        elif self._users[resource]:
+            self._tell(resource, step.key, f"is used by {_shown(min(self._users[resource]))}")
+        self._take(resource)
+
+    def _link(self, step: Step, resource: ResourceKey) -> None:
+        label_id = self._ids.of_label(step)
+        label, labels = (LABEL, label_id), self._found[resource].labels
+        shown = str(step.label) if step.label and step.label.name else _shown(label)
+        if label not in self._found:
+            self._tell(label, step.label or Key(LABEL, ""), "is gone")
+        elif step.verb is Verb.ATTACH:
+            if label_id in labels:
+                self._tell(resource, step.key, f"got {shown} attached")
+            labels.add(label_id)
+            self._users[label].add(resource)
+        else:
+            if label_id not in labels:
+                self._tell(resource, step.key, f"lost {shown}")
+            labels.discard(label_id)
+            self._users[label].discard(resource)
+
+    def _put(self, resource: ResourceKey, found: _Found) -> None:
+        self._found[resource] = found
+        if name := self._name(resource[0], found.spec):
+            self._named[name].add(resource)
+        for used in found.uses:
+            self._users[used].add(resource)
+
+    def _take(self, resource: ResourceKey) -> None:
+        found = self._found.pop(resource, None)
+        if found is None:
+            return
+        if name := self._name(resource[0], found.spec):
+            self._named[name].discard(resource)
+        for used in found.uses:
+            self._users[used].discard(resource)
+
+    def _name(self, kind: str, spec: Spec) -> tuple[str, str] | None:
+        """The unique name of a resource, in its scope; None where names may repeat."""
+        traits = self._platform.kinds[kind]
+        unique = traits.unique_name(spec.display_name)
+        return None if unique is None else (traits.scope, unique)
+
+    def _tell(self, resource: ResourceKey, key: Key, problem: str) -> None:
+        self.problems.setdefault(resource, f"{key if key.name else _shown(resource)} {problem}")
+
+
+def _shown(resource: ResourceKey) -> str:
+    return f"{resource[0]} resource {resource[1]}"

@@ -1,0 +1,331 @@
+"""Stored plans: kept for a day, applied once; requests, each of which begins one operation (engine.md 7, AIP-155)."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.stack.v1 import journal_pb2
+
+from services.core.errors import (
+    LeaseLost,
+    OperationUnfinished,
+    PkgerError,
+    PlanExpired,
+    PlanNotFound,
+    PlanStale,
+    PlanUsed,
+    RequestIdReused,
+    RequestInvalid,
+    StackLeased,
+    StackNotFound,
+)
+from tests.stack.service import Begun, Client, Clock, a_plan, entry
+
+DAY = 24 * 3600
+
+
+def planned(name: str = "plans/0123456789abcdef", **fields: object) -> plan_pb2.Plan:
+    plan = a_plan(2)
+    plan.name, plan.digest = name, "sha256:00"
+    plan.target.platform, plan.target.org = "embedded", "default"
+    plan.MergeFrom(plan_pb2.Plan(**fields))  # type: ignore[arg-type]
+    return plan
+
+
+async def begun_for(service: Client, plan: str) -> Begun:
+    answer = await service.begin_planned(plan)
+    return Begun(answer.operation.name, answer.stack, answer.token, answer.expire_time, answer.is_pending)
+
+
+async def test_a_stored_plan_is_read_as_it_was_stored(service: Client, clock: Clock) -> None:
+    plan = planned(stack_name="prod", base_generation=3, warnings=["look"])
+
+    stored = await service.store_plan(plan)
+
+    assert (stored.plan, stored.create_time.ToMicroseconds()) == (plan.name, clock.now)
+    assert stored.expire_time.ToMicroseconds() == clock.now + DAY * 1_000_000
+    plan.state = plan_pb2.PLAN_STATE_PENDING
+    plan.create_time.CopyFrom(stored.create_time)
+    plan.expire_time.CopyFrom(stored.expire_time)
+    assert await service.plan(plan.name) == plan
+    with pytest.raises(PlanNotFound):
+        await service.plan("plans/1")
+
+
+async def test_a_plan_is_stored_once_and_its_name_is_not_given_twice(service: Client) -> None:
+    await service.store_plan(planned())
+    await service.store_plan(planned())
+    with pytest.raises(RequestInvalid):
+        await service.store_plan(planned(digest="sha256:01"))
+    with pytest.raises(RequestInvalid) as raised:
+        await service.store_plan(plan_pb2.Plan())
+
+    assert raised.value.metadata["field"] == "plan.name"
+    assert (await service.plan(planned().name)).digest == "sha256:00"
+
+
+async def test_a_plan_waits_for_a_day_and_goes_when_others_come(service: Client, clock: Clock) -> None:
+    old, new = planned("plans/1"), planned("plans/2")
+    await service.store_plan(old)
+    clock.forward(DAY)
+    assert (await service.plan("plans/1")).state == plan_pb2.PLAN_STATE_PENDING
+    clock.forward(1)
+    assert (await service.plan("plans/1")).state == plan_pb2.PLAN_STATE_EXPIRED
+    with pytest.raises(PlanExpired) as raised:
+        await service.begin_planned("plans/1")
+    assert raised.value.metadata == {"plan": "plans/1", "expired": "2023-11-15T22:13:20Z"}
+
+    await service.store_plan(new)
+
+    with pytest.raises(PlanNotFound):
+        await service.plan("plans/1")
+    assert [plan.name for plan in (await service.plans()).plans] == ["plans/2"]
+
+
+async def test_plans_are_listed_newest_first_by_target_stack_and_page(service: Client, clock: Clock) -> None:
+    for number, (stack, org) in enumerate([("a", ""), ("b", ""), ("a", "there"), ("a", "")]):
+        plan = planned(f"plans/{number}", stack_name=stack)
+        plan.target.org = org
+        await service.store_plan(plan)
+        clock.forward(1)
+
+    first = await service.plans(page_size=3)
+    second = await service.plans(page_size=3, page_token=first.next_page_token)
+
+    assert [plan.name for plan in (*first.plans, *second.plans)] == [f"plans/{number}" for number in (3, 2, 1, 0)]
+    assert not second.next_page_token
+    here = await service.plans(object_pb2.Target(), "a")
+    assert [plan.name for plan in here.plans] == ["plans/3", "plans/0"]
+    shown = here.plans[0]
+    assert (shown.stack_name, shown.digest, shown.state) == ("a", "sha256:00", plan_pb2.PLAN_STATE_PENDING)
+    assert not shown.steps
+
+
+async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(service: Client) -> None:
+    await service.store_plan(planned(stack_name="prod"))
+    answer = await service.begin_planned("plans/0123456789abcdef", "operations/1")
+    assert plan_pb2.Plan.FromString(answer.plan) == planned(stack_name="prod")
+    assert (answer.operation.kind, answer.is_pending) == (operation_pb2.OPERATION_KIND_APPLY, True)
+    begun = Begun("operations/1", answer.stack, answer.token, answer.expire_time, True)
+    assert (await service.plan("plans/0123456789abcdef")).state == plan_pb2.PLAN_STATE_PENDING
+
+    # Twice: the answer to the first may have been lost.
+    await service.start(begun, stored_plan="plans/0123456789abcdef")
+    await service.start(begun, stored_plan="plans/0123456789abcdef")
+
+    running = await service.plan("plans/0123456789abcdef")
+    assert (running.state, running.operation) == (plan_pb2.PLAN_STATE_APPLYING, "operations/1")
+    assert (await service.operation("operations/1")).step_count == 2
+    told = (await service.events("operations/1")).events
+    assert told[0].accepted.plan == planned(stack_name="prod")
+    with pytest.raises(RequestInvalid):
+        await service.start(begun, steps=2)
+
+    await service.record(begun, [entry("one")])
+
+    assert (await service.plan(running.name)).state == plan_pb2.PLAN_STATE_APPLIED
+    with pytest.raises(PlanUsed) as raised:
+        await service.begin_planned(running.name)
+    assert raised.value.metadata == {"plan": running.name, "operation": "operations/1"}
+
+
+async def test_of_two_operations_for_one_plan_one_starts(service: Client) -> None:
+    """Without a stack there is no lease that keeps them apart."""
+    await service.store_plan(planned())
+    first, second = [await begun_for(service, planned().name) for _ in range(2)]
+
+    await service.start(first, stored_plan=planned().name)
+    with pytest.raises(PlanUsed):
+        await service.start(second, stored_plan=planned().name)
+
+    assert (await service.operation(second.operation)).state == operation_pb2.OPERATION_STATE_PREPARING
+    await service.abandon(second)
+
+
+async def test_an_operation_that_does_not_start_leaves_its_plan_to_others(service: Client) -> None:
+    await service.store_plan(planned(stack_name="prod"))
+    await service.abandon(await begun_for(service, planned().name))
+
+    begun = await begun_for(service, planned().name)
+    await service.start(begun, stored_plan=planned().name)
+    await service.abandon(begun)
+
+    assert (await service.plan(planned().name)).state == plan_pb2.PLAN_STATE_APPLIED
+
+
+async def test_a_blocked_operation_is_not_done_with_its_plan(service: Client) -> None:
+    await service.store_plan(planned(stack_name="prod"))
+    begun = await begun_for(service, planned().name)
+    await service.start(begun, stored_plan=planned().name)
+
+    await service.abandon(begun, state=operation_pb2.OPERATION_STATE_BLOCKED)
+
+    assert (await service.plan(planned().name)).state == plan_pb2.PLAN_STATE_APPLYING
+    with pytest.raises(OperationUnfinished):
+        await service.begin_planned(planned().name)
+
+
+async def test_a_plan_that_turns_out_to_be_stale_stays_so(service: Client) -> None:
+    await service.store_plan(planned(stack_name="prod"))
+    begun = await begun_for(service, planned().name)
+    stale = journal_pb2.StalePlan(plan=planned().name, problem="Bucket 'one' is gone")
+
+    failed = operation_pb2.OPERATION_STATE_FAILED
+    await service.finish(begun, failed, abandon=journal_pb2.Abandon(), stale_plan=stale)
+
+    assert (await service.plan(planned().name)).state == plan_pb2.PLAN_STATE_STALE
+    with pytest.raises(PlanStale) as raised:
+        await service.begin_planned(planned().name)
+    assert raised.value.metadata == {"plan": planned().name, "problem": "Bucket 'one' is gone"}
+    # The lease was given back with the refusal.
+    await service.abandon(await service.begin("prod", steps=None))
+
+
+async def test_a_plan_that_runs_is_not_stale(service: Client) -> None:
+    await service.store_plan(planned(stack_name="prod"))
+    begun = await begun_for(service, planned().name)
+    await service.start(begun, stored_plan=planned().name)
+    stale = journal_pb2.StalePlan(plan=planned().name, problem="no")
+
+    rolled_back = operation_pb2.OPERATION_STATE_ROLLED_BACK
+    with pytest.raises(RequestInvalid):
+        await service.finish(begun, rolled_back, abandon=journal_pb2.Abandon(), stale_plan=stale)
+
+
+async def test_an_operation_for_a_plan_works_on_the_stack_of_the_plan(service: Client) -> None:
+    stack = await service.create("prod")
+    await service.store_plan(planned("plans/1", stack_id=stack.id, stack_name="prod", ends_stack=True))
+    await service.store_plan(planned("plans/2", stack_name="prod"))
+    await service.store_plan(planned("plans/3", stack_id="0" * 16, stack_name="prod"))
+
+    begun = await service.begin_planned("plans/1")
+
+    assert (begun.stack.id, begun.operation.kind) == (stack.id, operation_pb2.OPERATION_KIND_UNINSTALL)
+    with pytest.raises(StackLeased):
+        await service.begin_planned("plans/2")
+    with pytest.raises(StackNotFound):
+        await service.begin_planned("plans/3")
+    with pytest.raises(PlanNotFound):
+        await service.begin_planned("plans/4")
+
+
+async def test_an_operation_for_a_plan_begins_again_when_its_answer_was_lost(service: Client) -> None:
+    await service.store_plan(planned(stack_name="prod"))
+    first = await service.begin_planned(planned().name, "operations/1")
+
+    assert await service.begin_planned(planned().name, "operations/1") == first
+
+
+async def test_an_operation_that_names_neither_kind_nor_plan_is_refused(service: Client) -> None:
+    request = journal_pb2.BeginOperationRequest(operation="operations/1", holder="me")
+    request.none.platform = "embedded"
+    request.ttl.FromSeconds(10)
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(service.journal.BeginOperation, request)
+
+    assert raised.value.metadata["field"] == "kind"
+
+
+async def test_a_request_stores_one_plan(service: Client, clock: Clock) -> None:
+    assert await service.find_plan("r-1", "d-1") == ""
+    assert (await service.store_plan(planned("plans/1"), "r-1", "d-1")).plan == "plans/1"
+
+    assert await service.find_plan("r-1", "d-1") == "plans/1"
+    assert (await service.store_plan(planned("plans/2"), "r-1", "d-1")).plan == "plans/1"
+    for again in (service.find_plan("r-1", "d-2"), service.store_plan(planned("plans/2"), "r-1", "d-2")):
+        with pytest.raises(RequestIdReused):
+            await again
+    assert len((await service.plans()).plans) == 1
+    clock.forward(DAY + 1)
+    assert (await service.store_plan(planned("plans/2"), "r-1", "d-2")).plan == "plans/2"
+
+
+async def test_a_request_begins_one_operation(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", operation="operations/1", request_id="r-1", request_digest="d-1")
+    again = await begin_again(service)
+    assert (again.operation.name, again.token, again.HasField("stack")) == ("operations/1", 0, False)
+    with pytest.raises(RequestIdReused):
+        await begin_again(service, digest="d-2")
+
+    await service.record(begun, [entry("one")])
+
+    assert (await begin_again(service)).operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    clock.forward(DAY + 1)
+    assert (await begin_again(service)).token == 2
+
+
+async def test_two_requests_at_the_same_moment_begin_one_operation(service: Client) -> None:
+    answers = await asyncio.gather(*(begin_again(service, f"operations/{number}") for number in range(8)))
+
+    assert len({answer.operation.name for answer in answers}) == 1
+    assert len((await service.operations()).operations) == 1
+
+
+@pytest.mark.parametrize("dies", [True, False])
+async def test_a_request_whose_operation_ended_before_it_started_may_begin_another(
+    service: Client, clock: Clock, dies: bool
+) -> None:
+    begun = await service.begin("prod", operation="operations/1", steps=None, request_id="r-1", request_digest="d-1")
+    if dies:
+        clock.forward(31)
+    else:
+        await service.abandon(begun)
+
+    answer = await begin_again(service)
+
+    assert answer.operation.name == "operations/2"
+    assert answer.token
+    with pytest.raises(LeaseLost):
+        await service.start(begun)
+
+
+async def begin_again(
+    service: Client, operation: str = "operations/2", digest: str = "d-1"
+) -> journal_pb2.BeginOperationResponse:
+    """What is answered to a second operation for request r-1."""
+    request = journal_pb2.BeginOperationRequest(
+        create_missing=True,
+        operation=operation,
+        kind=operation_pb2.OPERATION_KIND_APPLY,
+        holder="applier-2",
+        request_id="r-1",
+        request_digest=digest,
+    )
+    request.named.name = "prod"
+    request.ttl.FromSeconds(30)
+    return await service.peer.call(service.journal.BeginOperation, request)
+
+
+async def test_a_refused_operation_remembers_no_request(service: Client) -> None:
+    """Whoever gets an error tries again under the same id."""
+    holder = await service.begin("prod")
+    for _ in range(2):
+        with pytest.raises(StackLeased):
+            await begin_again(service)
+    await service.record(holder)
+
+    assert (await begin_again(service)).token == 2
+
+
+async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, clock: Clock) -> None:
+    await service.store_plan(planned(stack_name="prod"))
+    begun = await begun_for(service, planned().name)
+    await service.start(begun, stored_plan=planned().name)
+    await service.record(begun)
+    clock.forward(1)
+    with sqlite3.connect(tmp_path / "stack.db") as connection:
+        connection.executemany(
+            "INSERT INTO operations (name, stack, nameless, stack_name, platform, org, kind, state, holder, token,"
+            " create_time, update_time) VALUES (?, 's', 0, '', '', '', 'APPLY', 'FAILED', '', ?, 1, ?)",
+            [(f"operations/{number}", number, clock.now) for number in range(1000)],
+        )
+    connection.close()
+
+    await service.begin("next")
+
+    with pytest.raises(PkgerError) as raised:
+        await service.plan(planned().name)
+    assert isinstance(raised.value, PlanNotFound)
