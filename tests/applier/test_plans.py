@@ -233,8 +233,9 @@ async def test_what_was_left_behind_on_the_stack_is_brought_to_its_end_before_a_
     """It is undone, so that all is again as the plan found it."""
     case = await faulty.case_with(SMALL)
     plan = await case.plan(FRESH)
-    case.driver.fail(later=CallFault.AWAY_AFTERWARDS)
-    blocked = await case.apply(OTHER)
+    both = (an_object("Label", "red", "red", color="#ff0000"), an_object("Bucket", "raw", "raw", description="other"))
+    case.driver.fail(calls={1: CallFault.AWAY}, later=CallFault.AWAY)
+    blocked = await case.apply(text(*both))
     assert end(blocked).state == BLOCKED
     case.driver.heal()
 
