@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from pkger.model.v1 import operation_pb2
+
 from bench.cluster import Cluster, Unexpected, cluster
 from bench.figures import Figure, counts, median_of_async, megabytes, seconds
-from bench.package import Mix, package_text
+from bench.package import Mix, package_text, refused_object
 
 RUNS = 3
 """How often what can be repeated is repeated."""
@@ -20,17 +22,22 @@ async def applying(count: int, mix: Mix) -> list[Figure]:
     """
     Plan and apply a package of *count* objects to an empty platform, then both again with nothing to do.
 
+    Before, the apply is tried with one more object that the platform refuses, so that all others are undone.
+
     Raises:
         Unexpected: A service did something else than what was to be measured.
     """
     text, size = package_text(count, mix), f"{count:,} {mix.value}"
     async with cluster() as services:
         plan, apply = partial(services.plan, text), partial(services.apply, text)
-        figures = await _measured(services, "plan, everything to create", size, RUNS, plan)
+        fail = partial(services.apply, f"{text}---\n{refused_object()}", operation_pb2.OPERATION_STATE_ROLLED_BACK)
+        figures = await _measured(services, "apply, everything created and undone", size, 1, fail)
+        figures += await _measured(services, "plan, everything to create", size, RUNS, plan)
         figures += await _measured(services, "apply, everything created", size, 1, apply, _APPLY_SECONDS.get(count, ""))
         figures += await _measured(services, "plan, nothing to do", size, RUNS, plan, _PLAN_SECONDS.get(count, ""))
         figures += await _measured(services, "apply, nothing to do", size, RUNS, apply)
-        if not (await services.apply(text)).no_change:
+        last = await services.apply(text)
+        if not last.no_change or len(last.inventory) != count:
             raise Unexpected("an apply of the same package changed something")
     return figures
 

@@ -60,19 +60,21 @@ class Cluster:
             raise Unexpected(f"invalid package: {answer.invalid_package.violations[0]}")
         return answer.plan
 
-    async def apply(self, text: str) -> operation_pb2.Finished:
+    async def apply(
+        self, text: str, end: operation_pb2.OperationState.ValueType = operation_pb2.OPERATION_STATE_SUCCEEDED
+    ) -> operation_pb2.Finished:
         """
         Apply the package *text* to the one stack, and follow the events to the last one.
 
         Raises:
-            Unexpected: It did not end with success.
+            Unexpected: It did not end as *end* says.
         """
         request = applier_pb2.ApplyRequest(package=_package(text))
         request.stack.name = STACK
         stub = ApplierServiceStub(self.applier.channel)
         *_, last = [answer async for answer in self.applier.stream(stub.Apply, request)]
-        if last.event.finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-            raise Unexpected(f"the apply did not succeed: {last.event.finished.cause or last}")
+        if last.event.finished.state != end:
+            raise Unexpected(f"the apply ended otherwise: {last.event.finished.cause or last}")
         return last.event.finished
 
     def served(self, service: str) -> list[tuple[str, Seconds]]:

@@ -38,6 +38,11 @@ def package_text(count: int, mix: Mix = Mix.MIXED, seed: int = 0) -> str:
     return "---\n".join(make(number, chance, labels) for number, make in enumerate(write))
 
 
+def refused_object() -> str:
+    """An object that breaks no rule of packages, and that the embedded platform refuses when it is created."""
+    return _object("Bucket", "zz-refused", "_reserved", "description: A name that the platform keeps for itself\n", ())
+
+
 def _label(number: int, chance: random.Random, labels: Sequence[str]) -> str:
     spec = f"""\
 color: "#{chance.randrange(2**24):06x}"

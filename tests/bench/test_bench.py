@@ -31,6 +31,7 @@ ROWS = [
         row
         for _ in Mix
         for action in (
+            "apply, everything created and undone",
             "plan, everything to create",
             "apply, everything created",
             "plan, nothing to do",
