@@ -120,6 +120,7 @@ def schema(kind: str, server: str | None) -> None:
 @env_option
 @skip_option
 @allow_empty_option
+@click.option("--save", is_flag=True, help="Keep the plan for a day, for `pkger apply --plan`.")
 @output_option
 @server_option
 def plan(
@@ -131,21 +132,25 @@ def plan(
     env: tuple[str, ...],
     skip: tuple[str, ...],
     allow_empty: bool,
+    save: bool,
     output: str,
     server: str | None,
 ) -> None:
-    """Show what an apply of FILE... would do; writes nothing."""
+    """Show what an apply of FILE... would do; writes nothing, but for the plan that --save keeps."""
     from services.cli.packages import Wanted
     from services.cli.packages import plan as run
     from services.cli.session import environment
 
     wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty)
-    asyncio.run(run(wanted, environment(server), output))
+    asyncio.run(run(wanted, environment(server), output, save))
 
 
 @main.command()
 @file_option
 @more_files
+@click.option(
+    "--plan", "plan_name", default="", metavar="NAME", help="Run this saved plan, exactly, instead of FILE..."
+)
 @click.option("--stack", default="", metavar="NAME", help="Stack that keeps what is applied; made when there is none.")
 @recursive_option
 @org_option
@@ -158,6 +163,7 @@ def plan(
 def apply(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
+    plan_name: str,
     stack: str,
     recursive: bool,
     org: str,
@@ -169,10 +175,15 @@ def apply(
     server: str | None,
 ) -> None:
     """Make the platform what FILE..., together one package, say."""
-    from services.cli.packages import Wanted
+    from services.cli.packages import Wanted, apply_stored
     from services.cli.packages import apply as run
     from services.cli.session import environment
 
+    if plan_name:
+        if files or more_files or stack or recursive or org or env or skip or allow_empty:
+            raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
+        asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing))
+        return
     wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty, allow_missing)
     asyncio.run(run(wanted, environment(server), yes))
 
@@ -218,6 +229,35 @@ def uninstall_stack(name: str, org: str, yes: bool, server: str | None) -> None:
     from services.cli.session import environment
 
     asyncio.run(run(Wanted((), name, org, {}), environment(server), yes))
+
+
+@main.group()
+def plans() -> None:
+    """List saved plans and those of operations; show one."""
+
+
+@plans.command("list")
+@click.option("--stack", default="", metavar="NAME", help="Only plans for stacks of this name.")
+@output_option
+@server_option
+def list_plans(stack: str, output: str, server: str | None) -> None:
+    """List the newest plans."""
+    from services.cli.plans import list_all
+    from services.cli.session import environment
+
+    asyncio.run(list_all(environment(server), stack, output))
+
+
+@plans.command("show")
+@click.argument("name")
+@output_option
+@server_option
+def show_plan(name: str, output: str, server: str | None) -> None:
+    """Show plan NAME, and what became of it."""
+    from services.cli.plans import show
+    from services.cli.session import environment
+
+    asyncio.run(show(name, environment(server), output))
 
 
 @main.group()

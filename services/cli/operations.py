@@ -12,11 +12,10 @@ from rich.text import Text
 
 from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
+from services.cli.names import full_name, word
 from services.cli.packages import APPLYING
 from services.cli.session import Session, session
 from services.cli.show import console, print_event, print_json
-
-_PREFIX = "operations/"
 
 
 async def list_all(environ: Mapping[str, str], unfinished: bool, output: str) -> None:
@@ -115,12 +114,11 @@ def _stub(services: Session) -> ApplierServiceStub:
 
 
 def _full(name: str) -> str:
-    """The name of an operation, which people may give without its prefix."""
-    return name if name.startswith(_PREFIX) else _PREFIX + name
+    return full_name("operations", name)
 
 
 def _word(state: operation_pb2.OperationState.ValueType) -> str:
-    return operation_pb2.OperationState.Name(state).removeprefix("OPERATION_STATE_").lower().replace("_", " ")
+    return word(operation_pb2.OperationState, "OPERATION_STATE", state)
 
 
 def _print_table(out: Console, operations: list[operation_pb2.Operation]) -> None:
@@ -128,7 +126,7 @@ def _print_table(out: Console, operations: list[operation_pb2.Operation]) -> Non
     for operation in operations:
         row = (
             operation.name,
-            operation_pb2.OperationKind.Name(operation.kind).removeprefix("OPERATION_KIND_").lower(),
+            word(operation_pb2.OperationKind, "OPERATION_KIND", operation.kind),
             _word(operation.state),
             operation.stack_name or operation.stack_id or "(none)",
             f"{operation.target.platform}/{operation.target.org}",

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from services.cli.errors import Failed, InvalidPackageError, told_plainly
 from services.cli.interrupts import Interrupts
+from services.cli.plans import stored
 from services.cli.session import Session, session
 from services.cli.show import (
     console,
@@ -35,7 +36,7 @@ from services.settings import Bounds, load
 PLANNING = ("parser", "planner", "stack", "platform")
 APPLYING = (*PLANNING, "applier")
 
-Answer = applier_pb2.ApplyResponse | applier_pb2.UninstallStackResponse
+Answer = applier_pb2.ApplyResponse | applier_pb2.ApplyPlanResponse | applier_pb2.UninstallStackResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +64,20 @@ class Wanted:
     allow_empty: bool = False
     allow_missing: bool = False
 
-    async def request(self, bounds: Bounds) -> planner_pb2.CreatePlanRequest:
+    async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
         """
         The request for the plan.
 
         Args:
             bounds: What the evaluation of Jsonnet may take.
+            store: Whether the plan is kept.
 
         Raises:
             Failed: A file cannot be read.
             PkgerError: A Jsonnet program cannot be evaluated.
         """
         request = planner_pb2.CreatePlanRequest(
-            validate_only=True, target=object_pb2.Target(org=self.org), allow_empty=self.allow_empty
+            validate_only=not store, target=object_pb2.Target(org=self.org), allow_empty=self.allow_empty
         )
         for skipped in self.skip:
             kind, _, name = skipped.partition(":")
@@ -91,21 +93,24 @@ class Wanted:
         return request
 
 
-async def plan(wanted: Wanted, environ: Mapping[str, str], output: str) -> None:
+async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bool) -> None:
     """
-    Show what an apply would do.
+    Show what an apply would do, and *save* the plan to be applied later.
 
     Raises:
         Failed: There is no plan; everything that is wrong is told.
     """
     with Interrupts() as interrupts, told_plainly():
-        request = await interrupts.or_stop(wanted.request(load(environ).bounds))
+        request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=save))
         async with session(PLANNING, environ) as services:
             made = await interrupts.or_stop(_make_plan(services, request))
     if output == "json":
         print_json(console(), plan_document(made))
-    else:
-        print_plan(console(), made)
+        return
+    print_plan(console(), made)
+    if save:
+        way_on = f"`pkger apply --plan {made.name}` runs exactly this plan, until {made.expire_time.ToJsonString()}"
+        console().print(Text(f"Saved: {way_on}."))
 
 
 async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) -> None:
@@ -115,43 +120,69 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
     Raises:
         Failed: Nothing was done, or what was done was undone.
     """
-    out = console()
+    # Where nobody is asked, the plan to show is the one that runs: made once.
+    asks = not assume_yes and sys.stdin.isatty()
     with Interrupts() as interrupts, told_plainly():
-        request = await interrupts.or_stop(wanted.request(load(environ).bounds))
+        request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=asks))
         async with session(APPLYING, environ) as services:
-            # Where nobody is asked, the plan to show is the one that runs: made once.
-            digest = "" if assume_yes or not sys.stdin.isatty() else await _agreed(services, request, interrupts)
-            made, finished = await _follow(
-                _start(services, request, digest, wanted.allow_missing), services, interrupts, not digest
-            )
-            if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-                raise Failed(_told(finished))
-            out.print(f"Done: {_sum_done(finished, made)}.")
-            if finished.leftovers:
-                raise Failed(f"{_told(finished)}; apply again to retry what is left")
-            if not wanted.files:
-                out.print(Text(f"stack {wanted.stack} is gone"))
-            if finished.stack_id:
-                stub = StackServiceStub(services.stack.channel)
-                answer = await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(id=finished.stack_id))
-                print_stack(out, answer.stack)
+            if asks:
+                made = await interrupts.or_stop(_make_plan(services, request))
+                await _agree(made, interrupts)
+                answers = _run(services, made, wanted.allow_missing)
+            else:
+                answers = _start(services, request, wanted.allow_missing)
+            await _finish(services, interrupts, answers, show_plan=not asks)
 
 
-async def _agreed(services: Session, request: planner_pb2.CreatePlanRequest, interrupts: Interrupts) -> str:
+async def apply_stored(name: str, environ: Mapping[str, str], assume_yes: bool, allow_missing: bool) -> None:
     """
-    Show the plan and ask for it.
+    Apply a stored plan: show it, ask for it at a terminal, run it.
 
-    Returns:
-        The digest of the plan.
+    Raises:
+        Failed: Nothing was done, or what was done was undone.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(APPLYING, environ) as services:
+            made = await interrupts.or_stop(stored(services, name))
+            if assume_yes or not sys.stdin.isatty():
+                print_plan(console(), made)
+            else:
+                await _agree(made, interrupts)
+            await _finish(services, interrupts, _run(services, made, allow_missing), show_plan=False)
+
+
+async def _finish(services: Session, interrupts: Interrupts, answers: AsyncIterator[Answer], show_plan: bool) -> None:
+    """
+    Show how an operation goes and what it left behind.
+
+    Raises:
+        Failed: It did not do all.
+    """
+    out = console()
+    made, finished = await _follow(answers, services, interrupts, show_plan)
+    if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+        raise Failed(_told(finished))
+    out.print(f"Done: {_sum_done(finished, made)}.")
+    if finished.leftovers:
+        raise Failed(f"{_told(finished)}; apply again to retry what is left")
+    if made.ends_stack:
+        out.print(Text(f"stack {made.stack_name or made.stack_id} is gone"))
+    if finished.stack_id:
+        stub = StackServiceStub(services.stack.channel)
+        answer = await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(id=finished.stack_id))
+        print_stack(out, answer.stack)
+
+
+async def _agree(made: plan_pb2.Plan, interrupts: Interrupts) -> None:
+    """
+    Show a plan and ask for it.
 
     Raises:
         Failed: The answer is no.
     """
-    made = await interrupts.or_stop(_make_plan(services, request))
     print_plan(console(), made)
     if made.steps and not await interrupts.ask("Apply this plan?"):
         raise Failed("not applied; nothing was written")
-    return made.digest
 
 
 async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> plan_pb2.Plan:
@@ -162,18 +193,23 @@ async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) 
     return answer.plan
 
 
-def _start(
-    services: Session, request: planner_pb2.CreatePlanRequest, digest: str, allow_missing: bool
-) -> AsyncIterator[Answer]:
+def _run(services: Session, made: plan_pb2.Plan, allow_missing: bool) -> AsyncIterator[Answer]:
+    """Apply the stored plan *made*, and no other of that name."""
+    stub = ApplierServiceStub(services.applier.channel)
+    request = applier_pb2.ApplyPlanRequest(plan=made.name, digest=made.digest, allow_missing=allow_missing)
+    return services.applier.stream(stub.ApplyPlan, request, seconds=None)
+
+
+def _start(services: Session, request: planner_pb2.CreatePlanRequest, allow_missing: bool) -> AsyncIterator[Answer]:
+    """Apply what *request* asks a plan for."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
-        uninstall = applier_pb2.UninstallStackRequest(target=request.target, stack=request.stack, plan_digest=digest)
+        uninstall = applier_pb2.UninstallStackRequest(target=request.target, stack=request.stack)
         return services.applier.stream(stub.UninstallStack, uninstall, seconds=None)
     wish = applier_pb2.ApplyRequest(
         target=request.target,
         package=request.package,
         skip=request.skip,
-        plan_digest=digest,
         allow_missing=allow_missing,
         allow_empty=request.allow_empty,
     )

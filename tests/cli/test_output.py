@@ -36,15 +36,24 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "stacks-list-json": ("", ["stacks", "list", "-o", "json"]),
     "uninstall": ("", ["stacks", "uninstall", "s", "--yes"]),
     "stacks-list-empty": ("", ["stacks", "list"]),
+    "plan-saved": (STEPS[1], ["plan", "-f", "FILE", "--org", "elsewhere", "--stack", "t", "--save"]),
+    "plans-show": ("", ["plans", "show", "PLAN"]),
+    "apply-saved": ("", ["apply", "--plan", "PLAN"]),
+    "apply-saved-again": ("", ["apply", "--plan", "PLAN"]),
+    "plans-list": ("", ["plans", "list", "--stack", "t"]),
+    "apply-saved-and-file": ("", ["apply", "--plan", "PLAN", "-f", "FILE"]),
 }
-"""Commands in the order in which they run, on one store."""
+"""Commands in the order in which they run, on one store; FILE is the package, PLAN the plan that was told of last."""
 
 
 async def test_what_people_read(services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     env, file, told = environment(tmp_path, services.addresses), tmp_path / "package.json", {}
+    meant = {"FILE": str(file)}
     for name, (package, arguments) in CASES.items():
         file.write_text(package)
-        ended = await pkger(*[str(file) if word == "FILE" else word for word in arguments], env=env)
+        ended = await pkger(*[meant.get(word, word) for word in arguments], env=env)
+        if saved := re.search(r"plans/[0-9a-f]{16}", ended.out):
+            meant["PLAN"] = saved.group()
         told[name] = f"$ pkger {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
     steady = _steady(told, tmp_path)
     if request.config.getoption("--update-golden"):

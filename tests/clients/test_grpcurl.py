@@ -31,7 +31,8 @@ def blocks(heading: str, language: str = "sh") -> list[str]:
 
 def test_every_section_has_its_test() -> None:
     text = (ROOT / "docs" / "clients.md").read_text()
-    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["What is there", "A dry run", "An apply", "An error"]
+    sections = ["What is there", "A dry run", "An apply", "A plan, and its apply", "An error"]
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == sections
 
 
 async def shell(script: str, services: Cluster) -> tuple[int, str, str]:
@@ -120,6 +121,16 @@ async def test_a_second_apply_has_nothing_to_do(services: Cluster) -> None:
 
     assert kinds(events) == ["accepted", "finished"]
     assert events[-1]["finished"]["no_change"] is True
+
+
+async def test_a_stored_plan_is_applied_once_however_often_it_is_asked_for(services: Cluster) -> None:
+    (script,) = blocks("A plan, and its apply")
+
+    first, second = [await answers(script, services) for _ in range(2)]
+
+    assert kinds([answer["event"] for answer in first]) == ["accepted", "stage_started", "steps_ended", "finished"]
+    assert second == first
+    assert len(await services.resources()) == 1
 
 
 async def test_a_package_that_breaks_rules_is_an_answer_with_places(services: Cluster) -> None:

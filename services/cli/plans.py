@@ -1,0 +1,92 @@
+"""``pkger plans``: what was planned and stored."""
+
+from collections.abc import Mapping, Sequence
+
+from pkger.model.v1 import plan_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.errors import told_plainly
+from services.cli.names import full_name, word
+from services.cli.session import Session, session
+from services.cli.show import console, plan_document, print_json, print_plan
+
+NEEDS = ("stack",)
+
+
+async def list_all(environ: Mapping[str, str], stack: str, output: str) -> None:
+    """Print the newest plans, or the newest for stacks of one name."""
+    with told_plainly():
+        async with session(NEEDS, environ) as services:
+            stub = StackServiceStub(services.stack.channel)
+            answer = await services.stack.call(stub.ListPlans, stack_pb2.ListPlansRequest(stack_name=stack))
+    if output == "json":
+        print_json(console(), [_listing_document(plan) for plan in answer.plans])
+    else:
+        _print_table(console(), answer.plans)
+
+
+async def show(name: str, environ: Mapping[str, str], output: str) -> None:
+    """
+    Print one plan.
+
+    Raises:
+        Failed: There is none of that name.
+    """
+    with told_plainly():
+        async with session(NEEDS, environ) as services:
+            plan = await stored(services, name)
+    if output == "json":
+        print_json(console(), plan_document(plan))
+        return
+    print_plan(console(), plan)
+    _print_table(console(), [plan])
+
+
+async def stored(services: Session, name: str) -> plan_pb2.Plan:
+    """
+    The stored plan of that name, with or without its prefix.
+
+    Raises:
+        PlanNotFound: There is none.
+    """
+    stub = StackServiceStub(services.stack.channel)
+    return (await services.stack.call(stub.GetPlan, stack_pb2.GetPlanRequest(plan=full_name("plans", name)))).plan
+
+
+def _state(plan: plan_pb2.Plan) -> str:
+    return word(plan_pb2.PlanState, "PLAN_STATE", plan.state)
+
+
+def _print_table(out: Console, plans: Sequence[plan_pb2.Plan]) -> None:
+    table = Table("NAME", "STATE", "STACK", "TARGET", "MADE", "EXPIRES", "OPERATION", box=None, pad_edge=False)
+    for plan in plans:
+        row = (
+            plan.name,
+            _state(plan),
+            plan.stack_name or plan.stack_id or "(none)",
+            f"{plan.target.platform}/{plan.target.org}",
+            plan.create_time.ToJsonString(),
+            plan.expire_time.ToJsonString() if plan.state == plan_pb2.PLAN_STATE_PENDING else "",
+            plan.operation,
+        )
+        table.add_row(*map(Text, row))
+    out.print(table)
+
+
+def _listing_document(plan: plan_pb2.Plan) -> dict[str, object]:
+    return {
+        "name": plan.name,
+        "state": _state(plan),
+        "stack_id": plan.stack_id,
+        "stack_name": plan.stack_name,
+        "platform": plan.target.platform,
+        "org": plan.target.org,
+        "digest": plan.digest,
+        "createdAt": plan.create_time.ToJsonString(),
+        "expiresAt": plan.expire_time.ToJsonString() if plan.HasField("expire_time") else None,
+        "operation": plan.operation,
+    }
