@@ -49,7 +49,7 @@ class Journal:
             if is_stored:
                 request.stored_plan = plan.name
             else:
-                request.plan = plan.SerializeToString()
+                request.plan = _kept_plan(plan).SerializeToString()
             await self._lease.start(request)
             reach("after_start")
             accepted.accepted.plan.CopyFrom(plan)
@@ -117,7 +117,7 @@ class Journal:
         reach("before_finish")
         async with self._turn:
             event = self._feed.stamp(finished)
-            await self._lease.finish(outcome, finished.state, event)
+            await self._lease.finish(outcome, finished.state, _kept_end(event))
             reach("after_finish")
             await self._feed.publish(event)
 
@@ -152,3 +152,21 @@ class Journal:
             await self._lease.advance(request)
             if event:
                 await self._feed.publish(event)
+
+
+def _kept_plan(plan: plan_pb2.Plan) -> plan_pb2.Plan:
+    """What the store keeps of a plan: of one with nothing to do, not what is there already (operation.proto)."""
+    if not plan.no_change:
+        return plan
+    shown = ("resource_diffs", "label_mapping_diffs", "summary_json")
+    return plan_pb2.Plan(**{field.name: value for field, value in plan.ListFields() if field.name not in shown})
+
+
+def _kept_end(event: operation_pb2.OperationEvent) -> operation_pb2.OperationEvent:
+    """What the store keeps of the last event, likewise."""
+    if not event.finished.no_change:
+        return event
+    kept = operation_pb2.OperationEvent()
+    kept.CopyFrom(event)
+    kept.finished.ClearField("summary_json")
+    return kept

@@ -312,12 +312,13 @@ class _Ending:
     kind: operation_pb2.OperationKind.ValueType
 
     def outcome(self, entries: Sequence[InventoryEntry]) -> journal_pb2.Record | journal_pb2.Remove | None:
-        """The record of an operation that succeeded; None: there is none to keep."""
+        """The record of an operation that succeeded; None: there is none to keep, or it stays as it is."""
         if self.is_transient:
             return None
         if self.kind == operation_pb2.OPERATION_KIND_UNINSTALL and not entries:
             return journal_pb2.Remove()
-        return self._record(entries)
+        # A stack that the operation made is there for others only with a record.
+        return None if self.plan.no_change and not self.is_pending else self._record(entries)
 
     def record(self, entries: Sequence[InventoryEntry]) -> journal_pb2.Record | None:
         """The record of an operation that took back what it did; None: it stays as it is."""

@@ -31,6 +31,18 @@ async def test_an_apply_tells_its_stages_and_steps(faulty: World) -> None:
     ]
 
 
+async def test_the_story_of_an_apply_with_nothing_to_do_is_kept_without_what_is_there_already(faulty: World) -> None:
+    case = await faulty.case_with(SMALL)
+    events = await case.apply(SMALL)
+    accepted, finished = [event async for event in case.watch(events[0].operation)]
+    assert told([accepted, finished]) == told(events)
+    kept, made = accepted.accepted.plan, events[0].accepted.plan
+    assert (kept.digest, list(kept.inventory)) == (made.digest, list(made.inventory))
+    assert (list(kept.resource_diffs), list(kept.label_mapping_diffs), kept.summary_json) == ([], [], "")
+    assert (len(made.resource_diffs), len(made.label_mapping_diffs)) == (3, 1)
+    assert finished.finished.summary_json == "" != events[-1].finished.summary_json == made.summary_json
+
+
 async def test_an_apply_with_nothing_to_do_says_so_at_once(faulty: World, calls: Calls) -> None:
     case = await faulty.case_with(SMALL)
     before = await case.look()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from applier_svc.failpoints import STATUS
+from tests.applier.packages import FRESH
 from tests.applier.world import SUCCEEDED, end
 from tests.crash.changes import BACK, CHANGES, FORWARD
 from tests.crash.world import Crashing, check, content_after, crashing
@@ -55,6 +56,16 @@ async def test_what_a_dead_applier_began_is_finished_or_undone(world: Crashing, 
         again = end(await case.apply(changed))
         assert again.state == SUCCEEDED
         assert again.no_change == (operation.state == SUCCEEDED)
+
+
+async def test_an_apply_with_nothing_to_do_leaves_everything_alone_when_another_carries_it_on(world: Crashing) -> None:
+    case = await world.case_with(FRESH)
+    before = await case.look()
+    await world.applier("after_start")
+    assert await world.apply_and_die(case, FRESH)
+    await world.applier()
+    assert (await world.settled()).state == SUCCEEDED
+    assert await case.look() == before
 
 
 @pytest.mark.parametrize(
