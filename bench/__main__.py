@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.applying import applying
 from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
+from bench.journaling import journaling
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_objects
 
@@ -43,6 +44,7 @@ def main() -> None:
     for size in () if wanted.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))
+        figures += journaling(size)
     print(table(figures))
 
 
