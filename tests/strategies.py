@@ -165,4 +165,5 @@ platform_traits = st.builds(
     st.integers(1, 1000),
     st.integers(1, 64),
     st.booleans(),
+    st.booleans(),
 )

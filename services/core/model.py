@@ -15,6 +15,9 @@ DEFAULT_ORG = "default"
 LABEL = "Label"
 """The kind that associations name (packages.md 3.4)."""
 
+SECRET = "Secret"  # noqa: S105 - the name of a kind
+"""The kind in the keys of steps that write secrets; no object and no resource has it. The id of a secret is its key."""
+
 
 class Key(NamedTuple):
     """Identity of an object in a package and in a stack; sorts by kind, then name."""
@@ -248,6 +251,11 @@ class Step(NamedTuple):
     old_references: tuple[StepReference, ...] = ()
     references: tuple[StepReference, ...] = ()
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether it writes a secret, or is the inverse of one that does."""
+        return self.key.kind == SECRET
+
 
 class DiffStatus(Enum):
     """State of a diff entry (packages.md 11)."""
@@ -408,6 +416,7 @@ class PlatformTraits:
     max_batch_size: int
     max_concurrency: int
     fences: bool = False
+    holds_secrets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,11 +428,13 @@ class Desired:
         package: What is wanted; empty to remove everything.
         skip: Keys to leave out; an empty name stands for all of the kind.
         is_end: Whether the stack ends: what it adopted then stays on the platform (engine.md 9, on_delete).
+        secret_keys: Keys of the secrets that are given with the apply.
     """
 
     package: Package
     skip: frozenset[Key] = field(default_factory=frozenset)
     is_end: bool = False
+    secret_keys: frozenset[str] = field(default_factory=frozenset)
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

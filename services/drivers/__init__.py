@@ -16,6 +16,8 @@ To write a driver for another platform:
    - what a resource refers to is kept beside its spec, by id: told with it, refused where it does not exist, and told
      no longer once it is deleted. The words of the package in the spec are the package's own;
    - where ``sensitive_paths`` point it takes the name of a secret and refuses anything else, without repeating it;
+   - where it holds secrets it writes the given ones only, and tells their keys but never their values: not in a
+     result, not in an error, not in a log;
    - a spec is read back as it was written. What the platform adds, rounds or reorders, the driver normalises away, or
      every plan finds a difference.
 

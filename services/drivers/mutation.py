@@ -1,6 +1,6 @@
 """The words of the driver contract as frozen values, for every driver."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
@@ -86,7 +86,22 @@ class Detach:
     label_id: str
 
 
-Mutation: TypeAlias = Create | Update | Delete | Attach | Detach
+@dataclass(frozen=True, slots=True)
+class PutSecret:
+    """Write a secret. Its value is not shown: what is printed ends in a log."""
+
+    key: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSecret:
+    """Remove a secret."""
+
+    key: str
+
+
+Mutation: TypeAlias = Create | Update | Delete | Attach | Detach | PutSecret | DeleteSecret
 
 
 class RejectionReason(Enum):

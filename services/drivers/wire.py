@@ -12,10 +12,12 @@ from services.drivers.mutation import (
     Attach,
     Create,
     Delete,
+    DeleteSecret,
     Detach,
     Done,
     Fence,
     Mutation,
+    PutSecret,
     Rejected,
     RejectionReason,
     ResourceId,
@@ -76,6 +78,8 @@ def batch_from_pb(messages: Collection[driver_pb2.Mutation], traits: PlatformTra
 
 def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> Mutation | Rejected:
     change = getattr(message, message.WhichOneof("change") or "")
+    if isinstance(change, driver_pb2.PutSecret | driver_pb2.DeleteSecret):
+        return _secret_from_pb(change, traits)
     if change.kind not in traits.kinds:
         problem = f"platform {traits.platform!r} has no kind {change.kind!r}; it has {', '.join(sorted(traits.kinds))}"
         return Rejected(RejectionReason.KIND_UNSUPPORTED, problem)
@@ -88,6 +92,18 @@ def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> M
             return Attach(ResourceId(change.kind, change.id), change.label_id)
         case _:
             return Detach(ResourceId(change.kind, change.id), change.label_id)
+
+
+def _secret_from_pb(
+    change: driver_pb2.PutSecret | driver_pb2.DeleteSecret, traits: PlatformTraits
+) -> PutSecret | DeleteSecret | Rejected:
+    if not traits.holds_secrets:
+        return Rejected(RejectionReason.KIND_UNSUPPORTED, f"platform {traits.platform!r} holds no secrets")
+    if isinstance(change, driver_pb2.DeleteSecret):
+        return DeleteSecret(change.key)
+    if not change.key:
+        return Rejected(RejectionReason.CONTENT_REFUSED, "a secret needs a key that is not empty")
+    return PutSecret(change.key, change.value)
 
 
 def _write_from_pb(change: driver_pb2.CreateResource | driver_pb2.UpdateResource) -> Create | Update | Rejected:

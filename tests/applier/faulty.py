@@ -157,6 +157,12 @@ class FaultyDriver(DriverServiceServicer):
         await self._look()
         return await self._behind.call(self._stub.ReadResources, request)
 
+    async def ListSecretKeys(
+        self, request: driver_pb2.ListSecretKeysRequest, context: Context
+    ) -> driver_pb2.ListSecretKeysResponse:
+        await self._look()
+        return await self._behind.call(self._stub.ListSecretKeys, request)
+
     async def _look(self) -> None:
         if self._blind:
             raise ServiceUnavailable("platform", "elsewhere", "scripted")

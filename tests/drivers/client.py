@@ -69,6 +69,10 @@ class DriverClient:
         assert all(result.WhichOneof("result") for result in response.results)
         return list(response.results)
 
+    async def secret_keys(self, org: str = ORG) -> list[str]:
+        request = driver_pb2.ListSecretKeysRequest(org=org)
+        return list((await self._peer.call(self._stub.ListSecretKeys, request)).keys)
+
     async def made(self, *mutations: driver_pb2.Mutation, org: str = ORG) -> list[object_pb2.Resource]:
         """What creates or updates left on the platform; they are to be accepted."""
         results = await self.mutate(*mutations, org=org)
@@ -111,6 +115,14 @@ def attach(kind: str, id_: str, label_id: str) -> driver_pb2.Mutation:
 
 def detach(kind: str, id_: str, label_id: str) -> driver_pb2.Mutation:
     return driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind=kind, id=id_, label_id=label_id))
+
+
+def put_secret(key: str, value: str) -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=key, value=value))
+
+
+def delete_secret(key: str) -> driver_pb2.Mutation:
+    return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=key))
 
 
 def ends(results: Iterable[driver_pb2.MutationResult]) -> list[str | None]:

@@ -1,11 +1,13 @@
 """What the embedded platform does beyond the contract: its file, its ids, its order within a batch."""
 
 import asyncio
+import hashlib
 import os
 import re
 import signal
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -16,7 +18,8 @@ from services.core.errors import TokenStale
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.embedded.schema import MIGRATIONS
 from services.drivers.embedded.store import ZERO_ID, Store
-from services.drivers.mutation import Create, Done, Rejected
+from services.drivers.mutation import Create, Done, PutSecret, Rejected, RejectionReason
+from services.drivers.wire import batch_from_pb
 from services.kinds.canonical import spec_of
 from services.kinds.references import Referable
 from services.kinds.table import KINDS
@@ -29,11 +32,15 @@ from tests.drivers.client import (
     attach,
     create,
     delete,
+    delete_secret,
     ends,
+    put_secret,
     spec,
     update,
 )
 from tests.drivers.platforms import embedded_driver, sample
+
+CANARY = "canary-8a1f"
 
 
 @pytest.fixture
@@ -95,6 +102,35 @@ def test_kinds_of_one_family_share_their_names_where_names_are_unique() -> None:
     for kind, traits in unique.items():
         scope = {other for other in unique if unique[other].scope == traits.scope}
         assert scope == {other for other in unique if KINDS[other].family == KINDS[kind].family}
+
+
+async def test_the_file_has_a_salted_hash_of_a_secret_and_not_its_text(tmp_path: Path) -> None:
+    values = {"one": CANARY, "same": CANARY, "other": "another"}
+    async with embedded_driver(tmp_path) as driver:
+        await driver.mutate(*(put_secret(key, "before") for key in values), put_secret("gone", CANARY))
+        await driver.mutate(*(put_secret(key, value) for key, value in values.items()), delete_secret("gone"))
+        kept = sqlite_utils.Database(tmp_path / "platform.db").table("secrets")
+        hashes = {row["key"]: row["hash"] for row in kept.rows}
+        assert not [path for path in tmp_path.rglob("*") if CANARY.encode() in path.read_bytes()]
+    assert hashes.keys() == values.keys()
+    assert hashes["one"] != hashes["same"]
+    for key, value in values.items():
+        salt, _, digest = hashes[key].partition(":")
+        expected = hashlib.scrypt(value.encode(), salt=bytes.fromhex(salt), n=2**14, r=8, p=1)
+        assert digest == expected.hex()
+
+
+def test_a_secret_is_not_shown_when_it_is_printed() -> None:
+    assert CANARY not in repr(PutSecret("k", CANARY))
+
+
+def test_a_platform_without_secrets_refuses_them() -> None:
+    bare = replace(EMBEDDED, holds_secrets=False)
+    for mutation in (put_secret("k", CANARY), delete_secret("k")):
+        [refused] = batch_from_pb([mutation], bare)
+        assert isinstance(refused, Rejected)
+        assert refused.reason is RejectionReason.KIND_UNSUPPORTED
+        assert CANARY not in refused.message
 
 
 async def test_two_servers_share_one_file(tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 from services.core.model import LABEL, NameUniqueness
 from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, name_scope, unique_name
+from services.drivers.embedded.secrets import Item, KeptSecret
 from services.drivers.mutation import (
     Attach,
     Create,
     Delete,
+    DeleteSecret,
     Detach,
     Done,
-    Mutation,
     Rejected,
     RejectionReason,
     ResourceId,
@@ -31,14 +32,16 @@ class Extract:
         holders: Id of the resource that has a unique name, by scope and name as compared; for all names in the batch.
         created: Id of the resource that a create made, by kind and idempotency key; for all keys that the batch sends.
             The resource itself may be gone.
+        secrets: Hashes of the values of secrets by key, for the keys that the batch names and that exist.
     """
 
     resources: dict[ResourceId, StoredResource]
     holders: dict[tuple[str, str], str]
     created: dict[tuple[str, str], str]
+    secrets: dict[str, str]
 
 
-def carry_out(batch: Sequence[Mutation | Rejected], extract: Extract, free_ids: Iterator[str]) -> list[Done | Rejected]:
+def carry_out(batch: Sequence[Item], extract: Extract, free_ids: Iterator[str]) -> list[Done | Rejected]:
     """
     Apply the items in order; one that is refused changes nothing and stops none.
 
@@ -53,7 +56,7 @@ def carry_out(batch: Sequence[Mutation | Rejected], extract: Extract, free_ids: 
     return [_carry_out(item, extract, free_ids) for item in batch]
 
 
-def _carry_out(item: Mutation | Rejected, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
+def _carry_out(item: Item, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
     match item:
         case Create():
             return _create(item, extract, free_ids)
@@ -65,6 +68,12 @@ def _carry_out(item: Mutation | Rejected, extract: Extract, free_ids: Iterator[s
             return _attach(item, extract)
         case Detach():
             return _detach(item, extract)
+        case KeptSecret(key, hash_):
+            extract.secrets[key] = hash_
+            return Done()
+        case DeleteSecret(key):
+            extract.secrets.pop(key, None)
+            return Done()
         case Rejected():
             return item
 

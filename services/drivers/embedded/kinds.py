@@ -62,6 +62,7 @@ EMBEDDED = PlatformTraits(
     max_batch_size=500,
     max_concurrency=4,
     fences=True,
+    holds_secrets=True,
 )
 """What ``Describe`` says."""
 

@@ -66,3 +66,11 @@ def name_scopes_and_bindings(db: sqlite_utils.Database) -> None:
         strict=True,
     )
     bindings.create_index(["referred_id"])
+
+
+@MIGRATIONS()
+def secrets(db: sqlite_utils.Database) -> None:
+    """Create the table of secrets; ``hash`` is what ``secrets.hashed`` makes of a value."""
+    db.table("secrets").create(
+        {"org": str, "key": str, "hash": str}, pk=("org", "key"), not_null=["org", "key", "hash"], strict=True
+    )

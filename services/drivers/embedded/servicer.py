@@ -50,6 +50,12 @@ class EmbeddedDriverServicer(driver_pb2_grpc.DriverServiceServicer):
         held = await self._store.read_resources(request.org, wire.ids_from_pb(request.ids, EMBEDDED))
         return driver_pb2.ReadResourcesResponse(results=map(wire.read_result_to_pb, held))
 
+    async def ListSecretKeys(
+        self, request: driver_pb2.ListSecretKeysRequest, context: Context
+    ) -> driver_pb2.ListSecretKeysResponse:
+        """See driver.proto."""
+        return driver_pb2.ListSecretKeysResponse(keys=await self._store.secret_keys(request.org))
+
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         """See driver.proto."""
         fence = wire.fence_from_pb(request)

@@ -1,10 +1,10 @@
 """The SQLite file of the embedded platform: few statements a batch, one transaction each."""
 
-import secrets
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import sqlite_utils
@@ -15,10 +15,12 @@ from services.database import Database
 from services.drivers.embedded.batch import Extract, carry_out
 from services.drivers.embedded.kinds import name_scope, unique_name
 from services.drivers.embedded.schema import MIGRATIONS
+from services.drivers.embedded.secrets import Item, KeptSecret, without_values
 from services.drivers.mutation import (
     Attach,
     Create,
     Delete,
+    DeleteSecret,
     Detach,
     Done,
     Fence,
@@ -42,7 +44,7 @@ _PLACEHOLDERS = 1000
 
 def random_id() -> str:
     """16 random lower-case hex digits."""
-    return secrets.token_hex(8)
+    return token_hex(8)
 
 
 class Store:
@@ -62,6 +64,11 @@ class Store:
         held = await self._database.read(partial(_read, org=org, ids=ids))
         return [held.get(resource_id) for resource_id in ids]
 
+    async def secret_keys(self, org: str) -> list[str]:
+        """Keys of all secrets, sorted."""
+        sql = "SELECT key FROM secrets WHERE org = ? ORDER BY key"
+        return await self._database.read(lambda db: [key for (key,) in db.conn.execute(sql, [org])])
+
     async def mutate(
         self, org: str, fence: Fence | None, batch: Sequence[Mutation | Rejected]
     ) -> list[Done | Rejected]:
@@ -71,14 +78,17 @@ class Store:
         Raises:
             TokenStale: A newer token was seen in the scope; nothing was written.
         """
+        items = await without_values(batch)
 
         def work(db: sqlite_utils.Database) -> list[Done | Rejected]:
             if fence:
                 _pass_fence(db, fence)
-            extract = _extract(db, org, batch)
-            before = Extract(dict(extract.resources), dict(extract.holders), dict(extract.created))
-            creates = sum(isinstance(item, Create) for item in batch)
-            results = carry_out(batch, extract, iter(_free_ids(db, creates, self._draw_id)))
+            extract = _extract(db, org, items)
+            before = Extract(
+                dict(extract.resources), dict(extract.holders), dict(extract.created), dict(extract.secrets)
+            )
+            creates = sum(isinstance(item, Create) for item in items)
+            results = carry_out(items, extract, iter(_free_ids(db, creates, self._draw_id)))
             _save(db, org, before, extract)
             return results
 
@@ -142,10 +152,11 @@ def _pass_fence(db: sqlite_utils.Database, fence: Fence) -> None:
         db.table("fences").upsert({"scope": fence.scope, "token": fence.token}, pk="scope")
 
 
-def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Mutation | Rejected]) -> Extract:
+def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extract:
     names: dict[str, set[str]] = defaultdict(set)
     keys: dict[str, set[str]] = defaultdict(set)
     ids: set[ResourceId] = set()
+    secret_keys: set[str] = set()
     for item in batch:
         match item:
             case Create(kind, spec, key, references):
@@ -159,6 +170,8 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Mutation | Rej
                 ids.add(id_)
             case Attach(id_, label_id) | Detach(id_, label_id):
                 ids |= {id_, ResourceId(LABEL, label_id)}
+            case KeptSecret(key) | DeleteSecret(key):
+                secret_keys.add(key)
     holders = _ids_for(
         db, "SELECT unique_name, id FROM resources WHERE org = ? AND name_scope = ? AND unique_name IN ({})", org, names
     )
@@ -169,7 +182,8 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Mutation | Rej
         keys,
     )
     ids |= {ResourceId(kind, id_) for (kind, _), id_ in created.items()}
-    return Extract(_read(db, org, ids), holders, created)
+    secrets = dict(_rows_for(db, "SELECT key, hash FROM secrets WHERE org = ? AND key IN ({})", [org], secret_keys))
+    return Extract(_read(db, org, ids), holders, created, secrets)
 
 
 def _ids_for(
@@ -236,6 +250,14 @@ def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) 
     connection.executemany(
         "INSERT INTO creates (org, kind, idempotency_key, resource_id) VALUES (?, ?, ?, ?)",
         [(org, kind, key, id_) for (kind, key), id_ in after.created.items() if (kind, key) not in before.created],
+    )
+    connection.executemany(
+        "DELETE FROM secrets WHERE org = ? AND key = ?", [(org, key) for key in before.secrets.keys() - after.secrets]
+    )
+    connection.executemany(
+        "INSERT INTO secrets (org, key, hash) VALUES (?, ?, ?)"
+        " ON CONFLICT (org, key) DO UPDATE SET hash = excluded.hash",
+        [(org, key, hash_) for key, hash_ in after.secrets.items() if before.secrets.get(key) != hash_],
     )
 
 

@@ -24,6 +24,7 @@ def platform_to_pb(traits: model.PlatformTraits) -> driver_pb2.DescribeResponse:
         max_batch_size=traits.max_batch_size,
         max_concurrency=traits.max_concurrency,
         fences=traits.fences,
+        holds_secrets=traits.holds_secrets,
     )
 
 
@@ -36,6 +37,7 @@ def platform_from_pb(message: driver_pb2.DescribeResponse) -> model.PlatformTrai
         max_batch_size=message.max_batch_size,
         max_concurrency=message.max_concurrency,
         fences=message.fences,
+        holds_secrets=message.holds_secrets,
     )
 
 

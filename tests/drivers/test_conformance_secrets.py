@@ -1,0 +1,90 @@
+"""What every driver promises of secrets: they are written by key, and only their keys are told."""
+
+import pytest
+
+from services.core.errors import KindUnsupported, TokenStale
+from services.core.model import PlatformTraits
+from tests.drivers.client import (
+    CONTENT_REFUSED,
+    KIND_UNSUPPORTED,
+    DriverClient,
+    create,
+    delete_secret,
+    ends,
+    put_secret,
+)
+from tests.drivers.platforms import Sample
+
+CANARY = "canary-8a1f"
+
+
+@pytest.fixture(autouse=True)
+def holds_secrets(traits: PlatformTraits, request: pytest.FixtureRequest) -> None:
+    """Most tests are about platforms that hold secrets."""
+    if traits.holds_secrets == ("without" in request.node.name):
+        pytest.skip("the platform holds secrets" if traits.holds_secrets else "the platform holds no secrets")
+
+
+async def test_a_platform_without_secrets_says_so(driver: DriverClient) -> None:
+    assert await driver.refusal(put_secret("k", CANARY)) == KIND_UNSUPPORTED
+    with pytest.raises(KindUnsupported):
+        await driver.secret_keys()
+
+
+async def test_the_keys_of_secrets_are_told_sorted(driver: DriverClient) -> None:
+    assert await driver.secret_keys() == []
+    results = await driver.mutate(put_secret("token", "1"), put_secret("a key ☂", "2"), put_secret("routing-key", "3"))
+    assert ends(results) == ["done"] * 3
+    assert await driver.secret_keys() == ["a key ☂", "routing-key", "token"]
+
+
+async def test_writing_a_secret_leaves_the_others_alone(driver: DriverClient) -> None:
+    await driver.mutate(put_secret("theirs", "1"))
+    await driver.mutate(put_secret("ours", "2"))
+    assert await driver.secret_keys() == ["ours", "theirs"]
+
+
+async def test_a_secret_may_be_written_and_removed_any_number_of_times(driver: DriverClient) -> None:
+    for _ in range(2):
+        assert ends(await driver.mutate(put_secret("k", CANARY), put_secret("k", "another"))) == ["done", "done"]
+        assert await driver.secret_keys() == ["k"]
+    for _ in range(2):
+        assert ends(await driver.mutate(delete_secret("k"))) == ["done"]
+        assert await driver.secret_keys() == []
+
+
+async def test_no_answer_repeats_a_value(driver: DriverClient) -> None:
+    results = await driver.mutate(put_secret("k", CANARY), put_secret("", CANARY), put_secret("k", CANARY))
+    assert ends(results) == ["done", "rejected", "done"]
+    assert not any(result.done.HasField("resource") for result in results)
+    assert CANARY not in f"{results} {await driver.secret_keys()}"
+
+
+async def test_a_key_that_is_empty_is_rejected(driver: DriverClient) -> None:
+    assert await driver.refusal(put_secret("", CANARY)) == CONTENT_REFUSED
+    assert await driver.secret_keys() == []
+
+
+async def test_organisations_have_secrets_of_their_own(driver: DriverClient) -> None:
+    await driver.mutate(put_secret("k", "ours"), org="ours")
+    assert await driver.secret_keys(org="theirs") == []
+    await driver.mutate(delete_secret("k"), org="theirs")
+    assert await driver.secret_keys(org="ours") == ["k"]
+
+
+async def test_a_batch_may_mix_secrets_with_resources(driver: DriverClient, sample: Sample) -> None:
+    label = create("Label", sample("Label", "l", ""), "l")
+    assert ends(await driver.mutate(put_secret("k", CANARY), label, delete_secret("nobody"))) == ["done"] * 3
+    assert await driver.secret_keys() == ["k"]
+    assert len(await driver.listing("Label")) == 1
+
+
+async def test_an_old_fencing_token_writes_no_secret(driver: DriverClient, traits: PlatformTraits) -> None:
+    if not traits.fences:
+        pytest.skip("the platform does not fence")
+    await driver.mutate(put_secret("kept", "1"), fence=("stack", 2))
+    for late in (put_secret("k", CANARY), delete_secret("kept")):
+        with pytest.raises(TokenStale) as caught:
+            await driver.mutate(late, fence=("stack", 1))
+        assert CANARY not in f"{caught.value} {caught.value.metadata}"
+    assert await driver.secret_keys() == ["kept"]
