@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from applier_svc.patience import Patience
 from applier_svc.progress import Progress
 from applier_svc.resolver import UNREADABLE, IdsByName, Resolver
 from applier_svc.resolving import Doubt
+from applier_svc.secrets import Secrets
 from applier_svc.undo import inverse
 from services.core.errors import PkgerError, RequestInvalid, TokenStale
 from services.core.model import Identity, PlatformTraits, Step, Verb
@@ -71,6 +73,7 @@ class Effects:
     Attributes:
         halted: Why nothing is sent any more: the lease is lost, the driver knows of a newer token, or the journal
             cannot be written. None: it is sent.
+        secrets: What the operation was given.
     """
 
     def __init__(
@@ -84,9 +87,11 @@ class Effects:
         right: Right,
         patience: Patience,
         resolver: Resolver,
+        secrets: Secrets,
         claimed: float | None = None,
     ) -> None:
         """*claimed* is when the operation was taken over, by the clock of *patience*; None: it began here."""
+        self.secrets = secrets
         self.halted: PkgerError | None = None
         self._driver = driver
         self._stub = DriverServiceStub(driver.channel)
@@ -149,7 +154,7 @@ class Effects:
         """
         Find out what became of steps that were sent and not answered, by reading; the journal knows what came out.
 
-        Creations that the platform remembers are left alone: to send them again tells, and has its effect once.
+        Those of ``is_remembered`` are left alone: to send them again tells, and has its effect once.
 
         Args:
             steps: The steps, as they were sent.
@@ -165,14 +170,14 @@ class Effects:
         asked = [step for step in steps if not self.is_remembered(step)]
         if not asked:
             return []
-        await self._settle()
+        await self.settle()
         findings = await self._resolver.find_out([self._doubt(step) for step in asked], self._ids.known())
         outcomes: Outcomes = {}
         for step in asked:
             found = findings[step.number]
             if isinstance(found, NotHappened):
                 continue
-            outcomes[step.number] = found
+            outcomes[step.number] = self.secrets.masked_outcome(found)
             if isinstance(found, Done):
                 self._ids.note(step, found.remote_id)
         failed = [step for step in asked if step.number not in outcomes]
@@ -182,9 +187,30 @@ class Effects:
             await self._journal.record(outcomes, direction, told(outcomes))
         return failed
 
+    async def settle(self) -> None:
+        """
+        Wait until what was sent before can no longer take effect.
+
+        Raises:
+            LeaseLost: As ``Right.hold``.
+            TokenStale: Somebody else is writing.
+        """
+        if self._claimed is not None and self._traits.fences:
+            # From here on the platform refuses what the applier before this one sent.
+            await self._mutate([])
+            self._claimed = None
+        times = [time for time in (self._unanswered, self._claimed) if time is not None]
+        if times:
+            await asyncio.sleep(max(times) + self._patience.settle - self._patience.clock())
+
     def is_remembered(self, step: Step) -> bool:
-        """Whether *step* is a creation that the platform remembers by its idempotency key."""
-        return step.verb is Verb.CREATE and self._identity(step) is Identity.NATIVE
+        """
+        Whether sending *step* again is the way to find out what became of it.
+
+        That is so for creations that the platform remembers by their idempotency key, and for secrets: nobody can read
+        them.
+        """
+        return step.is_secret or (step.verb is Verb.CREATE and self._identity(step) is Identity.NATIVE)
 
     async def _send_round(
         self,
@@ -233,7 +259,8 @@ class Effects:
             try:
                 found = await self._resolver.ids_by_name(kinds)
             except UNREADABLE as error:
-                found = Failed(f"it was not sent, as what is there before it cannot be listed: {error}")
+                problem = f"it was not sent, as what is there before it cannot be listed: {error}"
+                found = Failed(self.secrets.masked(problem))
             return isinstance(found, Failed)
 
         if kinds:
@@ -262,22 +289,6 @@ class Effects:
             self._journal.progress.before_ids.get(step.number, ()),
         )
 
-    async def _settle(self) -> None:
-        """
-        Wait until what was sent before can no longer take effect.
-
-        Raises:
-            LeaseLost: As ``Right.hold``.
-            TokenStale: Somebody else is writing.
-        """
-        if self._claimed is not None and self._traits.fences:
-            # From here on the platform refuses what the applier before this one sent.
-            await self._mutate([])
-            self._claimed = None
-        times = [time for time in (self._unanswered, self._claimed) if time is not None]
-        if times:
-            await asyncio.sleep(max(times) + self._patience.settle - self._patience.clock())
-
     async def _send_batch(
         self, batch: list[Step], direction: Direction, stubborn: bool, before: IdsByName | Failed
     ) -> Outcomes:
@@ -297,8 +308,10 @@ class Effects:
             except PkgerError:
                 raise
             except Exception as error:
-                log.exception("batch cut off", extra={"operation": self._operation})
-                outcomes |= {step.number: Unknown(f"a defect of the applier: {error!r}") for step in ready}
+                trace = self.secrets.masked(traceback.format_exc())
+                log.error("batch cut off", extra={"operation": self._operation, "trace": trace})  # noqa: TRY400
+                problem = self.secrets.masked(f"a defect of the applier: {error!r}")
+                outcomes |= {step.number: Unknown(problem) for step in ready}
                 self._unanswered = self._patience.clock()
             reach("after_undo_send" if direction is Direction.UNDO else "after_send")
         for step in batch:
@@ -334,6 +347,8 @@ class Effects:
                 outcomes[step.number] = Done(remote_id)
             elif not all(needed):
                 outcomes[step.number] = Failed("what it needs does not exist", operation_pb2.REJECTION_REASON_NOT_FOUND)
+            elif step.is_secret:
+                mutations[step.number] = self.secrets.mutation(step)
             elif isinstance(before, Failed) and self._is_to_be_searched_for(step):
                 outcomes[step.number] = before
             else:
@@ -360,8 +375,8 @@ class Effects:
 
         async def attempt() -> bool:
             """Send what is waiting; true while there is something worth sending again."""
-            answers = await self._mutate([mutations[step.number] for step in waiting])
-            for step, answer in zip(waiting, answers, strict=True):
+            said = await self._mutate([mutations[step.number] for step in waiting])
+            for step, answer in zip(waiting, map(self.secrets.masked_outcome, said), strict=True):
                 outcomes[step.number] = _with_earlier(outcomes.get(step.number), answer)
                 if isinstance(answer, Unknown):
                     self._unanswered = self._patience.clock()
@@ -383,11 +398,11 @@ class Effects:
 
     def _is_repeatable(self, step: Step) -> bool:
         """Whether sending *step* twice has its effect once."""
-        return step.verb is not Verb.CREATE or self._identity(step) is Identity.NATIVE
+        return step.verb is not Verb.CREATE or self.is_remembered(step)
 
     def _is_to_be_searched_for(self, step: Step) -> bool:
         """Whether *step* is a creation that, without an answer, has to be searched for among others of its name."""
-        return step.verb is Verb.CREATE and self._identity(step) is Identity.SEARCH
+        return step.verb is Verb.CREATE and not step.is_secret and self._identity(step) is Identity.SEARCH
 
     def _is_worth_repeating(self, step: Step, outcome: Outcome) -> bool:
         """Whether nobody knows what became of *step*, and it may be sent again."""
@@ -408,8 +423,9 @@ class Effects:
         request = driver_pb2.MutateRequest(org=self._org, fence=fence, mutations=mutations)
         try:
             answer = await self._driver.call(self._stub.Mutate, request, self._patience.mutate)
-        except TokenStale:
-            raise
+        except TokenStale as error:
+            self.secrets.mask_error(error)
+            raise error from None
         except RequestInvalid as error:
             return [Failed(str(error)) for _ in mutations]
         except PkgerError as error:
@@ -444,7 +460,9 @@ def _outcome(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -
                 return Done(result.done.resource.id)
             return Unknown("the driver did not say what it created")
         case "done":
-            return Done(getattr(mutation, mutation.WhichOneof("change") or "").id)
+            change = getattr(mutation, mutation.WhichOneof("change") or "")
+            is_secret = isinstance(change, driver_pb2.PutSecret | driver_pb2.DeleteSecret)
+            return Done(change.key if is_secret else change.id)
         case "rejected":
             return Failed(result.rejected.message, result.rejected.reason)
         case "ambiguous":

@@ -19,7 +19,13 @@ class Ids:
                     self._ids.setdefault(reference.key, reference.id)
 
     def of_resource(self, step: Step) -> str:
-        """Id of the resource that *step* is about; empty for a create and while it does not exist."""
+        """
+        Id of the resource that *step* is about; empty for a create and while it does not exist.
+
+        That of a secret is its key.
+        """
+        if step.is_secret:
+            return step.key.name
         if step.verb is Verb.CREATE:
             return ""
         return self.get(step.key) if step.key.name else step.remote_id

@@ -34,6 +34,9 @@ def after_undo(plan: Plan, record: StackRecord, ids: Ids, progress: Progress) ->
     entries = by_key(record.resources)
     planned = by_key(plan.inventory)
     for step in filter(progress.took_effect, plan.steps):
+        if step.is_secret:
+            # No stack owns it.
+            continue
         key, is_undone = step.key, progress.was_undone(step)
         if step.verb is Verb.DELETE and key in entries:
             if is_undone:

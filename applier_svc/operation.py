@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
@@ -22,7 +22,8 @@ from applier_svc.progress import Progress, progress_of
 from applier_svc.readiness import refuse_missing_values
 from applier_svc.resolver import Resolver
 from applier_svc.run import Result, Run
-from applier_svc.staleness import kinds_to_read, problem_of, stale_parts
+from applier_svc.secrets import Secrets
+from applier_svc.staleness import kinds_to_read, problem_of, stale_parts, stale_secrets
 from services.core.errors import (
     DigestMismatch,
     PkgerError,
@@ -38,7 +39,7 @@ from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import entry_fields, target_from_pb, target_to_pb
 from services.rpc.convert.plans import work_from_pb
-from services.rpc.resources import list_resources, platform_traits
+from services.rpc.resources import list_resources, list_secret_keys, platform_traits
 
 log = logging.getLogger("pkger.applier")
 
@@ -73,6 +74,7 @@ class Wish:
         plan_digest: Digest of the plan that the caller agreed to; empty: any.
         allow_missing: Whether to go on although values are missing.
         request: The request.
+        secrets: Values of secrets to write.
     """
 
     kind: operation_pb2.OperationKind.ValueType
@@ -82,6 +84,7 @@ class Wish:
     plan_digest: str
     allow_missing: bool = False
     request: Request = Request()
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +97,14 @@ class Agreed:
         digest: Digest of the plan that the caller agreed to; empty: any.
         allow_missing: Whether to go on although values are missing.
         request: The request.
+        secrets: Values of the secrets that the plan writes.
     """
 
     plan: str
     digest: str
     allow_missing: bool = False
     request: Request = Request()
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,7 @@ class Operation:
                 raise
             # The event has a copy of its own; that of a large plan is worth giving up before the work begins.
             del message
-            await self._carry_out(plan, traits, Ids(plan), lease, journal, begun.operation.kind)
+            await self._carry_out(plan, traits, Ids(plan), lease, journal, begun.operation.kind, wish.secrets)
         finally:
             await lease.drop()
 
@@ -185,8 +190,9 @@ class Operation:
             ids = Ids(plan)
             journal = Journal(lease, self._feed, progress_of(claimed, plan, ids))
             traits = await self._platform(plan.target.platform)
+            secrets = Secrets(are_gone=any(step.is_secret for step in plan.steps))
             taken_over = self._peers.patience.clock()
-            await self._carry_out(plan, traits, ids, lease, journal, claimed.operation.kind, taken_over)
+            await self._carry_out(plan, traits, ids, lease, journal, claimed.operation.kind, secrets, taken_over)
         finally:
             await lease.drop()
 
@@ -236,6 +242,7 @@ class Operation:
 
         Raises:
             DigestMismatch: It is not the one that the caller agreed to.
+            RequestInvalid: It writes other secrets than were given.
             StackMoved: The stack is at another generation.
             PlanStale: What it touches on the platform has changed.
             ValuesMissing: Somebody has to allow what is missing, or plan again with it.
@@ -247,10 +254,14 @@ class Operation:
         if stack.generation != message.base_generation:
             raise StackMoved(stack.name or stack.id, message.base_generation, stack.generation)
         plan, traits = work_from_pb(message), await self._platform(message.target.platform)
+        agreed.secrets.refuse_others(plan)
         driver = self._peers.platforms.driver(plan.target.platform)
         kinds = kinds_to_read(plan, traits)
         live = await list_resources(driver, plan.target.org, kinds) if kinds else []
-        if parts := stale_parts(plan, live, traits):
+        parts = stale_parts(plan, live, traits)
+        if any(step.is_secret for step in plan.steps):
+            parts = [*stale_secrets(plan, await list_secret_keys(driver, plan.target.org)), *parts]
+        if parts:
             raise PlanStale(message.name, problem_of(parts))
         if not agreed.allow_missing:
             refuse_missing_values(message)
@@ -267,13 +278,14 @@ class Operation:
         lease: Lease,
         journal: Journal,
         kind: operation_pb2.OperationKind.ValueType,
+        secrets: Secrets,
         taken_over: float | None = None,
     ) -> None:
         driver = self._peers.platforms.driver(plan.target.platform)
         patience = self._peers.patience
         resolver = Resolver(driver, self._peers.stack, traits, plan.target, patience)
         effects = Effects(
-            driver, traits, plan.target.org, self.name, ids, journal, lease, patience, resolver, taken_over
+            driver, traits, plan.target.org, self.name, ids, journal, lease, patience, resolver, secrets, taken_over
         )
         run = Run(plan, effects, journal, lambda: self._cancelled or lease.cancel_requested)
         try:

@@ -84,6 +84,9 @@ def _learn(progress: Progress, record: journal_pb2.StepRecord, step: Step, ids: 
     if record.before_ids:
         progress.before_ids[step.number] = tuple(record.before_ids)
     match record.state:
+        case journal_pb2.STEP_STATE_UNKNOWN if step.is_secret:
+            # Nothing on the platform tells more, and its value is gone.
+            progress.done[step.number] = Unknown(record.message)
         case journal_pb2.STEP_STATE_INTENT | journal_pb2.STEP_STATE_UNKNOWN:
             progress.open[step.number] = Direction.DO
         case journal_pb2.STEP_STATE_FAILED:

@@ -9,8 +9,9 @@ from pkger.model.v1 import operation_pb2
 from applier_svc.effects import Effects, Outcomes
 from applier_svc.journal import Journal
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown, outcome_to_pb
-from applier_svc.undo import inverse, is_to_be_undone
-from services.core.model import Plan, Step, Undo, Verb
+from applier_svc.secrets import in_doubt, what_stays
+from applier_svc.undo import inverse, is_to_be_undone, seals
+from services.core.model import Plan, Step, Verb
 
 CANCELLED = "the operation was cancelled"
 
@@ -67,10 +68,20 @@ class Run:
         """
         if self._progress.sealed:
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause, self._leftovers())
+        if unanswered := in_doubt(self._plan, self._progress):
+            await self._journal.record(unanswered, Direction.DO, _told_ended(unanswered))
+        if any(
+            step.is_secret and isinstance(self._progress.done.get(step.number), Unknown) for step in self._plan.steps
+        ):
+            # One that arrives late would come back after it was removed.
+            await self._effects.settle()
         # First it has to be known what there is to undo: what is in doubt may need what the undo takes away.
         await self._send_again()
         outcomes = self._progress.done
-        if any(isinstance(outcome, Unknown) for outcome in outcomes.values()):
+        if any(
+            isinstance(outcome, Unknown) and not self._plan.steps[number].is_secret
+            for number, outcome in outcomes.items()
+        ):
             return Result(operation_pb2.OPERATION_STATE_BLOCKED, cause)
         wanted = [
             self._plan.steps[number]
@@ -79,6 +90,8 @@ class Run:
         ]
         # An inverse of which the platform does not tell what became of it is not sent again: somebody has to look.
         steps = [step for step in wanted if not (self._progress.was_undone(step) or self._is_undo_in_doubt(step))]
+        if not self._progress.turned_back:
+            cause += what_stays(self._plan, self._progress)
         await self._journal.turn_back(cause, operation_pb2.UndoStarted(cause=cause, step_count=len(steps)))
         for _, group in groupby(reversed(steps), key=lambda step: step.stage):
             inverses = [inverse(step) for step in group]
@@ -89,14 +102,14 @@ class Run:
 
     async def _forward(self) -> str:
         """Run what is left of the stages in order; returns what failed first, empty when nothing did."""
-        cause = self._failure(self._plan.steps)
+        cause = self._failure(self._plan.steps) or self._effects.secrets.lost(self._plan, self._progress)
         for index, group in groupby(self._plan.steps, key=lambda step: step.stage):
             if self._is_stopped() or self._is_stuck() or (cause and not self._progress.sealed):
                 break
             steps = [step for step in group if step.number not in self._progress.done]
             if not steps:
                 continue
-            if not self._progress.sealed and any(step.undo is Undo.NONE for step in steps):
+            if not self._progress.sealed and any(map(seals, steps)):
                 # Cancelling is over from here on, so that the line between undone and finished is drawn once.
                 await self._journal.seal()
             name = self._plan.stages[index]
@@ -120,7 +133,10 @@ class Run:
         unanswered = [
             step
             for step in self._plan.steps
-            if progress.may_have_happened(step, Direction.DO) and self._effects.is_remembered(step)
+            if progress.may_have_happened(step, Direction.DO)
+            and self._effects.is_remembered(step)
+            # An inverse of one does not need to know, and what is to be taken back is not to be written first.
+            and not step.is_secret
         ]
         for _, group in groupby(unanswered, key=lambda step: step.stage):
             await self._effects.send(list(group), Direction.DO, _never, _told_ended, stubborn=True)

@@ -13,6 +13,7 @@ from pkger.stack.v1 import journal_pb2
 
 from applier_svc.operation import Agreed, Request, Wish
 from applier_svc.operations import Operations
+from applier_svc.secrets import Secrets
 from services.core.errors import RequestInvalid
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
@@ -29,16 +30,21 @@ class ApplierServicer(ApplierServiceServicer):
     async def Apply(
         self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.ApplyResponse]:
+        secrets = Secrets(request.secrets)
         wish = Wish(
             kind=operation_pb2.OPERATION_KIND_APPLY,
             target=request.target,
             stack=_checked(request.stack) if request.HasField("stack") else None,
             desired=planner_pb2.CreatePlanRequest(
-                package=request.package, skip=request.skip, allow_empty=request.allow_empty
+                package=request.package,
+                skip=request.skip,
+                secret_keys=secrets.keys(),
+                allow_empty=request.allow_empty,
             ),
             plan_digest=request.plan_digest,
             allow_missing=request.allow_missing,
             request=_identified(request),
+            secrets=secrets,
         )
         async for message in self._operations.answers(wish):
             if isinstance(message, object_pb2.InvalidPackage):
@@ -51,7 +57,9 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[applier_pb2.ApplyPlanResponse]:
         if not request.plan:
             raise RequestInvalid("plan", "name a stored plan")
-        agreed = Agreed(request.plan, request.digest, request.allow_missing, _identified(request))
+        agreed = Agreed(
+            request.plan, request.digest, request.allow_missing, _identified(request), Secrets(request.secrets)
+        )
         async for message in self._operations.answers(agreed):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.ApplyPlanResponse(event=message)

@@ -1,7 +1,7 @@
 """Whether a plan still fits the platform: each step is looked at as if those before it had run (engine.md 7)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from applier_svc.ids import Ids
@@ -29,6 +29,8 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
     """
     kinds: set[str] = set()
     for step in plan.steps:
+        if step.is_secret:
+            continue
         kinds |= {step.key.kind, *(reference.key.kind for reference in (*step.references, *step.old_references))}
         kinds |= {step.label.kind} if step.label else set()
     for kind in sorted(kinds):
@@ -55,8 +57,29 @@ def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) 
     """
     look = _Look(plan, live, platform)
     for step in plan.steps:
-        look.at(step)
+        if not step.is_secret:
+            look.at(step)
     return list(look.problems.values())
+
+
+def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
+    """
+    The secrets that *plan* writes and that came or went since it was made, as sentences in the order of the steps.
+
+    A secret that somebody made meanwhile would be overwritten, and an undo would remove it.
+
+    Args:
+        plan: The plan.
+        held: Keys of the secrets that the platform holds.
+    """
+    told = {Verb.CREATE: (True, "is on the platform by now"), Verb.UPDATE: (False, "is gone")}
+    return [
+        f"{step.key} {problem}"
+        for step in plan.steps
+        if step.is_secret
+        for is_stale, problem in [told[step.verb]]
+        if (step.key.name in held) == is_stale
+    ]
 
 
 def problem_of(parts: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """The opposite of a step."""
 
-from applier_svc.outcomes import Done, Outcome
+from applier_svc.outcomes import Done, Outcome, Unknown
 from services.core.model import Step, Undo, Verb
 
 _OPPOSITE = {
@@ -29,5 +29,21 @@ def inverse(step: Step) -> Step:
 
 
 def is_to_be_undone(step: Step, outcome: Outcome) -> bool:
-    """Whether the undo of an operation has to take *step* back, which ended with *outcome*."""
-    return isinstance(outcome, Done) and step.undo is not Undo.NONE
+    """
+    Whether the undo of an operation has to take *step* back, which ended with *outcome*.
+
+    A secret that was created is removed by its key also when nobody knows whether it was written: that is right either
+    way.
+    """
+    if step.undo is Undo.NONE:
+        return False
+    return isinstance(outcome, Done) or (step.is_secret and isinstance(outcome, Unknown))
+
+
+def seals(step: Step) -> bool:
+    """
+    Whether nothing is taken back once *step* may have been sent.
+
+    A secret that is overwritten cannot be taken back, but what comes after it can (engine.md 3).
+    """
+    return step.undo is Undo.NONE and not step.is_secret

@@ -1,12 +1,13 @@
 """The plan as a whole: a pure function of what is wanted, recorded and live."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from planner_svc.associations import Association, associations
 from planner_svc.differences import differences
 from planner_svc.matching import Match, Matching
+from planner_svc.secrets import missing_secrets, secret_steps
 from planner_svc.steps import Stage, stages
 from services.core.model import (
     Conflict,
@@ -30,15 +31,27 @@ from services.kinds.summary import summary_document
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
-    """What the parser found beside the objects; all sorted."""
+    """
+    What the parser found beside the objects; all sorted.
+
+    Attributes:
+        missing_env_refs: Environment keys that were not supplied.
+        secret_refs: Keys of secrets that the package refers to.
+        warnings: For people.
+    """
 
     missing_env_refs: tuple[str, ...] = ()
-    missing_secrets: tuple[str, ...] = ()
+    secret_refs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def make_plan(
-    desired: Desired, stack: StackRecord, matching: Matching, platform: PlatformTraits, remarks: Remarks
+    desired: Desired,
+    stack: StackRecord,
+    matching: Matching,
+    platform: PlatformTraits,
+    remarks: Remarks,
+    held_secrets: Set[str] = frozenset(),
 ) -> Plan:
     """
     Make the plan that carries *matching* out.
@@ -49,6 +62,7 @@ def make_plan(
         matching: The matches of the two with the live resources.
         platform: Rules of the platform.
         remarks: Passed on.
+        held_secrets: Keys of the secrets that the platform holds.
 
     Raises:
         NameTaken: Two resources would have to have one unique name.
@@ -58,9 +72,10 @@ def make_plan(
     found = differences(desired, matching, platform)
     replaced = frozenset(found.replaced)
     links = associations(matching, replaced, platform)
-    ordered = stages(matching, found, links, platform)
+    ordered = stages(matching, found, links, platform, secret_steps(desired.secret_keys, held_secrets))
     steps = tuple(step for stage in ordered for step in stage.steps)
     inventory = _inventory(matching, replaced)
+    missing = missing_secrets(remarks.secret_refs, desired.secret_keys, held_secrets)
     return Plan(
         target=stack.target,
         stack_id=stack.id,
@@ -71,9 +86,9 @@ def make_plan(
         label_mapping_diffs=_mapping_diffs(links),
         inventory=inventory,
         no_change=not steps and inventory == tuple(sorted(stack.resources, key=lambda entry: entry.key)),
-        summary=canonical_text(_summary(desired, matching, links, remarks)),
+        summary=canonical_text(_summary(desired, matching, links, remarks.missing_env_refs, missing)),
         missing_env_refs=remarks.missing_env_refs,
-        missing_secrets=remarks.missing_secrets,
+        missing_secrets=missing,
         warnings=(
             *remarks.warnings,
             *_emptiness(desired),
@@ -174,14 +189,20 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
     )
 
 
-def _summary(desired: Desired, matching: Matching, links: Sequence[Association], remarks: Remarks) -> dict[str, object]:
+def _summary(
+    desired: Desired,
+    matching: Matching,
+    links: Sequence[Association],
+    missing_env_refs: Sequence[str],
+    missing_secrets: Sequence[str],
+) -> dict[str, object]:
     existing = {(link.resource, link.label) for link in links if link.wanted and link.attached}
     return summary_document(
         [_without_skipped_labels(item, desired) for item in desired.package.objects if not desired.skips(item.key)],
         ids={key: match.live.id for key, match in matching.matches.items() if match.live},
         mapping_status=lambda resource, label: "exists" if (resource, label) in existing else "new",
-        missing_env_refs=remarks.missing_env_refs,
-        missing_secrets=remarks.missing_secrets,
+        missing_env_refs=missing_env_refs,
+        missing_secrets=missing_secrets,
     )
 
 
@@ -201,7 +222,8 @@ def _digest(
     Hash what an apply would do and what it was concluded from (engine.md 7).
 
     A stack enters by its name, as one that the apply is going to create has no id when the plan is first shown. What
-    was observed enters through the steps: a resource that changes meanwhile changes them.
+    was observed enters through the steps: a resource that changes meanwhile changes them. Of secrets their keys enter,
+    and whether they are there; no value does, as no planner ever sees one.
     """
     content = {
         "stack": stack.name or stack.id,

@@ -14,7 +14,7 @@ from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
-from services.rpc.resources import find_owners, list_resources, platform_traits
+from services.rpc.resources import find_owners, list_resources, list_secret_keys, platform_traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,10 @@ class Reader:
             PlatformUnknown: No such platform is configured.
         """
         return await platform_traits(self._platforms.driver(target.platform))
+
+    async def secret_keys(self, target: Target) -> frozenset[str]:
+        """Keys of the secrets that the platform holds."""
+        return await list_secret_keys(self._platforms.driver(target.platform), target.org)
 
     async def _live(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
         """All resources of *kinds*; one call, and none when there is nothing to ask."""

@@ -13,6 +13,7 @@ from planner_svc.credentials import refuse_written_secrets
 from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_emptying, refuse_owned
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Reader
+from planner_svc.secrets import refuse_unusable_keys, secrets_of
 from planner_svc.skipping import skipped_keys
 from planner_svc.storing import PlanStore
 from services.core.errors import RequestInvalid
@@ -57,19 +58,24 @@ class PlannerServicer(PlannerServiceServicer):
             package=package_from_pb(parsed.package) if parsed else Package(()),
             skip=skipped_keys(Key(skip.kind, skip.name) for skip in request.skip),
             is_end=request.HasField("destroy"),
+            secret_keys=frozenset(request.secret_keys),
         )
         refuse_written_secrets(desired, traits)
+        refuse_unusable_keys(desired, traits)
+        remarks = Remarks()
+        if parsed:
+            warnings = tuple(map(_told, parsed.warnings))
+            referred = secrets_of(desired, traits, parsed.missing_secrets)
+            remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings)
+        asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
+        held = await self._reader.secret_keys(stack.target) if asks else frozenset[str]()
         live = await self._reader.live(known, kinds_to_list(desired, stack, traits))
         matching = match(desired, stack, live, traits)
         if not request.allow_empty:
             refuse_emptying(desired, matching, stack)
         refuse_owned(matching, await self._reader.owners(stack.target, owner_questions(matching)), stack)
-        remarks = Remarks()
-        if parsed:
-            missing = tuple(parsed.missing_env_refs), tuple(parsed.missing_secrets)
-            remarks = Remarks(*missing, warnings=tuple(map(_told, parsed.warnings)))
         # In a thread: a large plan takes a moment, in which other calls are answered.
-        plan = await asyncio.to_thread(lambda: plan_to_pb(make_plan(desired, stack, matching, traits, remarks)))
+        plan = await asyncio.to_thread(lambda: plan_to_pb(make_plan(desired, stack, matching, traits, remarks, held)))
         if not request.validate_only:
             plan = await self._plans.keep(plan, request_id, content)
         return planner_pb2.CreatePlanResponse(plan=plan)

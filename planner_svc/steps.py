@@ -20,14 +20,19 @@ class Stage:
 
 
 def stages(
-    matching: Matching, found: Differences, links: Sequence[Association], platform: PlatformTraits
+    matching: Matching,
+    found: Differences,
+    links: Sequence[Association],
+    platform: PlatformTraits,
+    secrets: Sequence[Step] = (),
 ) -> list[Stage]:
     """
     Put the steps in order: what can be taken back first, what cannot last.
 
     Labels, primary kinds and what refers to them are created and updated; then associations, and references to what is
     going to be deleted; then deletions that can be undone, in reverse order of kinds; then those that cannot; last,
-    what takes the place of a deleted resource, and what refers to that.
+    what takes the place of a deleted resource, and what refers to that. Before all of them come *secrets*, also those
+    whose old value is lost: a platform may look at them when it gets what refers to them.
 
     Raises:
         NameTaken: Two resources would have to have one unique name.
@@ -41,7 +46,7 @@ def stages(
     losing = _losing(matching, found, early)
     # By then it has lost what it is to get anew.
     late |= {step.key: late[step.key]._replace(old_references=step.references) for step in losing if step.key in late}
-    ordered = _in_waves(early, needs, platform)
+    ordered = [Stage("secrets", tuple(secrets)), *_in_waves(early, needs, platform)]
     ordered.append(Stage("references", tuple(losing)))
     ordered.append(Stage("associations", _links([link for link in links if not _awaits(link, last)])))
     for undo, title in ((Undo.RECREATE, "removals"), (Undo.NONE, "irreversible removals")):

@@ -155,6 +155,12 @@ class Cluster:
             for resource in chunk.resources
         ]
 
+    async def secret_keys(self, org: str = "default") -> list[str]:
+        """Keys of the secrets that the platform holds, sorted."""
+        stub = DriverServiceStub(self.peers["platform"].channel)
+        request = driver_pb2.ListSecretKeysRequest(org=org)
+        return list((await self.peers["platform"].call(stub.ListSecretKeys, request)).keys)
+
     async def mutate(self, *mutations: driver_pb2.Mutation, org: str = "default") -> driver_pb2.MutateResponse:
         """Change the platform behind pkger's back, as people do."""
         stub = DriverServiceStub(self.peers["platform"].channel)

@@ -43,6 +43,17 @@ skip_option = click.option(
 allow_empty_option = click.option(
     "--allow-empty", is_flag=True, help="A package without objects may take all from the stack."
 )
+secret_option = click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    help="Secret to write to the platform first. Without =VALUE, which others on this machine can see, it is asked for"
+    " at a terminal, and is the next line of standard input elsewhere.",
+)
+secret_keys_option = click.option(
+    "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that is going to be given with the apply."
+)
 yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 
 
@@ -120,6 +131,7 @@ def schema(kind: str, server: str | None) -> None:
 @env_option
 @skip_option
 @allow_empty_option
+@secret_keys_option
 @click.option("--save", is_flag=True, help="Keep the plan for a day, for `pkger apply --plan`.")
 @output_option
 @server_option
@@ -132,6 +144,7 @@ def plan(
     env: tuple[str, ...],
     skip: tuple[str, ...],
     allow_empty: bool,
+    secrets: tuple[str, ...],
     save: bool,
     output: str,
     server: str | None,
@@ -139,9 +152,12 @@ def plan(
     """Show what an apply of FILE... would do; writes nothing, but for the plan that --save keeps."""
     from services.cli.packages import Wanted
     from services.cli.packages import plan as run
+    from services.cli.secrets import split
     from services.cli.session import environment
 
-    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty)
+    # A value may stand there, as for an apply; a plan has no use for it.
+    keys = dict.fromkeys(split(secrets), "")
+    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty, secrets=keys)
     asyncio.run(run(wanted, environment(server), output, save))
 
 
@@ -158,6 +174,7 @@ def plan(
 @skip_option
 @allow_empty_option
 @click.option("--allow-missing", is_flag=True, help="Go on although environment values or secrets are missing.")
+@secret_option
 @yes_option
 @server_option
 def apply(
@@ -171,20 +188,24 @@ def apply(
     skip: tuple[str, ...],
     allow_empty: bool,
     allow_missing: bool,
+    secrets: tuple[str, ...],
     yes: bool,
     server: str | None,
 ) -> None:
     """Make the platform what FILE..., together one package, say."""
     from services.cli.packages import Wanted, apply_stored
     from services.cli.packages import apply as run
+    from services.cli.secrets import given
     from services.cli.session import environment
 
+    sources = files + more_files
     if plan_name:
-        if files or more_files or stack or recursive or org or env or skip or allow_empty:
+        if sources or stack or recursive or org or env or skip or allow_empty:
             raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
-        asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing))
+        asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ())))
         return
-    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty, allow_missing)
+    values = given(secrets, _some(sources))
+    wanted = Wanted(sources, stack, org, _pairs(env), recursive, skip, allow_empty, allow_missing, values)
     asyncio.run(run(wanted, environment(server), yes))
 
 

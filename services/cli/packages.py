@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import shlex
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
@@ -21,6 +22,7 @@ from services.cli.plans import stored
 from services.cli.session import Session, session
 from services.cli.show import (
     console,
+    overwrites_secrets,
     plan_document,
     plan_sum,
     print_event,
@@ -53,6 +55,7 @@ class Wanted:
         skip: What to leave out: ``KIND`` or ``KIND:NAME``.
         allow_empty: Whether a package without objects may take all from the stack.
         allow_missing: Whether to apply although values are missing.
+        secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
     """
 
     files: Sequence[str]
@@ -63,6 +66,7 @@ class Wanted:
     skip: Sequence[str] = ()
     allow_empty: bool = False
     allow_missing: bool = False
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
         """
@@ -77,7 +81,10 @@ class Wanted:
             PkgerError: A Jsonnet program cannot be evaluated.
         """
         request = planner_pb2.CreatePlanRequest(
-            validate_only=not store, target=object_pb2.Target(org=self.org), allow_empty=self.allow_empty
+            validate_only=not store,
+            target=object_pb2.Target(org=self.org),
+            secret_keys=sorted(self.secrets),
+            allow_empty=self.allow_empty,
         )
         for skipped in self.skip:
             kind, _, name = skipped.partition(":")
@@ -109,7 +116,10 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bo
         return
     print_plan(console(), made)
     if save:
-        way_on = f"`pkger apply --plan {made.name}` runs exactly this plan, until {made.expire_time.ToJsonString()}"
+        secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
+        way_on = (
+            f"`pkger apply --plan {made.name}{secrets}` runs exactly this plan, until {made.expire_time.ToJsonString()}"
+        )
         console().print(Text(f"Saved: {way_on}."))
 
 
@@ -128,15 +138,17 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
             if asks:
                 made = await interrupts.or_stop(_make_plan(services, request))
                 await _agree(made, interrupts)
-                answers = _run(services, made, wanted.allow_missing)
+                answers = _run(services, made, wanted.allow_missing, wanted.secrets)
             else:
-                answers = _start(services, request, wanted.allow_missing)
+                answers = _start(services, request, wanted)
             await _finish(services, interrupts, answers, show_plan=not asks)
 
 
-async def apply_stored(name: str, environ: Mapping[str, str], assume_yes: bool, allow_missing: bool) -> None:
+async def apply_stored(
+    name: str, environ: Mapping[str, str], assume_yes: bool, allow_missing: bool, secrets: Mapping[str, str]
+) -> None:
     """
-    Apply a stored plan: show it, ask for it at a terminal, run it.
+    Apply a stored plan with the *secrets* that it writes: show it, ask for it at a terminal, run it.
 
     Raises:
         Failed: Nothing was done, or what was done was undone.
@@ -148,7 +160,7 @@ async def apply_stored(name: str, environ: Mapping[str, str], assume_yes: bool, 
                 print_plan(console(), made)
             else:
                 await _agree(made, interrupts)
-            await _finish(services, interrupts, _run(services, made, allow_missing), show_plan=False)
+            await _finish(services, interrupts, _run(services, made, allow_missing, secrets), show_plan=False)
 
 
 async def _finish(services: Session, interrupts: Interrupts, answers: AsyncIterator[Answer], show_plan: bool) -> None:
@@ -161,10 +173,10 @@ async def _finish(services: Session, interrupts: Interrupts, answers: AsyncItera
     out = console()
     made, finished = await _follow(answers, services, interrupts, show_plan)
     if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-        raise Failed(_told(finished))
+        raise Failed(_told(finished, made))
     out.print(f"Done: {_sum_done(finished, made)}.")
     if finished.leftovers:
-        raise Failed(f"{_told(finished)}; apply again to retry what is left")
+        raise Failed(f"{_told(finished, made)}; apply again to retry what is left")
     if made.ends_stack:
         out.print(Text(f"stack {made.stack_name or made.stack_id} is gone"))
     if finished.stack_id:
@@ -193,14 +205,18 @@ async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) 
     return answer.plan
 
 
-def _run(services: Session, made: plan_pb2.Plan, allow_missing: bool) -> AsyncIterator[Answer]:
+def _run(
+    services: Session, made: plan_pb2.Plan, allow_missing: bool, secrets: Mapping[str, str]
+) -> AsyncIterator[Answer]:
     """Apply the stored plan *made*, and no other of that name."""
     stub = ApplierServiceStub(services.applier.channel)
-    request = applier_pb2.ApplyPlanRequest(plan=made.name, digest=made.digest, allow_missing=allow_missing)
+    request = applier_pb2.ApplyPlanRequest(
+        plan=made.name, digest=made.digest, secrets=secrets, allow_missing=allow_missing
+    )
     return services.applier.stream(stub.ApplyPlan, request, seconds=None)
 
 
-def _start(services: Session, request: planner_pb2.CreatePlanRequest, allow_missing: bool) -> AsyncIterator[Answer]:
+def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted) -> AsyncIterator[Answer]:
     """Apply what *request* asks a plan for."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
@@ -210,8 +226,9 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, allow_miss
         target=request.target,
         package=request.package,
         skip=request.skip,
-        allow_missing=allow_missing,
-        allow_empty=request.allow_empty,
+        secrets=wanted.secrets,
+        allow_missing=wanted.allow_missing,
+        allow_empty=wanted.allow_empty,
     )
     if request.HasField("stack"):
         wish.stack.CopyFrom(request.stack)
@@ -266,8 +283,10 @@ async def _cancel_on_interrupt(services: Session, interrupts: Interrupts, operat
         console().print("the operation turns back", style="bold red")
 
 
-def _told(finished: operation_pb2.Finished) -> str:
+def _told(finished: operation_pb2.Finished, made: plan_pb2.Plan) -> str:
     match finished.state:
+        case operation_pb2.OPERATION_STATE_ROLLED_BACK if overwrites_secrets(made):
+            return f"{finished.cause}; everything that was done is undone, but for secrets that were overwritten"
         case operation_pb2.OPERATION_STATE_ROLLED_BACK:
             return f"{finished.cause}; everything that was done is undone"
         case operation_pb2.OPERATION_STATE_BLOCKED:

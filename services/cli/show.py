@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from services.core.model import SECRET
+
 SHOWN_WARNINGS = 10
 
 VALUE_WIDTH = 60
@@ -77,13 +79,25 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
 def plan_sum(plan: plan_pb2.Plan, done: bool = False) -> str:
     """How many steps of which kind, in words: what is to be done, or what was *done*."""
     words = _DONE if done else _PLANNED
-    counts = {verb: sum(step.verb == verb for step in plan.steps) for verb in words}
+    steps = [step for step in plan.steps if not _is_secret(step)]
+    counts = {verb: sum(step.verb == verb for step in steps) for verb in words}
     told = [f"{count} {words[verb]}" for verb, count in counts.items() if count]
-    if any(step.undo == plan_pb2.UNDO_NONE for step in plan.steps) and not done:
+    if count := len(plan.steps) - len(steps):
+        told.insert(0, f"{count} secret(s) {'written' if done else 'to write'}")
+    if any(step.undo == plan_pb2.UNDO_NONE for step in steps) and not done:
         told.append("deletions that cannot be undone run last")
     if told:
         return ", ".join(told)
     return "nothing to do" if plan.no_change else "nothing to do on the platform, the record changes"
+
+
+def overwrites_secrets(plan: plan_pb2.Plan) -> bool:
+    """Whether a plan has steps that are not taken back with the others."""
+    return any(_is_secret(step) and step.undo == plan_pb2.UNDO_NONE for step in plan.steps)
+
+
+def _is_secret(step: plan_pb2.Step) -> bool:
+    return step.key.kind == SECRET
 
 
 def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb2.Plan) -> None:
@@ -110,6 +124,8 @@ def _print_outcomes(
         step = plan.steps[outcome.step]
         line = _step_line(step)
         match outcome.WhichOneof("outcome"):
+            case "done" if _is_secret(step):
+                line.append(f"  {'removed' if undone else 'written'}", "dim")
             case "done":
                 done = "undone" if undone else f"{_DONE[step.verb].removeprefix('label(s) ')} {outcome.done.remote_id}"
                 line.append(f"  {done}", "dim")
@@ -140,6 +156,8 @@ def _step_line(step: plan_pb2.Step) -> Text:
         what += (
             f" {'with' if step.verb == plan_pb2.VERB_ATTACH else 'without'} label {step.label.name or step.label_id}"
         )
+    elif _is_secret(step) and step.undo == plan_pb2.UNDO_NONE:
+        what += " (overwritten; cannot be taken back)"
     elif spec := step.new_spec_json or step.old_spec_json:
         what += f" {json.dumps(orjson.loads(spec)['name'], ensure_ascii=False)}"
     return Text("  ").append(f"{sign} {what}", style)

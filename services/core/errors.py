@@ -371,7 +371,7 @@ class ValuesMissing(PkgerError):
             if keys
         ]
         super().__init__(
-            f"these are not given: {'; '.join(told)}; give them, or allow it (--allow-missing)",
+            f"these are not given: {'; '.join(told)}; give them (--env-ref, --secret), or allow it (--allow-missing)",
             env_refs=env_refs,
             secrets=secrets,
         )

@@ -395,15 +395,20 @@ class KindTraits:
 
     def written_secrets(self, spec: Spec) -> list[str]:
         """The sensitive paths at which *spec* has something else than nothing or the name of a secret."""
-        return [path for path in self.sensitive_paths if spec.at(path) and not _names_secret(spec.at(path))]
+        return [path for path in self.sensitive_paths if spec.at(path) and not _secret_key(spec.at(path))]
+
+    def secret_keys(self, spec: Spec) -> set[str]:
+        """Keys of the secrets that *spec* names at the sensitive paths."""
+        return {key for path in self.sensitive_paths if (key := _secret_key(spec.at(path)))}
 
 
-def _names_secret(value: Any) -> bool:
+def _secret_key(value: Any) -> str:
+    """The key of the secret that *value* names; empty when it names none."""
     match value:
-        case {"secretRef": {"key": str(), **more}, **others}:
-            return not more and not others
+        case {"secretRef": {"key": str(key), **more}, **others} if not more and not others:
+            return key
         case _:
-            return False
+            return ""
 
 
 @dataclass(frozen=True, slots=True)

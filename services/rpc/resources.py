@@ -55,6 +55,17 @@ async def read_resources(driver: Peer, org: str, ids: Sequence[tuple[str, str]])
     return found
 
 
+async def list_secret_keys(driver: Peer, org: str) -> frozenset[str]:
+    """
+    Keys of the secrets that the platform holds.
+
+    Raises:
+        PkgerError: They cannot be listed; that never means that there are none.
+    """
+    stub = DriverServiceStub(driver.channel)
+    return frozenset((await driver.call(stub.ListSecretKeys, driver_pb2.ListSecretKeysRequest(org=org))).keys)
+
+
 async def find_owners(
     stack: Peer, target: Target, resources: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], stack_pb2.Ownership]:

@@ -74,6 +74,7 @@ class FaultyDriver(DriverServiceServicer):
 
     Attributes:
         memory: What the platform remembers; outlasts ``heal``.
+        echoes: Whether whatever goes wrong is told with the values of all secrets that arrived.
         sent: The mutations that arrived, in order, those that were lost included.
         calls: How many calls of Mutate arrived, those that only show a token left out.
         looks: How many listings and readings were answered.
@@ -93,6 +94,7 @@ class FaultyDriver(DriverServiceServicer):
         self._late: list[driver_pb2.MutateRequest] = []
         self._arrival = 0
         self._blind = False
+        self.echoes = False
         self._items: Mapping[int, ItemFault] = {}
         self._lasting = False
         self._lasting_for: dict[bytes, ItemFault] = {}
@@ -196,25 +198,29 @@ class FaultyDriver(DriverServiceServicer):
             await self._gates[call].passing()
         match fault:
             case CallFault.AWAY:
-                raise ServiceUnavailable("platform", "elsewhere", "scripted")
+                raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))
             case CallFault.STALE:
-                raise TokenStale(request.fence.scope, request.fence.token, request.fence.token + 1)
+                raise TokenStale(self._words(request.fence.scope), request.fence.token, request.fence.token + 1)
         response = await self._forward(request, faults)
         match fault:
             case CallFault.AWAY_AFTERWARDS:
-                raise ServiceUnavailable("platform", "elsewhere", "scripted")
+                raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))
             case CallFault.RESET:
                 self._proxy.cut()
             case CallFault.CUT_OFF:
-                raise TokenStale(request.fence.scope, request.fence.token, request.fence.token + 1)
+                raise TokenStale(self._words(request.fence.scope), request.fence.token, request.fence.token + 1)
             case CallFault.DEFECT:
                 raise PlatformBroken
             case CallFault.BARE:
                 context.set_code(grpc.StatusCode.UNKNOWN)
-                context.set_details("502 bad gateway")
+                context.set_details(self._words("502 bad gateway"))
             case CallFault.SHORT:
                 del response.results[-1]
         return response
+
+    def _words(self, text: str) -> str:
+        """What is said of a fault."""
+        return f"{text} ({', '.join(mutation.put_secret.value for mutation in self.sent)})" if self.echoes else text
 
     def _fault_of(self, mutation: driver_pb2.Mutation) -> ItemFault | None:
         number = len(self.sent)
@@ -244,12 +250,12 @@ class FaultyDriver(DriverServiceServicer):
                 case ItemFault.REJECT:
                     if _content(mutation) not in self._forwarded:
                         result.rejected.reason = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
-                    result.rejected.message = "scripted refusal"
+                    result.rejected.message = self._words("scripted refusal")
                 case ItemFault.LOSE_REQUEST | ItemFault.DELAY:
-                    result.ambiguous.message = "scripted loss"
+                    result.ambiguous.message = self._words("scripted loss")
                 case ItemFault.LOSE_RESPONSE:
                     next(answers)
-                    result.ambiguous.message = "scripted loss"
+                    result.ambiguous.message = self._words("scripted loss")
                 case None:
                     result.CopyFrom(next(answers))
         self._forwarded |= set(map(_content, passed.mutations))

@@ -254,7 +254,7 @@ async def applying(case: Case, request_id: str) -> list[operation_pb2.OperationE
 async def applying_a_plan(case: Case, request_id: str) -> list[operation_pb2.OperationEvent]:
     """The request for the plan is one, too: sent again, it is answered with the same plan, however old that is."""
     plan = await case.plan(OTHER, request_id=f"{request_id}-plan")
-    return await case.apply_plan(plan, request_id)
+    return await case.apply_plan(plan, request_id=request_id)
 
 
 async def uninstalling(case: Case, request_id: str) -> list[operation_pb2.OperationEvent]:

@@ -94,24 +94,20 @@ class Case:
     org: str
     stack: str = "s"
 
-    async def apply(self, *texts: str, digest: str = "", request_id: str = "") -> Events:
-        """All events of one apply."""
-        return [event async for event in self.events(*texts, digest=digest, request_id=request_id)]
+    async def apply(self, *texts: str, digest: str = "", **more: Any) -> Events:
+        """All events of one apply, with *more* fields of its request."""
+        return [event async for event in self.events(*texts, digest=digest, **more)]
 
-    def events(
-        self, *texts: str, digest: str = "", request_id: str = ""
-    ) -> AsyncIterator[operation_pb2.OperationEvent]:
-        return self.services.events(*texts, stack=self.stack, org=self.org, digest=digest, request_id=request_id)
+    def events(self, *texts: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
+        return self.services.events(*texts, stack=self.stack, org=self.org, digest=digest, **more)
 
-    async def plan(self, *texts: str, destroy: bool = False, request_id: str = "") -> plan_pb2.Plan:
-        """A plan that is stored."""
-        return await self.services.plan(
-            *texts, stack=self.stack, org=self.org, destroy=destroy, store=True, request_id=request_id
-        )
+    async def plan(self, *texts: str, **more: Any) -> plan_pb2.Plan:
+        """A plan that is stored, with *more* as of ``Cluster.plan``."""
+        return await self.services.plan(*texts, stack=self.stack, org=self.org, store=True, **more)
 
-    async def apply_plan(self, plan: plan_pb2.Plan, request_id: str = "") -> Events:
-        """All events of one apply of a stored plan."""
-        return [event async for event in self.services.apply_plan(plan.name, plan.digest, request_id=request_id)]
+    async def apply_plan(self, plan: plan_pb2.Plan, **more: Any) -> Events:
+        """All events of one apply of a stored plan, with *more* fields of its request."""
+        return [event async for event in self.services.apply_plan(plan.name, plan.digest, **more)]
 
     async def watch(self, operation: str, after_seq: int = 0) -> AsyncIterator[operation_pb2.OperationEvent]:
         """The events of an operation, as somebody sees them who comes later."""

@@ -1,11 +1,14 @@
 """Runs the ``pkger`` command as people do: as a process of its own."""
 
 import asyncio
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import termios
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from services.settings import PORTS, address_variable
@@ -29,16 +32,18 @@ def environment(home: Path, addresses: Mapping[str, str] | None = None) -> dict[
     return clean | {"PKGER_HOME": str(home)} | known
 
 
-async def started(*arguments: str, env: Mapping[str, str]) -> asyncio.subprocess.Process:
-    """A running ``pkger``, with nothing on its standard input."""
+async def started(
+    *arguments: str, env: Mapping[str, str], stdin: int = subprocess.DEVNULL
+) -> asyncio.subprocess.Process:
+    """A running ``pkger``, with nothing on its standard input unless told otherwise."""
     return await asyncio.create_subprocess_exec(
-        PKGER, *arguments, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        PKGER, *arguments, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
-async def ended(process: asyncio.subprocess.Process) -> Ended:
-    """The end of a command."""
-    out, err = await process.communicate()
+async def ended(process: asyncio.subprocess.Process, typed: bytes | None = None) -> Ended:
+    """The end of a command, which gets *typed* on its standard input."""
+    out, err = await process.communicate(typed)
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
 
@@ -46,6 +51,63 @@ async def ended(process: asyncio.subprocess.Process) -> Ended:
 async def pkger(*arguments: str, env: Mapping[str, str]) -> Ended:
     """Run ``pkger`` to its end."""
     return await ended(await started(*arguments, env=env))
+
+
+async def at_terminal(
+    *arguments: str, answers: Sequence[tuple[bytes, bytes]], env: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """
+    Run ``pkger`` at a terminal of its own.
+
+    Args:
+        arguments: Of the command.
+        answers: What is typed, each after the words that ask for it.
+        env: Its environment.
+
+    Returns:
+        Its exit status, and all that the terminal showed.
+    """
+    ours, theirs = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        PKGER,
+        *arguments,
+        env=env,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        preexec_fn=partial(_own_terminal, theirs),
+    )
+    os.close(theirs)
+    seen, grown, is_over = bytearray(), asyncio.Event(), asyncio.Event()
+
+    def read() -> None:
+        try:
+            seen.extend(os.read(ours, 4096))
+        except OSError:
+            # Nobody has the terminal open any more.
+            asyncio.get_running_loop().remove_reader(ours)
+            is_over.set()
+        grown.set()
+
+    asyncio.get_running_loop().add_reader(ours, read)
+    told = 0
+    for question, answer in answers:
+        while (at := seen.find(question, told)) < 0:
+            assert not is_over.is_set(), seen
+            grown.clear()
+            await grown.wait()
+        told = at + len(question)
+        os.write(ours, answer)
+    await is_over.wait()
+    code = await process.wait()
+    os.close(ours)
+    return code, bytes(seen)
+
+
+def _own_terminal(terminal: int) -> None:
+    """Make *terminal* the one whose Ctrl-C goes to this process."""
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def sockets(folder: Path) -> dict[str, str]:

@@ -196,8 +196,8 @@ async def test_what_an_apply_refuses_says_how_to_allow_it(services: Cluster, tmp
     ended = await pkger(*arguments, env=env)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        "Error: these are not given: environment values without a default: region; give them, or allow it"
-        " (--allow-missing)\n"
+        "Error: these are not given: environment values without a default: region;"
+        " give them (--env-ref, --secret), or allow it (--allow-missing)\n"
     )
     assert (await pkger(*arguments, "--allow-missing", env=env)).code == 0
     file.write_text("")

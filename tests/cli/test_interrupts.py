@@ -1,7 +1,6 @@
 """Ctrl-C in the middle: what was begun is undone (issue 2)."""
 
 import asyncio
-import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from services.drivers.embedded.store import Store
 from services.rpc.process import Service
 from services.settings import Settings
 from tests.apply.packages import STEPS
-from tests.cli.command import PKGER, ended, environment, started
+from tests.cli.command import at_terminal, ended, environment, started
 from tests.cluster import Cluster, cluster
 
 
@@ -87,52 +86,9 @@ async def _applied(services: Cluster) -> None:
 async def test_at_a_terminal_only_a_yes_applies(services: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "package.json"
     file.write_text(STEPS[1])
+    env = environment(tmp_path, services.addresses)
     for answer, code, count in ((b"n\n", 1, 0), (b"\x03", 1, 0), (b"y\n", 0, 3)):
-        assert await _answered(file, answer, environment(tmp_path, services.addresses)) == code
+        answers = [(b"Apply this plan? [y/N]", answer)]
+        ended_with, _ = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=answers, env=env)
+        assert ended_with == code
         assert len(await services.resources()) == count
-
-
-async def _answered(file: Path, answer: bytes, env: dict[str, str]) -> int:
-    """Exit status of an apply whose question at the terminal gets *answer*."""
-    ours, theirs = os.openpty()
-    process = await asyncio.create_subprocess_exec(
-        PKGER,
-        "apply",
-        "-f",
-        str(file),
-        "--stack",
-        "s",
-        env=env,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        preexec_fn=partial(_own_terminal, theirs),
-    )
-    os.close(theirs)
-    seen, asked = b"", asyncio.Event()
-
-    def read() -> None:
-        nonlocal seen
-        try:
-            seen += os.read(ours, 4096)
-        except OSError:
-            asyncio.get_running_loop().remove_reader(ours)
-        if b"Apply this plan? [y/N]" in seen:
-            asked.set()
-
-    asyncio.get_running_loop().add_reader(ours, read)
-    await asked.wait()
-    os.write(ours, answer)
-    code = await process.wait()
-    asyncio.get_running_loop().remove_reader(ours)
-    os.close(ours)
-    return code
-
-
-def _own_terminal(terminal: int) -> None:
-    """Make *terminal* the one whose Ctrl-C goes to this process."""
-    import fcntl  # noqa: PLC0415
-    import termios  # noqa: PLC0415
-
-    os.setsid()
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.apply.packages import BUCKET, DASHBOARD, LABEL, STEPS, an_object, text
+from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_endpoint, an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 
@@ -19,7 +19,12 @@ CHANGED = text(
 REFUSED = text(LABEL, BUCKET, DASHBOARD, an_object("Bucket", "reserved", "_system"))
 UNDONE = text(an_object("Label", "lucid_einstein", "renamed"), BUCKET, an_object("Bucket", "reserved", "_system"))
 BROKEN = text(BUCKET, an_object("Label", "Bad Name", "x"))
+CANARY = "canary-8a1f"
 UNKNOWN = text(an_object("Label", "l", "l1") | {"metadata": {"name": {"envRef": {"key": "stage"}}}})
+
+NEEDING = text(LABEL, an_endpoint("Slack", "chat", "chat"))
+RENEWED = text(RENAMED, an_endpoint("Slack", "chat", "chat"))
+UNMADE = text(RENAMED, an_object("Bucket", "reserved", "_system"))
 
 CASES: dict[str, tuple[str, list[str]]] = {
     "apply-first": (STEPS[1], ["apply", "-f", "FILE", "--stack", "s"]),
@@ -35,6 +40,16 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "stacks-list": ("", ["stacks", "list"]),
     "stacks-list-json": ("", ["stacks", "list", "-o", "json"]),
     "uninstall": ("", ["stacks", "uninstall", "s", "--yes"]),
+    "plan-secret": (NEEDING, ["plan", "-f", "FILE", "--stack", "s", "--secret", "slack-token"]),
+    "apply-secret": (NEEDING, ["apply", "-f", "FILE", "--stack", "s", "--secret", f"slack-token={CANARY}"]),
+    "apply-secret-undone": (
+        UNMADE,
+        ["apply", "-f", "FILE", "--stack", "s", "--secret", f"slack-token={CANARY}", "--secret", f"new={CANARY}"],
+    ),
+    "plan-secret-saved": (RENEWED, ["plan", "-f", "FILE", "--stack", "s", "--save", "--secret", "slack-token"]),
+    "apply-saved-without-secret": ("", ["apply", "--plan", "PLAN"]),
+    "apply-saved-with-secret": ("", ["apply", "--plan", "PLAN", "--secret", f"slack-token={CANARY}"]),
+    "uninstall-secret": ("", ["stacks", "uninstall", "s", "--yes"]),
     "stacks-list-empty": ("", ["stacks", "list"]),
     "plan-saved": (STEPS[1], ["plan", "-f", "FILE", "--org", "elsewhere", "--stack", "t", "--save"]),
     "plans-show": ("", ["plans", "show", "PLAN"]),
@@ -54,6 +69,7 @@ async def test_what_people_read(services: Cluster, tmp_path: Path, request: pyte
         ended = await pkger(*[meant.get(word, word) for word in arguments], env=env)
         if saved := re.search(r"plans/[0-9a-f]{16}", ended.out):
             meant["PLAN"] = saved.group()
+        assert CANARY not in ended.out + ended.err
         told[name] = f"$ pkger {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
     steady = _steady(told, tmp_path)
     if request.config.getoption("--update-golden"):

@@ -25,8 +25,13 @@ class Processes:
         addresses: Where they are, whether they run or not.
     """
 
-    def __init__(self, folder: Path, lease: int) -> None:
-        """They keep their databases, sockets and logs in *folder*; leases last *lease* seconds."""
+    def __init__(self, folder: Path, lease: int, modules: Mapping[str, str]) -> None:
+        """
+        They keep their databases, sockets and logs in *folder*; leases last *lease* seconds.
+
+        A service in *modules* is that module instead of the usual one.
+        """
+        self._modules = {**MODULES, **modules}
         self.addresses = {name: f"unix:{folder / name}.sock" for name in MODULES}
         self._folder = folder
         self._lease = lease
@@ -46,7 +51,7 @@ class Processes:
         environ |= more or {}
         with (self._folder / f"{called}.log").open("ab") as log:
             self._running[called] = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", MODULES[name], env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=log
+                sys.executable, "-m", self._modules[name], env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=log
             )
         ready = asyncio.ensure_future(problem_of(address, READY_SECONDS, wait=True))
         gone = asyncio.ensure_future(self._running[called].wait())
@@ -96,9 +101,9 @@ class Processes:
 
 
 @asynccontextmanager
-async def processes(folder: Path, lease: int = 2) -> AsyncIterator[Processes]:
-    """All services but the applier, running."""
-    running = Processes(folder, lease)
+async def processes(folder: Path, lease: int = 2, modules: Mapping[str, str] | None = None) -> AsyncIterator[Processes]:
+    """All services but the applier, running; arguments as of ``Processes``."""
+    running = Processes(folder, lease, modules or {})
     try:
         async with asyncio.TaskGroup() as tasks:
             for name in MODULES:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import grpc
 from pkger.model.v1 import operation_pb2
@@ -43,10 +44,14 @@ class Crashing:
         """Start an applier, which dies at *failpoint*."""
         await self.processes.start("applier", {VARIABLE: failpoint, **(more or {})} if failpoint else more)
 
-    async def apply_and_die(self, case: Case, package: str) -> bool:
-        """Apply with an applier that was told to die; whether it did, or came to the end of the operation first."""
+    async def apply_and_die(self, case: Case, package: str, **more: Any) -> bool:
+        """
+        Apply with an applier that was told to die; whether it did, or came to the end of the operation first.
+
+        The request has *more* fields.
+        """
         try:
-            events = [event async for event in case.events(package)]
+            events = await case.apply(package, **more)
         except (PkgerError, grpc.aio.AioRpcError):
             assert await self.processes.died("applier") == STATUS
             return True
@@ -98,9 +103,9 @@ def check(before: Snapshot, operation: operation_pb2.Operation, after: Snapshot,
 
 
 @asynccontextmanager
-async def crashing(folder: Path, lease: int = 2) -> AsyncIterator[Crashing]:
-    """All services but the applier, running."""
-    async with processes(folder, lease) as running:
+async def crashing(folder: Path, lease: int = 2, modules: Mapping[str, str] | None = None) -> AsyncIterator[Crashing]:
+    """All services but the applier, running; arguments as of ``Processes``."""
+    async with processes(folder, lease, modules) as running:
         peers = {name: Peer(name, address) for name, address in running.addresses.items()}
         yield Crashing(running, Cluster(running.addresses, peers))
         for peer in peers.values():

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from services.settings import PORTS
+from tests.apply.packages import an_endpoint
 from tests.cli.command import environment
 from tests.cluster import Cluster
 from tests.conftest import ROOT
@@ -108,14 +109,14 @@ async def test_the_example_of_the_package_format_is_a_valid_package(services: Cl
 
 async def test_the_readme_shows_what_validate_says(services: Cluster, tmp_path: Path) -> None:
     (shown,) = [block for block in blocks(ROOT / "README.md", "text") if "is invalid" in block]
-    text = (ROOT / "examples" / "fleet.yml").read_text()
-    (tmp_path / "fleet.yml").write_text(text.replace("everySeconds: 604800", "everySeconds: 60"))
+    fleet = (ROOT / "examples" / "fleet.yml").read_text()
+    (tmp_path / "fleet.yml").write_text(fleet.replace("everySeconds: 604800", "everySeconds: 60"))
     command = f"cd {tmp_path}; pkger validate -f fleet.yml {ROOT}/examples/labels.json || true"
     assert await run(command, environment(tmp_path, services.addresses)) == shown
 
 
 async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
-    (command,) = blocks(ROOT / "docs" / "packages.md", "sh")
+    (command,) = [block for block in blocks(ROOT / "docs" / "packages.md", "sh") if "pkger schema" in block]
     await run(f"cd {tmp_path}; {command}", environment(tmp_path, services.addresses))
     schema = json.loads((tmp_path / "package.schema.json").read_text())
     example, _ = blocks(ROOT / "docs" / "packages.md", "yaml")
@@ -123,9 +124,17 @@ async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
         jsonschema.validate(document, schema)
 
 
+async def test_a_secret_gets_to_the_platform_as_the_page_says(services: Cluster, tmp_path: Path) -> None:
+    (command,) = [block for block in blocks(ROOT / "docs" / "packages.md", "sh") if "--secret" in block]
+    (tmp_path / "alerts.yml").write_text(yaml.safe_dump(an_endpoint("Slack", "chat", "chat")))
+    env = environment(tmp_path, services.addresses) | {"SLACK_TOKEN": "canary-8a1f"}
+    assert "canary-8a1f" not in await run(f"cd {tmp_path}; {command}", env)
+    assert await services.secret_keys() == ["slack-token"]
+
+
 def test_the_rooms_of_the_architecture_exist() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    folders = re.findall(r"^\| `(\w[\w/]*/)` \|", text, re.MULTILINE)
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    folders = re.findall(r"^\| `(\w[\w/]*/)` \|", page, re.MULTILINE)
     assert len(folders) > 8
     for folder in folders:
         assert (ROOT / folder).is_dir(), folder

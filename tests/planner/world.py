@@ -54,19 +54,21 @@ class World:
     record: StackRecord = field(default_factory=lambda: StackRecord("1" * 16, Target(), "s", 0))
     created: int = 0
     platform: PlatformTraits = EMBEDDED
+    secrets: set[str] = field(default_factory=set)
 
     def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:
         """Put a resource on the platform that no stack knows."""
         return self._create(kind, an_object(kind, name, **spec).spec, references)
 
-    def plan(self, *objects: Object, skip: Iterable[Key] = (), is_end: bool = False) -> Plan:
+    def plan(
+        self, *objects: Object, skip: Iterable[Key] = (), is_end: bool = False, secret_keys: Iterable[str] = ()
+    ) -> Plan:
         """Plan *objects* as the package of the stack."""
-        desired = Desired(Package(objects), frozenset(skip), is_end)
+        desired = Desired(Package(objects), frozenset(skip), is_end, frozenset(secret_keys))
         kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
-        return make_plan(
-            desired, self.record, match(desired, self.record, listed, self.platform), self.platform, Remarks()
-        )
+        matching = match(desired, self.record, listed, self.platform)
+        return make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets)
 
     def apply(self, *objects: Object) -> Plan:
         """Plan *objects* and carry the plan out, step by step."""

@@ -1,0 +1,74 @@
+"""Secrets that are given with an apply: the planner knows their keys and never sees a value."""
+
+from collections.abc import Collection, Iterable, Set
+
+from services.core.errors import RequestInvalid
+from services.core.model import SECRET, Desired, Key, PlatformTraits, Step, Undo, Verb
+
+MOST_SECRETS = 100
+MOST_CHARACTERS = 200
+"""Of a key (planner.proto)."""
+
+_FIELD = "secret_keys"
+
+
+def refuse_unusable_keys(desired: Desired, platform: PlatformTraits) -> None:
+    """
+    Refuse secrets that cannot be written.
+
+    Raises:
+        RequestInvalid: Says which key is wrong and why.
+    """
+    keys = sorted(desired.secret_keys)
+    if not keys:
+        return
+    if desired.is_end:
+        raise RequestInvalid(_FIELD, "the end of a stack writes nothing, so give no secrets with it")
+    if not platform.holds_secrets:
+        raise RequestInvalid(_FIELD, f"platform {platform.platform!r} holds no secrets, so give none")
+    if len(keys) > MOST_SECRETS:
+        raise RequestInvalid(_FIELD, f"{len(keys)} are more than the {MOST_SECRETS} that one apply may write")
+    for key in keys:
+        if not 0 < len(key) <= MOST_CHARACTERS or not key.isprintable():
+            shown = repr(key[:MOST_CHARACTERS])
+            raise RequestInvalid(
+                _FIELD, f"{shown}: a key is 1 to {MOST_CHARACTERS} characters, none a control character"
+            )
+
+
+def secret_steps(given: Iterable[str], held: Set[str]) -> tuple[Step, ...]:
+    """
+    The steps that write the secrets *given*, sorted by key.
+
+    Args:
+        given: Keys of the secrets that are given with the apply.
+        held: Keys of those that the platform holds.
+
+    Returns:
+        For each a step without specs: nobody can tell whether a value differs, so one that is held is always
+        overwritten, and its old value is not to be had back.
+    """
+    return tuple(_overwriting(key) if key in held else _creating(key) for key in sorted(given))
+
+
+def secrets_of(desired: Desired, platform: PlatformTraits, referred: Iterable[str]) -> tuple[str, ...]:
+    """Those of the keys *referred* to by a whole package that are not only of skipped objects, in their order."""
+    named: dict[bool, set[str]] = {True: set(), False: set()}
+    for item in desired.package.objects:
+        if item.key.kind in platform.kinds:
+            named[desired.skips(item.key)] |= platform.kinds[item.key.kind].secret_keys(item.spec)
+    return tuple(key for key in referred if key not in named[True] - named[False])
+
+
+def missing_secrets(referred: Iterable[str], given: Collection[str], held: Collection[str]) -> tuple[str, ...]:
+    """The keys that a package refers to and nobody has, sorted."""
+    return tuple(sorted(key for key in referred if key not in given and key not in held))
+
+
+def _creating(key: str) -> Step:
+    return Step(0, 0, Verb.CREATE, Key(SECRET, key), reason="given with the apply; not on the platform")
+
+
+def _overwriting(key: str) -> Step:
+    reason = "given with the apply; the old value cannot be read, so it cannot come back"
+    return Step(0, 0, Verb.UPDATE, Key(SECRET, key), key, undo=Undo.NONE, reason=reason)

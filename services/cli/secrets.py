@@ -1,0 +1,64 @@
+"""Secrets from the command line, from the terminal and from standard input."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from services.cli.errors import Failed
+from services.cli.sources import STDIN
+
+
+def split(options: Sequence[str]) -> dict[str, str | None]:
+    """
+    The values by key of options ``KEY=VALUE``, split at the first "="; None where there is only a key.
+
+    Raises:
+        UsageError: A key is empty or given twice. No value is told.
+    """
+    found: dict[str, str | None] = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not key:
+            raise click.UsageError("--secret: the key is empty; write KEY=VALUE, or KEY alone to be asked")
+        if key in found:
+            raise click.UsageError(f"--secret {key}: given twice")
+        found[key] = value if equals else None
+    return found
+
+
+def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
+    """
+    The values of all secrets by key; those that are missing are asked for in the order of *options*.
+
+    Args:
+        options: As for ``split``.
+        sources: Where the package is read from: standard input cannot hold both.
+
+    Raises:
+        UsageError: As for ``split``, or standard input is to hold the package too.
+        Failed: A value is empty, as standard input ends before it, or is no UTF-8 text.
+        Abort: Somebody pressed Ctrl-C.
+    """
+    values = split(options)
+    asked = [key for key, value in values.items() if value is None]
+    if asked and STDIN in sources:
+        raise click.UsageError(f"--secret {asked[0]}: standard input holds the package; write KEY=VALUE")
+    found = {key: _asked(key) if value is None else value for key, value in values.items()}
+    for key, value in found.items():
+        if not value:
+            raise Failed(f"--secret {key}: the value is empty")
+        if not _is_text(value):
+            raise Failed(f"--secret {key}: the value is no UTF-8 text")
+    return found
+
+
+def _asked(key: str) -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt(f"Secret {key}", default="", hide_input=True, show_default=False, err=True))
+    return sys.stdin.buffer.readline().decode(errors="surrogateescape").rstrip("\r\n")
+
+
+def _is_text(value: str) -> bool:
+    """Whether *value* can be sent; bytes that are no UTF-8 stand in it as surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)

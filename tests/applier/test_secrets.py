@@ -1,0 +1,409 @@
+"""Secrets that are given with an apply: written first, taken back as far as that goes, told to nobody (issue 4)."""
+
+import pytest
+from pkger.applier.v1 import applier_pb2
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import operation_pb2
+
+from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
+from applier_svc.progress import Progress
+from applier_svc.secrets import Secrets, in_doubt, what_stays
+from applier_svc.undo import inverse, is_to_be_undone, seals
+from planner_svc.secrets import secret_steps
+from services.core.errors import PkgerError, PlanStale, RequestInvalid, TokenStale
+from services.core.model import Key, Plan, Step, Target, Undo, Verb
+from services.rpc.requests import content_digest
+from tests.applier.faulty import CallFault, ItemFault, Memory
+from tests.applier.packages import FRESH, MIXED
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Events, World, check, end, plan_of, told
+from tests.apply.packages import an_object, text
+
+CANARY = "canary-8a1f"
+REFUSAL = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
+LABEL = text(an_object("Label", "red", "red"))
+REFUSED = text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system"))
+"""A bucket that the platform refuses, after its label and the secrets were written."""
+
+
+def plan(*found: Step) -> Plan:
+    steps = tuple(step._replace(number=number) for number, step in enumerate(found))
+    return Plan(Target(), "1", 1, ("secrets", "labels"), steps, (), (), (), no_change=False, summary="{}")
+
+
+CREATE, UPDATE = secret_steps(["a", "b"], {"b"})
+OTHER = Step(0, 1, Verb.CREATE, Key("Label", "l"))
+PLAN = plan(CREATE, UPDATE, OTHER)
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "masked"),
+    [
+        ("hunter2", "wrong: hunter2, hunter2!", "wrong: [secret], [secret]!"),
+        ("hunter2\n", "wrong: hunter2", "wrong: [secret]"),
+        ("two\nlines", r"wrong: 'two\nlines'", "wrong: '[secret]'"),
+        ('quo"te', r'{"value": "quo\"te"}', '{"value": "[secret]"}'),
+        ("ünï☂", r"wrong: \u00fcn\u00ef\u2602", "wrong: [secret]"),
+        ("a b/c", "https://example.com/?v=a%20b%2Fc", "https://example.com/?v=[secret]"),
+        ("o", "no", "n[secret]"),
+        ("[secret]", "wrong: [secret]", "wrong: [secret]"),
+        ("\0", "wrong: \0", "wrong: [secret]"),
+        ("x" * 65_536, "x" * 65_536, "[secret]"),
+        (" ", "no way", "no[secret]way"),
+    ],
+)
+def test_a_value_is_masked_in_every_form_in_which_it_is_told(value: str, said: str, masked: str) -> None:
+    assert Secrets({"k": value, "other": "other value"}).masked(said) == masked
+
+
+def test_of_two_values_the_longer_one_is_masked_whole() -> None:
+    assert Secrets({"a": "ab", "b": "abcd"}).masked("abcd ab") == "[secret] [secret]"
+
+
+def test_nothing_is_masked_when_nothing_is_given() -> None:
+    assert Secrets().masked("all of it") == "all of it"
+
+
+def test_nothing_that_a_driver_says_is_repeated_once_the_values_are_gone() -> None:
+    gone = Secrets(are_gone=True)
+    error: PkgerError = TokenStale(CANARY, 1, 2)
+    gone.mask_error(error)
+    told = [gone.masked(CANARY), str(gone.masked_outcome(Failed(CANARY))), f"{error} {error.metadata}"]
+    assert all("might repeat a secret" in each and CANARY not in each for each in told)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (Done(CANARY), Done(CANARY)),
+        (Failed(f"no {CANARY}", REFUSAL), Failed("no [secret]", REFUSAL)),
+        (Unknown(CANARY), Unknown("[secret]")),
+        (Skipped(CANARY), Skipped("[secret]")),
+    ],
+)
+def test_what_a_driver_says_is_masked(outcome: Outcome, expected: Outcome) -> None:
+    assert Secrets({"k": CANARY}).masked_outcome(outcome) == expected
+
+
+def test_an_error_is_masked_in_its_text_and_its_metadata() -> None:
+    error: PkgerError = TokenStale(CANARY, 1, 2)
+    Secrets({"k": CANARY}).mask_error(error)
+    assert CANARY not in f"{error!r} {error} {error.metadata}"
+    assert error.metadata["scope"] == "[secret]"
+
+
+def test_a_value_is_not_shown_when_secrets_are_printed() -> None:
+    assert repr(Secrets({"b": CANARY, "a": CANARY})) == "Secrets(a, b)"
+
+
+@pytest.mark.parametrize(("value", "problem"), [("", "it is empty"), ("x" * 65_537, "it has 65,537")])
+def test_a_value_that_cannot_be_one_is_refused_without_being_told(value: str, problem: str) -> None:
+    with pytest.raises(RequestInvalid, match=problem) as caught:
+        Secrets({"good": CANARY, "k": value})
+    assert CANARY not in str(caught.value)
+    assert "the value of 'k'" in str(caught.value)
+
+
+def test_a_secret_becomes_the_mutation_of_its_verb() -> None:
+    secrets = Secrets({"a": "1", "b": "2"})
+    put = [driver_pb2.PutSecret(key="a", value="1"), driver_pb2.PutSecret(key="b", value="2")]
+    assert [secrets.mutation(step).put_secret for step in (CREATE, UPDATE)] == put
+    assert Secrets().mutation(inverse(CREATE)).delete_secret == driver_pb2.DeleteSecret(key="a")
+
+
+@pytest.mark.parametrize("outcome", [Done("a"), Failed("no"), Unknown("?"), Skipped("no")])
+def test_a_created_secret_is_undone_in_doubt_as_well_and_an_overwritten_one_never(outcome: Outcome) -> None:
+    assert is_to_be_undone(CREATE, outcome) == isinstance(outcome, Done | Unknown)
+    assert not is_to_be_undone(UPDATE, outcome)
+
+
+def test_an_overwritten_secret_does_not_seal_the_operation() -> None:
+    assert not seals(UPDATE)
+    assert seals(OTHER._replace(verb=Verb.DELETE, undo=Undo.NONE))
+    assert not seals(OTHER)
+
+
+@pytest.mark.parametrize(
+    ("done", "values", "lost"),
+    [
+        ({}, {"a": "1", "b": "2"}, ""),
+        ({}, {}, "create Secret 'a'"),
+        ({0: Done("a")}, {}, "update Secret 'b'"),
+        ({0: Unknown("?"), 1: Done("b")}, {}, "create Secret 'a'"),
+        ({0: Done("a"), 1: Done("b")}, {}, ""),
+        ({0: Done("a"), 1: Done("b"), 2: Unknown("?")}, {}, ""),
+    ],
+)
+def test_an_operation_cannot_go_on_without_the_values_that_are_to_be_written(
+    done: dict[int, Outcome], values: dict[str, str], lost: str
+) -> None:
+    told = Secrets(values).lost(PLAN, Progress(done=done))
+    assert told.startswith(lost)
+    assert bool(told) == bool(lost)
+    assert not told or told.endswith("apply again, with the secrets")
+
+
+def test_what_was_sent_before_an_applier_died_is_in_doubt() -> None:
+    progress = Progress(open={0: Direction.DO, 1: Direction.UNDO, 2: Direction.DO})
+    assert in_doubt(PLAN, progress).keys() == {0}
+    assert in_doubt(PLAN, Progress()) == {}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "stays"),
+    [
+        (None, ""),
+        (Failed("no"), ""),
+        (Done("b"), " (secrets that stay overwritten: 'b')"),
+        (Unknown("?"), " (secrets that may have been overwritten: 'b')"),
+    ],
+)
+def test_what_an_undo_leaves_is_told(outcome: Outcome | None, stays: str) -> None:
+    done: dict[int, Outcome] = {0: Done("a"), 2: Unknown("?")}
+    assert what_stays(PLAN, Progress(done=done | ({1: outcome} if outcome else {}))) == stays
+
+
+def test_of_many_only_the_first_are_named() -> None:
+    many = plan(*secret_steps(map(str, range(10, 20)), {str(n) for n in range(10, 20)}))
+    done: dict[int, Outcome] = {number: Done("") if number < 7 else Unknown("?") for number in range(10)}
+    assert what_stays(many, Progress(done=done)) == (
+        " (secrets that stay overwritten: '10', '11', '12', '13', '14' and 2 more;"
+        " secrets that may have been overwritten: '17', '18', '19')"
+    )
+
+
+async def held(case: Case) -> list[str]:
+    return await case.services.secret_keys(case.org)
+
+
+async def put(case: Case, **values: str) -> None:
+    """Secrets that were there before."""
+    mutations = [
+        driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=key, value=value)) for key, value in values.items()
+    ]
+    await case.services.mutate(*mutations, org=case.org)
+    case.driver.heal()
+
+
+def last_value(case: Case, key: str) -> str:
+    """What was last written to a secret, as far as the platform was asked to."""
+    return [each.put_secret.value for each in case.driver.sent if each.put_secret.key == key][-1]
+
+
+async def test_given_secrets_are_written_first_and_others_left_alone(faulty: World) -> None:
+    case = faulty.case()
+    await put(case, theirs="1", ours="2")
+    events = await case.apply(LABEL, secrets={"ours": CANARY, "new": "other"})
+    assert told(events) == [
+        "accepted 3 steps",
+        "stage 0 secrets: 2",
+        ["done: create Secret new", "done: update Secret ours"],
+        "stage 1 labels: 1",
+        ["done: create Label red"],
+        ["SUCCEEDED", ["Label red"]],
+    ]
+    assert await held(case) == ["new", "ours", "theirs"]
+    assert last_value(case, "ours") == CANARY
+    assert [each.WhichOneof("change") for each in case.driver.sent] == ["put_secret", "put_secret", "create"]
+
+
+async def test_a_secret_is_written_again_each_time_it_is_given(faulty: World) -> None:
+    case = faulty.case()
+    first = end(await case.apply(LABEL, secrets={"k": CANARY}))
+    second = end(await case.apply(LABEL, secrets={"k": CANARY}))
+    assert (first.state, second.state) == (SUCCEEDED, SUCCEEDED)
+    assert not second.no_change
+    assert end(await case.apply(LABEL)).no_change
+
+
+async def test_the_plan_that_was_shown_is_the_one_that_runs(faulty: World) -> None:
+    case = faulty.case()
+    shown = await case.services.plan(LABEL, stack="s", org=case.org, secret_keys=["k"])
+    with pytest.raises(PlanStale):
+        await case.apply(LABEL, digest=shown.digest)
+    with pytest.raises(PlanStale):
+        await case.apply(LABEL, digest=shown.digest, secrets={"other": CANARY})
+    assert not case.driver.sent
+    events = await case.apply(LABEL, digest=shown.digest, secrets={"k": CANARY})
+    assert plan_of(events).digest == shown.digest
+    assert await held(case) == ["k"]
+
+
+@pytest.mark.parametrize("secrets", [{"k": ""}, {"": CANARY}, {"a\n": CANARY}, {"k": "x" * 65_537}])
+async def test_what_cannot_be_a_secret_stops_an_apply_before_anything_is_written(
+    faulty: World, secrets: dict[str, str]
+) -> None:
+    case = faulty.case()
+    with pytest.raises(RequestInvalid) as caught:
+        await case.apply(LABEL, secrets=secrets)
+    assert CANARY not in f"{caught.value} {caught.value.metadata}"
+    assert not case.driver.sent
+
+
+async def test_when_a_later_step_fails_created_secrets_go_and_overwritten_ones_are_named(faulty: World) -> None:
+    case = faulty.case()
+    await put(case, ours="2", theirs="1")
+    before = await case.look()
+    events = await case.apply(REFUSED, secrets={"ours": CANARY, "new": "other"})
+    check(before, events, await case.look(), before.content)
+    finished = end(events)
+    assert finished.state == ROLLED_BACK
+    assert finished.cause.endswith("(secrets that stay overwritten: 'ours')")
+    assert "create Bucket 'reserved'" in finished.cause
+    assert await held(case) == ["ours", "theirs"]
+    assert last_value(case, "ours") == CANARY
+    undone = [outcome.step for event in events for outcome in event.steps_undone.outcomes]
+    assert [plan_of(events).steps[number].key.name for number in undone] == ["red", "new"]
+
+
+async def test_an_operation_with_an_irreversible_end_seals_only_there(faulty: World) -> None:
+    """A refused step after an overwritten secret is undone, although another step of the plan cannot be."""
+    case = await faulty.case_with(FRESH)
+    await put(case, ours="2")
+    before = await case.look()
+    case.driver.fail({1: ItemFault.REJECT}, lasting=True)
+    events = await case.apply(MIXED, secrets={"ours": CANARY})
+    assert end(events).state == ROLLED_BACK
+    check(before, events, await case.look(), before.content)
+
+
+@pytest.mark.parametrize("fault", [ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
+@pytest.mark.parametrize("number", [0, 1])
+async def test_a_secret_lost_once_is_sent_again(faulty: World, fault: ItemFault, number: int) -> None:
+    case = faulty.case()
+    await put(case, ours="2")
+    case.driver.fail({number: fault})
+    events = await case.apply(LABEL, secrets={"new": "1", "ours": CANARY})
+    assert end(events).state == SUCCEEDED
+    assert len(case.driver.sent) == 4
+    assert await held(case) == ["new", "ours"]
+
+
+@pytest.mark.parametrize("memory", [Memory.KEYS, Memory.SEARCHED])
+@pytest.mark.parametrize("fault", [ItemFault.REJECT, ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
+@pytest.mark.parametrize("key", ["new", "ours"])
+async def test_a_secret_that_cannot_be_written_takes_everything_back(
+    faulty: World, memory: Memory, fault: ItemFault, key: str
+) -> None:
+    faulty.driver.memory = memory
+    case = faulty.case()
+    await put(case, ours="2")
+    before = await case.look()
+    case.driver.fail({["new", "ours"].index(key): fault}, lasting=True)
+    events = await case.apply(LABEL, secrets={"new": "1", "ours": CANARY})
+    check(before, events, await case.look(), before.content)
+    finished = end(events)
+    assert finished.state == ROLLED_BACK
+    assert f"Secret '{key}': scripted" in finished.cause
+    if key == "new":
+        stays = " (secrets that stay overwritten: 'ours')"
+    else:
+        stays = "" if fault is ItemFault.REJECT else " (secrets that may have been overwritten: 'ours')"
+    assert finished.cause.endswith(stays)
+    assert ("(secrets" in finished.cause) == bool(stays)
+    assert await held(case) == ["ours"]
+    case.driver.heal()
+    assert end(await case.apply(LABEL, secrets={"new": "1", "ours": CANARY})).state == SUCCEEDED
+    assert await held(case) == ["new", "ours"]
+
+
+def outcome_texts(events: Events) -> str:
+    return " ".join(str(event) for event in events)
+
+
+FAULTS: list[tuple[dict[int, ItemFault], dict[int, CallFault]]] = [
+    *(({0: fault}, {}) for fault in ItemFault),
+    *(({2: fault}, {}) for fault in ItemFault),
+    *(({}, {call: fault}) for call in (0, 1) for fault in CallFault),
+]
+
+
+@pytest.mark.parametrize(("items", "calls"), FAULTS)
+@pytest.mark.parametrize("lasting", [False, True])
+async def test_a_driver_that_repeats_a_secret_is_heard_without_it(
+    faulty: World,
+    items: dict[int, ItemFault],
+    calls: dict[int, CallFault],
+    lasting: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    case = faulty.case()
+    case.driver.fail(items, calls, lasting)
+    case.driver.echoes = True
+    said = ""
+    try:
+        events = await case.apply(LABEL, secrets={"k": CANARY})
+        said = outcome_texts(events)
+    except TokenStale as error:
+        said = f"{error} {error.metadata}"
+        operation = await case.settled()
+        said += str(operation) + outcome_texts([event async for event in case.watch(operation.name)])
+        assert operation.state in (ROLLED_BACK, SUCCEEDED)
+    assert any(CANARY in each.put_secret.value for each in case.driver.sent)
+    assert CANARY not in said
+    # What the driver itself logs is the driver's own.
+    assert not [
+        record for record in caplog.records if record.name == "pkger.applier" and CANARY in str(record.__dict__)
+    ]
+
+
+async def test_a_plan_is_applied_with_the_secrets_that_it_writes(faulty: World) -> None:
+    case = faulty.case()
+    await put(case, ours="2")
+    plan = await case.plan(LABEL, secret_keys=["new", "ours"])
+    for others in ({}, {"new": CANARY}, {"new": CANARY, "ours": "1", "more": "2"}, {"new": CANARY, "other": "1"}):
+        with pytest.raises(RequestInvalid, match="give the secrets that the plan writes, exactly these: 'new', 'ours'"):
+            await case.apply_plan(plan, secrets=others)
+    assert not case.driver.sent
+    events = await case.apply_plan(plan, secrets={"new": CANARY, "ours": "1"})
+    assert end(events).state == SUCCEEDED
+    assert await held(case) == ["new", "ours"]
+
+
+async def test_a_plan_without_secrets_takes_none(faulty: World) -> None:
+    case = faulty.case()
+    plan = await case.plan(LABEL)
+    with pytest.raises(RequestInvalid, match="give the secrets that the plan writes, none"):
+        await case.apply_plan(plan, secrets={"k": CANARY})
+    assert end(await case.apply_plan(plan)).state == SUCCEEDED
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_a_secret_that_came_or_went_makes_a_plan_stale(faulty: World, is_there: bool) -> None:
+    case = faulty.case()
+    await put(case, **({"k": "1"} if is_there else {}))
+    plan = await case.plan(LABEL, secret_keys=["k"])
+    if is_there:
+        remove = driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key="k"))
+        await case.services.mutate(remove, org=case.org)
+        case.driver.heal()
+    else:
+        await put(case, k="theirs")
+    with pytest.raises(PlanStale, match="Secret 'k' is gone" if is_there else "Secret 'k' is on the platform by now"):
+        await case.apply_plan(plan, secrets={"k": CANARY})
+    assert not case.driver.sent
+
+
+def test_a_request_is_the_same_with_other_values_of_the_same_secrets() -> None:
+    """Its digest is stored: one of values would tell those that can be guessed."""
+    requests = [
+        applier_pb2.ApplyRequest(request_id="r", secrets=secrets)
+        for secrets in ({"a": "1", "b": "2"}, {"b": "3", "a": "4"}, {"a": "1"}, {})
+    ]
+    digests = [content_digest(request) for request in requests]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+    assert requests[0].secrets["a"] == "1"
+
+
+async def test_secrets_are_taken_back_when_the_operation_is_cancelled(faulty: World) -> None:
+    case = faulty.case()
+    gate = case.driver.gate(0)
+    stream = case.events(LABEL, secrets={"k": CANARY})
+    events = [await anext(stream)]
+    await gate.reached.wait()
+    await case.services.cancel(events[0].operation)
+    gate.opened.set()
+    events += [event async for event in stream]
+    assert end(events).state == ROLLED_BACK
+    assert await held(case) == []
+    assert (await case.settled()).state == operation_pb2.OPERATION_STATE_ROLLED_BACK

@@ -1,0 +1,116 @@
+"""Secrets for an apply: on the command line, at the terminal, from standard input; none of them is shown."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.apply.packages import LABEL, an_endpoint, text
+from tests.cli.command import Ended, at_terminal, ended, environment, pkger, started
+from tests.cluster import Calls, Cluster
+
+CANARY = "canary-8a1f"
+PACKAGE = text(LABEL, an_endpoint("Slack", "chat", "chat"))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "package.json"
+    path.write_text(PACKAGE)
+    return str(path)
+
+
+async def piped(typed: str, *arguments: str, env: dict[str, str]) -> Ended:
+    return await ended(await started(*arguments, env=env, stdin=subprocess.PIPE), typed.encode())
+
+
+async def test_a_value_may_stand_on_the_command_line_with_any_characters(
+    services: Cluster, tmp_path: Path, file: str
+) -> None:
+    env = environment(tmp_path, services.addresses)
+    applied = await pkger("apply", "-f", file, "--secret", f"slack-token={CANARY}==", env=env)
+    assert (applied.code, applied.err) == (0, "")
+    assert "  + Secret slack-token\n" in applied.out
+    assert CANARY not in applied.out
+    assert await services.secret_keys() == ["slack-token"]
+    again = await pkger("apply", "-f", file, "--secret", "slack-token=other", env=env)
+    assert "  ~ Secret slack-token (overwritten; cannot be taken back)\n" in again.out
+
+
+async def test_values_are_read_from_standard_input_line_by_line(services: Cluster, tmp_path: Path, file: str) -> None:
+    env = environment(tmp_path, services.addresses)
+    secrets = ["--secret", "slack-token", "--secret", "there=1", "--secret", "last"]
+    applied = await piped(f"{CANARY}\r\nother", "apply", "-f", file, *secrets, env=env)
+    assert (applied.code, applied.err) == (0, "")
+    assert await services.secret_keys() == ["last", "slack-token", "there"]
+
+
+async def test_values_are_asked_for_at_a_terminal_and_not_shown(services: Cluster, tmp_path: Path, file: str) -> None:
+    answers = [(b"Secret slack-token:", f"{CANARY}\n".encode()), (b"Apply this plan? [y/N]", b"y\n")]
+    env = environment(tmp_path, services.addresses)
+    code, shown = await at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
+    assert code == 0
+    assert CANARY.encode() not in shown
+    assert await services.secret_keys() == ["slack-token"]
+
+
+async def test_ctrl_c_instead_of_a_value_writes_nothing(services: Cluster, tmp_path: Path, file: str) -> None:
+    answers = [(b"Secret slack-token:", b"\x03")]
+    env = environment(tmp_path, services.addresses)
+    code, shown = await at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
+    assert code == 1
+    assert b"Traceback" not in shown
+    assert await services.resources() == []
+
+
+async def test_a_plan_takes_keys_and_does_not_ask(services: Cluster, tmp_path: Path, file: str) -> None:
+    env = environment(tmp_path, services.addresses)
+    without = await pkger("plan", "-f", file, env=env)
+    assert "secrets not given: slack-token" in without.out
+    for secret in ("slack-token", f"slack-token={CANARY}"):
+        planned = await pkger("plan", "-f", file, "--secret", secret, env=env)
+        assert (planned.code, planned.err) == (0, "")
+        assert "  + Secret slack-token\n" in planned.out
+        assert "secrets not given" not in planned.out
+    assert await services.secret_keys() == []
+
+
+@pytest.mark.parametrize(
+    ("secrets", "typed", "code", "told"),
+    [
+        ([f"={CANARY}"], "", 2, "the key is empty; write KEY=VALUE"),
+        ([f"k={CANARY}", f"k={CANARY}"], "", 2, "--secret k: given twice"),
+        ([f"good={CANARY}", "k="], "", 1, "Error: --secret k: the value is empty\n"),
+        ([f"good={CANARY}", "k"], "", 1, "Error: --secret k: the value is empty\n"),
+        ([f"good={CANARY}", "k"], "\udcff", 1, "Error: --secret k: the value is no UTF-8 text\n"),
+        ([f"good={CANARY}", "k\n=x"], "", 1, "Error: secret_keys: 'k\\n': a key is 1 to 200 characters"),
+        (["k=" + "x" * 65_537], "", 1, "Error: secrets: the value of 'k' is 1 to 65,536 characters; it has 65,537\n"),
+    ],
+)
+async def test_what_cannot_be_a_secret_is_told_without_a_value(
+    services: Cluster,
+    calls: Calls,
+    tmp_path: Path,
+    file: str,
+    secrets: Sequence[str],
+    typed: str,
+    code: int,
+    told: str,
+) -> None:
+    options = [word for secret in secrets for word in ("--secret", secret)]
+    process = await started(
+        "apply", "-f", file, *options, env=environment(tmp_path, services.addresses), stdin=subprocess.PIPE
+    )
+    end = await ended(process, typed.encode(errors="surrogateescape"))
+    assert end.code == code
+    assert told in end.err
+    assert CANARY not in end.out + end.err
+    assert "Traceback" not in end.err
+    assert calls.count("Mutate") == 0
+
+
+async def test_standard_input_cannot_hold_a_package_and_a_value(tmp_path: Path) -> None:
+    end = await piped(PACKAGE, "apply", "-f", "-", "--secret", "k", env=environment(tmp_path))
+    assert end.code == 2
+    assert "--secret k: standard input holds the package" in end.err

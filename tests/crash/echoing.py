@@ -1,0 +1,49 @@
+"""An ill-behaved platform as a process: whatever it refuses, it repeats the secrets that it was sent."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import grpc
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import add_DriverServiceServicer_to_server
+
+from services.drivers.embedded.servicer import SERVICES, EmbeddedDriverServicer
+from services.drivers.embedded.store import Store
+from services.rpc.process import Service, run_process
+from services.settings import Settings
+
+
+class Echoing(EmbeddedDriverServicer):
+    """The embedded platform, but for what it says; the first secrets of an operation get no answer at all."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._heard: list[str] = []
+
+    async def Mutate(
+        self, request: driver_pb2.MutateRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> driver_pb2.MutateResponse:
+        is_first = request.HasField("fence") and not self._heard
+        if request.HasField("fence"):
+            self._heard += [mutation.put_secret.value for mutation in request.mutations if mutation.put_secret.value]
+        if is_first and self._heard:
+            await context.abort(grpc.StatusCode.UNKNOWN, f"502 {self._heard}")
+        answer = await super().Mutate(request, context)
+        for result in answer.results:
+            if result.HasField("rejected"):
+                result.rejected.message += f" {self._heard}"
+        return answer
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Service]:
+    """The platform in the database of *settings*."""
+    store = Store(settings.data / "platform.db")
+    yield Service([partial(add_DriverServiceServicer_to_server, Echoing(store))], SERVICES)
+    store.close()
+
+
+if __name__ == "__main__":
+    run_process("platform", opened)

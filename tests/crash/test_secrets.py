@@ -1,0 +1,148 @@
+"""Secrets when an applier dies, and the canary: no value is ever found where it could stay (engine.md 5, 10.6)."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+
+from services.cli.supervisor import MODULES
+from tests.applier.packages import FRESH
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, end
+from tests.apply.packages import an_object, text
+from tests.crash.changes import FAILING
+from tests.crash.world import Crashing, check, content_after, crashing
+
+CANARY = "canary-8a1f\N{SNOWMAN}"
+GIVEN = {"new": CANARY, "ours": f"{CANARY} too"}
+REFUSED = text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system"))
+
+OVERWRITTEN = "secrets that stay overwritten: 'ours'"
+PERHAPS = "secrets that may have been overwritten: 'ours'"
+AGAIN = "apply again, with the secrets"
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
+    async with crashing(tmp_path) as running:
+        yield running
+
+
+async def put(case: Case, **values: str) -> None:
+    """Secrets that were there before."""
+    mutations = [
+        driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=key, value=value)) for key, value in values.items()
+    ]
+    await case.services.mutate(*mutations, org=case.org)
+
+
+CASES = [
+    # Not sent: nobody knows the values any more.
+    (FRESH, ["after_start"], ROLLED_BACK, [AGAIN]),
+    (FRESH, ["after_intent"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    # Sent, and not noted.
+    (FRESH, ["after_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    # All written: it goes on without them.
+    (FRESH, ["after_record"], SUCCEEDED, []),
+    (FRESH, ["after_send:2"], SUCCEEDED, []),
+    # Refused by the platform later on.
+    (FAILING, ["after_turn_back"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
+    (FAILING, ["after_undo_intent:3"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
+    (FAILING, ["after_undo_send:3"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
+    # Those that carry on die as well.
+    (FRESH, ["after_send", "after_turn_back"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    (FRESH, ["after_send", "after_undo_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    (FRESH, ["after_start", "before_finish"], ROLLED_BACK, [AGAIN]),
+]
+
+
+@pytest.mark.parametrize(("package", "failpoints", "state", "told"), CASES, ids=lambda value: str(value)[:40])
+async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
+    world: Crashing, package: str, failpoints: list[str], state: int, told: list[str]
+) -> None:
+    case = await world.case_with(FRESH if package == FAILING else "")
+    await put(case, theirs="1", ours="2")
+    before = await case.look()
+    await world.applier(failpoints[0])
+    assert await world.apply_and_die(case, package, secrets=GIVEN)
+    for failpoint in failpoints[1:]:
+        await world.applier(failpoint)
+        await world.processes.died("applier")
+    await world.applier()
+    operation = await world.settled()
+    after = await case.look()
+    assert operation.state == state
+    assert [word for word in told if word not in operation.cause] == []
+    assert ("(secrets" in operation.cause) == bool({OVERWRITTEN, PERHAPS} & set(told))
+    assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"][state == ROLLED_BACK :]
+    if state == ROLLED_BACK:
+        check(before, operation, after, after.content)
+    else:
+        await world.processes.kill("applier")
+        check(before, operation, after, await content_after(world, "", package))
+        await world.applier()
+    if package != FAILING:
+        assert end(await case.apply(package, secrets=GIVEN)).state == SUCCEEDED
+        assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"]
+
+
+def places(folder: Path) -> set[str]:
+    """The files below *folder* that hold the canary, in any form in which text is usually written."""
+    forms = [form.encode() for form in (CANARY, json.dumps(CANARY)[1:-1], "canary-8a1f")]
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and any(form in path.read_bytes() for form in forms)
+    }
+
+
+async def everything_told(case: Case) -> str:
+    """All that the services tell of the operations and the stacks, as text."""
+    applier = case.services.peers["applier"]
+    from pkger.applier.v1 import applier_pb2  # noqa: PLC0415
+    from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub  # noqa: PLC0415
+
+    stub = ApplierServiceStub(applier.channel)
+    page = await applier.call(stub.ListOperations, applier_pb2.ListOperationsRequest(page_size=500))
+    assert page.operations
+    said = [str(page), str(await case.services.resources(case.org))]
+    for operation in page.operations:
+        said += [str(event) async for event in case.watch(operation.name)]
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize("modules", [{}, {"platform": "tests.crash.echoing"}], ids=["well behaved", "echoing"])
+async def test_the_canary_is_nowhere(tmp_path: Path, modules: Mapping[str, str]) -> None:
+    """One that succeeds, one that is undone, and three whose applier dies, before and after the secrets are noted."""
+    states = []
+    async with crashing(tmp_path, modules=modules) as world:
+        case = await world.case_with("")
+        await put(case, ours="2")
+        plan = await case.services.plan(FRESH, stack="s", org=case.org, secret_keys=sorted(GIVEN))
+        await world.applier()
+        streamed = [await case.apply(FRESH, secrets=GIVEN), await case.apply(REFUSED, secrets=GIVEN)]
+        states += [end(events).state for events in streamed]
+        await world.processes.kill("applier")
+        for failpoint, package in (("after_send", FRESH), ("after_turn_back", REFUSED), ("after_record", REFUSED)):
+            await world.applier(failpoint)
+            assert await world.apply_and_die(case, package, secrets=GIVEN)
+            await world.applier()
+            states.append((await world.settled()).state)
+            said = await everything_told(case)
+            await world.processes.kill("applier")
+        said += f"{plan}{streamed}"
+        assert states == [SUCCEEDED, ROLLED_BACK, ROLLED_BACK, ROLLED_BACK, ROLLED_BACK]
+        assert ("[secret]" in said) == bool(modules)
+        assert "canary" not in said
+        # While the databases are open, as their logs are part of them.
+        assert places(tmp_path) == set()
+    assert places(tmp_path) == set()
+    assert {f"{name}.log" for name in MODULES} <= {path.name for path in tmp_path.iterdir()}
+    assert {"stack.db", "platform.db"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_canary_would_be_found(tmp_path: Path) -> None:
+    for name, planted in (("a.db", CANARY), ("b.log", json.dumps({"message": CANARY})), ("c", "nothing")):
+        (tmp_path / name).write_bytes(b"\0" + planted.encode())
+    assert places(tmp_path) == {"a.db", "b.log"}
