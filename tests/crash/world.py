@@ -1,7 +1,7 @@
 """One organisation with one stack on services that die: what was there, what is there, what is recorded."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from applier_svc.failpoints import STATUS, VARIABLE
 from services.core.errors import PkgerError
 from services.rpc.client import Peer
-from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Content, Snapshot, end
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Content, Events, Snapshot, end
 from tests.cluster import Cluster
 from tests.crash.processes import Processes, processes
 
@@ -50,8 +50,12 @@ class Crashing:
 
         The request has *more* fields.
         """
+        return await self.dies_in(case.apply(package, **more))
+
+    async def dies_in(self, apply: Awaitable[Events]) -> bool:
+        """Whether the applier dies in the course of *apply*; else it is killed when that is over."""
         try:
-            events = await case.apply(package, **more)
+            events = await apply
         except (PkgerError, grpc.aio.AioRpcError):
             assert await self.processes.died("applier") == STATUS
             return True

@@ -1,0 +1,76 @@
+"""Appliers that die with a stored plan, or with a request that is then sent again: each runs once all the same."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
+
+from services.core.errors import PlanUsed
+from tests.applier.packages import FRESH, REVERSIBLE
+from tests.applier.world import SUCCEEDED, end
+from tests.crash.world import Crashing, check, content_after, crashing
+
+FAILED = operation_pb2.OPERATION_STATE_FAILED
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
+    async with crashing(tmp_path) as running:
+        yield running
+
+
+@pytest.mark.parametrize("failpoint", ["after_start", "after_intent:2", "before_finish", "after_finish"])
+async def test_a_stored_plan_is_carried_on_like_any_other(world: Crashing, failpoint: str) -> None:
+    wanted = await content_after(world, FRESH, REVERSIBLE)
+    case = await world.case_with(FRESH)
+    plan, before = await case.plan(REVERSIBLE), await case.look()
+    await world.applier(failpoint)
+    assert await world.dies_in(case.apply_plan(plan))
+    await world.applier()
+
+    operation = await world.settled()
+
+    assert operation.state == SUCCEEDED
+    check(before, operation, await case.look(), wanted)
+    stored = await case.services.stored_plan(plan.name)
+    assert (stored.state, stored.operation) == (plan_pb2.PLAN_STATE_APPLIED, operation.name)
+    with pytest.raises(PlanUsed):
+        await case.apply_plan(plan)
+
+
+async def test_a_stored_plan_is_still_good_when_its_applier_died_before_it_took_it(world: Crashing) -> None:
+    case = await world.case_with(FRESH)
+    plan = await case.plan(REVERSIBLE)
+    await world.applier("after_begin")
+    assert await world.dies_in(case.apply_plan(plan))
+    await world.applier()
+    assert (await world.settled()).state == FAILED
+
+    assert end(await case.apply_plan(plan)).state == SUCCEEDED
+
+
+@pytest.mark.parametrize("failpoint", ["after_begin", "after_start", "after_intent:2", "after_finish"])
+async def test_a_request_that_is_sent_again_is_carried_out_once(world: Crashing, failpoint: str) -> None:
+    """Whoever lost the answer to it gets all of it from another applier, out of a store that was started anew."""
+    wanted = await content_after(world, FRESH, REVERSIBLE)
+    case = await world.case_with(FRESH)
+    await world.applier(failpoint)
+    assert await world.dies_in(case.apply(REVERSIBLE, request_id="r-1"))
+    await world.processes.kill("stack")
+    await world.processes.start("stack")
+    await world.applier()
+
+    events = await case.apply(REVERSIBLE, request_id="r-1")
+
+    assert end(events).state == SUCCEEDED
+    after = await case.look()
+    assert (after.content, set(after.recorded.values())) == (wanted, after.ids)
+    assert after.record is not None
+    stack = world.services.peers["stack"]
+    request = journal_pb2.ListOperationsRequest(stack_id=after.record.id)
+    answer = await stack.call(JournalServiceStub(stack.channel).ListOperations, request)
+    names = [operation.name for operation in answer.operations if operation.state != FAILED]
+    assert (names[0], len(names)) == (events[0].operation, 2)
