@@ -15,8 +15,10 @@ from services.core.errors import (
     PlanStale,
     PlanUsed,
     RequestIdReused,
+    RequestInvalid,
     StackMoved,
     StackNotFound,
+    ValuesMissing,
 )
 from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.packages import CHANGES, FRESH, MIXED, UPDATED
@@ -207,6 +209,49 @@ async def test_another_plan_than_the_one_agreed_to_is_refused(faulty: World) -> 
     assert error.metadata == {"plan": plan.name, "expected": "sha256:00", "actual": plan.digest}
     await refused(case, plan_pb2.Plan(name="plans/1"), PlanNotFound)
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
+
+
+async def test_of_several_reasons_against_a_plan_the_first_is_told(faulty: World) -> None:
+    """Used, another digest, another generation, another platform, values that are missing: in this order."""
+    case = await faulty.case_with(SMALL)
+    unknown = an_object("Label", "new", "new") | {"metadata": {"name": {"envRef": {"key": "stage"}}}}
+    package = text(an_object("Label", "red", "red", color="#00ff00"), unknown)
+    used, moved = await case.plan(OTHER), await case.plan(package)
+    await case.apply_plan(used)
+    stale = await case.plan(package)
+    missing = await case.plan(package)
+
+    async def reason(plan: plan_pb2.Plan, digest: str) -> type[Exception]:
+        with pytest.raises(PkgerError) as raised:
+            async for _ in case.services.apply_plan(plan.name, digest, allow_missing=False):
+                pass
+        return type(raised.value)
+
+    assert await reason(missing, missing.digest) is ValuesMissing
+    red = await label_id(case, "red")
+    update = driver_pb2.UpdateResource(kind="Label", id=red, spec_json='{"name":"red"}')
+    await on_the_platform(case, driver_pb2.Mutation(update=update))
+    assert await reason(used, "sha256:00") is PlanUsed
+    assert await reason(moved, "sha256:00") is DigestMismatch
+    assert await reason(moved, moved.digest) is StackMoved
+    assert await reason(stale, stale.digest) is PlanStale
+
+
+async def test_a_plan_with_missing_values_runs_when_that_is_allowed(faulty: World) -> None:
+    case = faulty.case()
+    unknown = an_object("Label", "new", "new") | {"metadata": {"name": {"envRef": {"key": "stage"}}}}
+    plan = await case.plan(text(unknown))
+    with pytest.raises(ValuesMissing):
+        [event async for event in case.services.apply_plan(plan.name, allow_missing=False)]
+
+    assert (await case.services.stored_plan(plan.name)).state == plan_pb2.PLAN_STATE_PENDING
+    assert end(await case.apply_plan(plan)).state == SUCCEEDED
+
+
+async def test_a_plan_has_to_be_named(faulty: World) -> None:
+    with pytest.raises(RequestInvalid) as raised:
+        await faulty.case().apply_plan(plan_pb2.Plan())
+    assert raised.value.metadata["field"] == "plan"
 
 
 async def test_a_stored_end_of_a_stack_ends_it(faulty: World) -> None:
