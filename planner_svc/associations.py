@@ -9,7 +9,8 @@ from services.core.model import LABEL, DiffStatus, Key, LabelMappingDiff, Platfo
 
 class Association(NamedTuple):
     """
-    One association of a resource with a label; ids are empty while the plan still creates the thing.
+    One association of a resource with a label, sorted by its fields; ids are empty while the plan still creates the
+    thing.
 
     Attributes:
         resource: Key of the labelled object; with an empty name for a resource that no object names.
@@ -60,7 +61,7 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
     deleted = replaced | {key for key, match in matching.matches.items() if match.is_removal}
     covered = {(item.resource.kind, item.resource_id, item.label_id) for item in found if not item.wanted}
     found += _lost(matching, deleted, covered)
-    return sorted(found, key=lambda item: (item.resource, item.resource_id, item.label, item.label_id, item.wanted))
+    return sorted(found)
 
 
 def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:

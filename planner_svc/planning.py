@@ -207,6 +207,8 @@ def _summary(
 
 
 def _without_skipped_labels(item: Object, desired: Desired) -> Object:
+    if not desired.skip:
+        return item
     labels = tuple(label for label in item.associations if not desired.skips(label))
     return item if labels == item.associations else item._replace(associations=labels)
 

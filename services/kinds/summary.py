@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 from services.core.model import Key, Object
@@ -73,7 +74,7 @@ def summary_document(
     return document
 
 
-def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], numbers: Mapping[Key, int]) -> dict[str, Any]:
+def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     """What the entry of a rule tells of its endpoint."""
     used = endpoints.get(rule.spec.value["endpointName"])
     return {
@@ -83,7 +84,7 @@ def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], numbers: Mapping[Ke
     }
 
 
-def _entry(item: Object, numbers: Mapping[Key, int]) -> dict[str, Any]:
+def _entry(item: Object, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     return {
         "kind": item.key.kind,
         "templateMetaName": item.key.name,
@@ -102,7 +103,10 @@ def _entry(item: Object, numbers: Mapping[Key, int]) -> dict[str, Any]:
 
 
 def _label_mappings(
-    objects: Sequence[Object], labels: Mapping[Key, Object], numbers: Mapping[Key, int], status: MappingStatus | None
+    objects: Sequence[Object],
+    labels: Mapping[Key, Object],
+    numbers: Mapping[tuple[str, str], int],
+    status: MappingStatus | None,
 ) -> list[dict[str, Any]]:
     mappings: list[dict[str, Any]] = []
     label_halves = {
@@ -125,12 +129,12 @@ def _label_mappings(
             for label in item.associations
         ]
     name = "resourceTemplateMetaName" if status else "resourceName"
-    return sorted(mappings, key=lambda mapping: (mapping["resourceType"], mapping[name], mapping["labelName"]))
+    return sorted(mappings, key=itemgetter("resourceType", name, "labelName"))
 
 
-def id_numbers(ids: Mapping[Key, str]) -> dict[Key, int]:
-    """The ids as the numbers that summaries show; without those that are no hexadecimal numbers."""
-    numbers: dict[Key, int] = {}
+def id_numbers(ids: Mapping[Key, str]) -> dict[tuple[str, str], int]:
+    """The ids, by kind and name, as the numbers that summaries show; without those that are no hexadecimal numbers."""
+    numbers: dict[tuple[str, str], int] = {}
     for key, remote_id in ids.items():
         with suppress(ValueError):
             numbers[key] = int(remote_id, 16)

@@ -34,7 +34,7 @@ def with_ids(summary: str, ids: Mapping[Key, str]) -> str:
             if name == "labelMappings":
                 resource = by_type.get((entry["resourceType"], entry["resourceTemplateMetaName"]))
                 entry["resourceID"] = numbers.get(resource, 0) if resource else 0
-                entry["labelID"] = numbers.get(Key(LABEL, entry["labelTemplateMetaName"]), 0)
+                entry["labelID"] = numbers.get((LABEL, entry["labelTemplateMetaName"]), 0)
             elif isinstance(entry, dict):
                 _fill(entry, numbers)
                 for label in entry.get("labelAssociations", ()):
@@ -45,8 +45,8 @@ def with_ids(summary: str, ids: Mapping[Key, str]) -> str:
     return canonical_text(document)
 
 
-def _fill(entry: dict[str, Any], numbers: Mapping[Key, int]) -> None:
-    if not (number := numbers.get(Key(entry["kind"], entry["templateMetaName"]))):
+def _fill(entry: dict[str, Any], numbers: Mapping[tuple[str, str], int]) -> None:
+    if not (number := numbers.get((entry["kind"], entry["templateMetaName"]))):
         return
     for embedded in _EMBEDDED:
         if embedded in entry:
