@@ -17,8 +17,7 @@ class ResourceId(NamedTuple):
         return f"{self.kind} {self.id!r}"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResource:
+class StoredResource(NamedTuple):
     """
     What a platform holds, ready for the wire.
 

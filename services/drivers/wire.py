@@ -1,9 +1,10 @@
 """Values of the driver contract as protobuf messages and back, for every driver."""
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.model.v1 import operation_pb2
 
 from services.core.errors import KindUnsupported, RequestInvalid
 from services.core.model import PlatformTraits
@@ -120,23 +121,23 @@ def _write_from_pb(change: driver_pb2.CreateResource | driver_pb2.UpdateResource
     return Update(ResourceId(change.kind, change.id), spec, references)
 
 
-def resource_to_pb(resource: StoredResource) -> object_pb2.Resource:
-    """Translate a resource."""
-    return object_pb2.Resource(
-        kind=resource.id.kind,
-        id=resource.id.id,
-        spec_json=resource.spec_json,
-        label_ids=resource.label_ids,
-        references=references_to_pb(resource.references),
-    )
+def resource_fields(resource: StoredResource) -> Any:
+    """A resource as part of another message."""
+    return {
+        "kind": resource.id.kind,
+        "id": resource.id.id,
+        "spec_json": resource.spec_json,
+        "label_ids": resource.label_ids,
+        "references": references_to_pb(resource.references),
+    }
 
 
 def chunks_to_pb(resources: Iterable[StoredResource]) -> Iterator[driver_pb2.ListResourcesResponse]:
     """Cut a listing into chunks, keeping its order; no resources make no chunk."""
-    chunk: list[object_pb2.Resource] = []
+    chunk: list[Any] = []
     characters = 0
     for resource in resources:
-        chunk.append(resource_to_pb(resource))
+        chunk.append(resource_fields(resource))
         characters += len(resource.spec_json)
         if len(chunk) == CHUNK_RESOURCES or characters >= CHUNK_CHARACTERS:
             yield driver_pb2.ListResourcesResponse(resources=chunk)
@@ -149,17 +150,16 @@ def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
     """Translate the answer for one id; None says that there certainly is no such resource."""
     if resource is None:
         return driver_pb2.ReadResult(gone=driver_pb2.Gone())
-    return driver_pb2.ReadResult(resource=resource_to_pb(resource))
+    return driver_pb2.ReadResult(resource=resource_fields(resource))
 
 
-def result_to_pb(result: Result) -> driver_pb2.MutationResult:
-    """Translate how a mutation ended."""
+def result_fields(result: Result) -> Any:
+    """How a mutation ended, as part of an answer."""
     match result:
         case Done(resource):
-            done = driver_pb2.Done(resource=resource_to_pb(resource) if resource else None)
-            return driver_pb2.MutationResult(done=done)
+            return {"done": {"resource": resource_fields(resource)} if resource else {}}
         case Rejected(reason, message):
             value = operation_pb2.RejectionReason.Value(f"REJECTION_REASON_{reason.name}")
-            return driver_pb2.MutationResult(rejected=driver_pb2.Rejected(reason=value, message=message))
+            return {"rejected": {"reason": value, "message": message}}
         case Ambiguous(message):
-            return driver_pb2.MutationResult(ambiguous=driver_pb2.Ambiguous(message=message))
+            return {"ambiguous": {"message": message}}

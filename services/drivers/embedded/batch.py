@@ -1,7 +1,7 @@
 """What a batch does to the resources that it touches: the rules of the embedded platform, without its storage."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from services.core.model import LABEL, NameUniqueness
 from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, name_scope, unique_name
@@ -104,7 +104,7 @@ def _update(item: Update, extract: Extract) -> Done | Rejected:
     if refused := _name_taken(item, extract, own_id=item.id.id) or _refers_to_nothing(item, extract):
         return refused
     _give_up_name(held, extract)
-    written = replace(held, spec_json=item.spec.text, references=item.references)
+    written = held._replace(spec_json=item.spec.text, references=item.references)
     _put(written, unique_name(item.id.kind, item.spec), extract)
     return Done(written)
 
@@ -118,7 +118,7 @@ def _delete(item: Delete, extract: Extract) -> Done:
                 _set_labels(resource, set(resource.label_ids) - {item.id.id}, extract)
         for resource in [resource for resource in extract.resources.values() if resource.references]:
             left = tuple(each for each in resource.references if (each.kind, each.id) != item.id)
-            extract.resources[resource.id] = replace(resource, references=left)
+            extract.resources[resource.id] = resource._replace(references=left)
     return Done()
 
 
@@ -147,7 +147,7 @@ def _put(resource: StoredResource, name: str | None, extract: Extract) -> None:
 
 def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract) -> None:
     if len(label_ids) != len(resource.label_ids):
-        extract.resources[resource.id] = replace(resource, label_ids=tuple(sorted(label_ids)))
+        extract.resources[resource.id] = resource._replace(label_ids=tuple(sorted(label_ids)))
 
 
 def _give_up_name(held: StoredResource, extract: Extract) -> None:
