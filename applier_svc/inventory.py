@@ -4,19 +4,24 @@ from collections.abc import Collection
 
 from applier_svc.ids import Ids
 from applier_svc.progress import Progress
-from services.core.model import InventoryEntry, Plan, StackRecord, Verb, by_key
+from services.core.model import InventoryEntry, Origin, Plan, StackRecord, Verb, by_key
 
 
-def after_success(plan: Plan, record: StackRecord, ids: Ids, leftovers: Collection[int]) -> list[InventoryEntry]:
+def after_success(
+    plan: Plan, record: StackRecord, ids: Ids, leftovers: Collection[int], kept: Collection[int] = ()
+) -> list[InventoryEntry]:
     """
     The inventory once all steps are done, but for *leftovers*; sorted by key.
 
-    What could not be removed stays in the inventory as pending, so that the next apply tries again (engine.md 3).
+    A creation that was *kept* made nothing: its resource was there, and is adopted. What could not be removed stays in
+    the inventory as pending, so that the next apply tries again (engine.md 3).
     """
     recorded = by_key(record.resources)
     entries = {
         entry.key: entry._replace(remote_id=ids.get(entry.key)) for entry in plan.inventory if ids.get(entry.key)
     }
+    for key in {plan.steps[number].key for number in kept if plan.steps[number].verb is Verb.CREATE} & entries.keys():
+        entries[key] = entries[key]._replace(origin=Origin.ADOPTED)
     for number in leftovers:
         step = plan.steps[number]
         if step.verb is Verb.DELETE and step.key in recorded and step.key not in entries:
@@ -44,5 +49,6 @@ def after_undo(plan: Plan, record: StackRecord, ids: Ids, progress: Progress) ->
             else:
                 del entries[key]
         elif step.verb is Verb.CREATE and not is_undone:
-            entries[key] = planned[key]._replace(remote_id=ids.get(key))
+            origin = Origin.ADOPTED if step.number in progress.kept else planned[key].origin
+            entries[key] = planned[key]._replace(remote_id=ids.get(key), origin=origin)
     return [entries[key] for key in sorted(entries)]

@@ -1,16 +1,18 @@
 """Writes what one operation intends and what comes of it: into the store first, then it is known, then it is told."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.stack.v1 import journal_pb2
 
 from applier_svc.failpoints import reach
 from applier_svc.feed import Feed, Happening
+from applier_svc.ids import Ids
 from applier_svc.lease import Lease
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
 from applier_svc.progress import Progress
+from services.core.model import Plan
 
 _INTENTS = {Direction.DO: journal_pb2.STEP_STATE_INTENT, Direction.UNDO: journal_pb2.STEP_STATE_UNDO_INTENT}
 _ENDS = {
@@ -94,6 +96,23 @@ class Journal:
         await self._write(journal_pb2.AdvanceOperationRequest(steps=records), happening)
         self.progress.end(outcomes, direction)
 
+    async def decide(
+        self, records: Sequence[journal_pb2.StepRecord], happening: Happening | None, plan: Plan, ids: Ids
+    ) -> None:
+        """
+        Note what somebody decided for steps, and tell it.
+
+        Args:
+            records: All that is known of the steps from now on.
+            happening: What is told; None: nothing.
+            plan: The plan.
+            ids: Ids that earlier steps made; learns from the records.
+        """
+        known = [self._with_known(record, still_there=False) for record in records]
+        await self._write(journal_pb2.AdvanceOperationRequest(steps=known), happening)
+        for record in known:
+            self.progress.learn(record, plan.steps[record.step], ids)
+
     async def tell(self, happening: Happening) -> None:
         """Tell something that changes nothing."""
         await self._write(journal_pb2.AdvanceOperationRequest(), happening)
@@ -111,13 +130,16 @@ class Journal:
         reach("after_turn_back")
 
     async def finish(
-        self, outcome: journal_pb2.Record | journal_pb2.Remove | None, finished: operation_pb2.Finished
+        self,
+        outcome: journal_pb2.Record | journal_pb2.Remove | None,
+        finished: operation_pb2.Finished,
+        blocked: Sequence[operation_pb2.BlockedStep] = (),
     ) -> None:
-        """End the operation, leaving *outcome* (None: the record as it is), and tell it."""
+        """End the operation, *blocked* or leaving *outcome* (None: the record as it is), and tell it."""
         reach("before_finish")
         async with self._turn:
             event = self._feed.stamp(finished)
-            await self._lease.finish(outcome, finished.state, _kept_end(event))
+            await self._lease.finish(outcome, finished.state, _kept_end(event), blocked=blocked)
             reach("after_finish")
             await self._feed.publish(event)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -12,6 +13,7 @@ from pkger.stack.v1 import journal_pb2
 from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
+from applier_svc.deciding import reason_of
 from applier_svc.patience import Patience
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
 from services.core.model import StackRecord
@@ -118,7 +120,8 @@ class Lease:
         state: operation_pb2.OperationState.ValueType,
         finished: operation_pb2.OperationEvent | None,
         stale_plan: journal_pb2.StalePlan | None = None,
-    ) -> str:
+        blocked: Sequence[operation_pb2.BlockedStep] = (),
+    ) -> None:
         """
         Record the outcome, end the operation and give the lease back.
 
@@ -127,9 +130,7 @@ class Lease:
             state: How the operation ended.
             finished: Its last event; None for one that did not start.
             stale_plan: The stored plan that kept it from starting, as that is stale; None for any other end.
-
-        Returns:
-            Id of the stack; empty when it went away.
+            blocked: The steps that keep it from its end, when it is BLOCKED.
 
         Raises:
             ServiceUnavailable: Nobody knows whether it was recorded.
@@ -138,6 +139,9 @@ class Lease:
         request = journal_pb2.FinishOperationRequest(
             stack_id=self.stack.id, token=self._token, base_generation=self.stack.generation, state=state
         )
+        if state == operation_pb2.OPERATION_STATE_BLOCKED:
+            request.blocked_reason = reason_of(blocked)
+            request.blocked_steps.extend(blocked)
         if stale_plan:
             request.stale_plan.CopyFrom(stale_plan)
         if finished:
@@ -149,8 +153,7 @@ class Lease:
                 request.remove.CopyFrom(outcome)
             case None:
                 request.abandon.SetInParent()
-        answer = await self._store(self._stub.FinishOperation, request)
-        return "" if self.is_transient else answer.stack.id
+        await self._store(self._stub.FinishOperation, request)
 
     async def let_go(self) -> None:
         """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""

@@ -4,11 +4,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pkger.applier.v1 import applier_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import journal_pb2, stack_pb2
 
+from applier_svc.deciding import blocked_steps, records_of
 from applier_svc.effects import Effects
 from applier_svc.failpoints import reach
 from applier_svc.feed import Feed
@@ -16,7 +18,7 @@ from applier_svc.ids import Ids
 from applier_svc.inventory import after_success, after_undo
 from applier_svc.journal import Journal
 from applier_svc.lease import Lease, take
-from applier_svc.outcomes import outcome_to_pb
+from applier_svc.outcomes import Direction, Done, outcome_to_pb
 from applier_svc.patience import Patience
 from applier_svc.progress import Progress, progress_of
 from applier_svc.readiness import refuse_missing_values
@@ -169,13 +171,18 @@ class Operation:
                 raise
             # The event has a copy of its own; that of a large plan is worth giving up before the work begins.
             del message
-            await self._carry_out(plan, traits, Ids(plan), lease, journal, begun.operation.kind, wish.secrets)
+            await self._carry_out(plan, traits, Ids(plan), lease, journal, begun.operation, wish.secrets)
         finally:
             await lease.drop()
 
-    async def resume(self, lease: Lease, claimed: journal_pb2.ClaimOperationResponse) -> None:
+    async def resume(
+        self,
+        lease: Lease,
+        claimed: journal_pb2.ClaimOperationResponse,
+        decisions: Sequence[applier_pb2.StepDecision] = (),
+    ) -> None:
         """
-        Carry on what another applier began, from its journal.
+        Carry on what another applier began, from its journal; *decisions* fit the steps that block it.
 
         Raises:
             PkgerError: It was cut off again.
@@ -192,7 +199,7 @@ class Operation:
             traits = await self._platform(plan.target.platform)
             secrets = Secrets(are_gone=any(step.is_secret for step in plan.steps))
             taken_over = self._peers.patience.clock()
-            await self._carry_out(plan, traits, ids, lease, journal, claimed.operation.kind, secrets, taken_over)
+            await self._carry_out(plan, traits, ids, lease, journal, claimed.operation, secrets, taken_over, decisions)
         finally:
             await lease.drop()
 
@@ -277,9 +284,10 @@ class Operation:
         ids: Ids,
         lease: Lease,
         journal: Journal,
-        kind: operation_pb2.OperationKind.ValueType,
+        operation: operation_pb2.Operation,
         secrets: Secrets,
         taken_over: float | None = None,
+        decisions: Sequence[applier_pb2.StepDecision] = (),
     ) -> None:
         driver = self._peers.platforms.driver(plan.target.platform)
         patience = self._peers.patience
@@ -289,15 +297,17 @@ class Operation:
         )
         run = Run(plan, effects, journal, lambda: self._cancelled or lease.cancel_requested)
         try:
+            if decisions:
+                await _decide(run, decisions, operation.blocked_steps, plan, ids, journal.progress)
             result = await run.run()
         except BaseException:
             # Whatever cut it off: the sooner somebody can carry it on, the better.
             await lease.drop()
             await lease.let_go()
             raise
-        ending = _Ending(plan, ids, lease.stack, lease.is_transient, lease.is_pending, kind)
+        ending = _Ending(plan, ids, lease.stack, lease.is_transient, lease.is_pending, operation.kind)
         if result.state == operation_pb2.OPERATION_STATE_SUCCEEDED:
-            entries = after_success(plan, lease.stack, ids, result.leftovers)
+            entries = after_success(plan, lease.stack, ids, result.leftovers, journal.progress.kept)
             try:
                 await journal.finish(ending.outcome(entries), ending.told(entries, result))
             except _REFUSALS as error:
@@ -307,7 +317,8 @@ class Operation:
         entries = after_undo(plan, lease.stack, ids, journal.progress)
         if result.state == operation_pb2.OPERATION_STATE_BLOCKED:
             # The record stays as it is until somebody has looked: the journal says what is different.
-            await journal.finish(None, ending.told(lease.stack.resources, result))
+            blocked = blocked_steps(plan, journal.progress)
+            await journal.finish(None, ending.told(lease.stack.resources, result), blocked)
             return
         await journal.finish(ending.record(entries), ending.told(entries, result))
 
@@ -344,9 +355,12 @@ class _Ending:
         # The end of a stack that owns nothing has no step, but the record goes away.
         is_apply = self.kind == operation_pb2.OPERATION_KIND_APPLY
         known = {entry.key: entry.remote_id for entry in entries}
-        # A stack that the operation made is there for others only once the operation succeeded.
+        # A stack that the operation made is there for others once the operation succeeded, or left something behind.
+        has_left = result.state == operation_pb2.OPERATION_STATE_ROLLED_BACK and entries
         is_gone = (
-            self.is_transient or (succeeded and not is_apply and not entries) or (self.is_pending and not succeeded)
+            self.is_transient
+            or (succeeded and not is_apply and not entries)
+            or (self.is_pending and not (succeeded or has_left))
         )
         return operation_pb2.Finished(
             state=result.state,
@@ -364,6 +378,25 @@ class _Ending:
             sources=self.plan.sources,
             platform_changed=bool(self.plan.steps),
         )
+
+
+async def _decide(
+    run: Run,
+    decisions: Sequence[applier_pb2.StepDecision],
+    blocked: Sequence[operation_pb2.BlockedStep],
+    plan: Plan,
+    ids: Ids,
+    progress: Progress,
+) -> None:
+    known = [progress.done.get(step.number) for step in plan.steps]
+    targets = [
+        outcome.remote_id if isinstance(outcome, Done) else ids.of_resource(step)
+        for step, outcome in zip(plan.steps, known, strict=True)
+    ]
+    # An operation is blocked in the direction in which it went.
+    is_undo = blocked[0].direction == operation_pb2.DIRECTION_UNDO
+    direction = Direction.UNDO if is_undo else Direction.DO
+    await run.decide(records_of(decisions, blocked, targets), direction, ids)
 
 
 async def _give_up(lease: Lease, error: BaseException | None = None, plan: str = "") -> None:

@@ -8,19 +8,30 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.applier.v1 import applier_pb2
 from pkger.model.v1 import operation_pb2
 from pkger.stack.v1 import journal_pb2
 from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 
+from applier_svc.deciding import check_decisions
 from applier_svc.feed import Feed, Message
 from applier_svc.lease import AlreadyBegunError, claim
 from applier_svc.operation import Agreed, Operation, Peers, Wish
-from services.core.errors import Internal, OperationNotFound, OperationUnfinished, PkgerError, ServiceUnavailable
+from services.core.errors import (
+    Internal,
+    OperationNotFound,
+    OperationUnfinished,
+    PkgerError,
+    RequestInvalid,
+    ServiceUnavailable,
+)
 from services.rpc.call import deadline, request_id
 from services.rpc.client import Peer
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.resources import find_owners, read_resources
 
 log = logging.getLogger("pkger.applier")
 
@@ -81,21 +92,35 @@ class Operations:
         self._run(operation, feed, self._begin(operation, wish))
         return feed
 
-    async def carry_on(self, name: str) -> Feed:
+    async def carry_on(self, name: str, decisions: Sequence[applier_pb2.StepDecision] = ()) -> Feed:
         """
         Take over an unfinished operation and return the feed of what happens from now on.
 
+        Args:
+            name: Its name.
+            decisions: What somebody decided for the steps that block it; the others are tried again.
+
         Raises:
+            RequestInvalid: A decision does not fit; nothing has happened.
             OperationNotFound: There is none, or it is finished.
             StackLeased: Somebody is at work on it.
             ServiceUnavailable: The store does not answer, or the service is about to end.
         """
         self._refuse_when_draining()
+        if decisions:
+            await self._check(decisions, await self.get(name))
         lease, claimed = await claim(self._store, name, self._holder, self._peers.patience)
+        try:
+            # Somebody else may have carried it on meanwhile, and been blocked by something else.
+            check_decisions(decisions, claimed.operation.blocked_steps)
+        except RequestInvalid:
+            await lease.drop()
+            await lease.let_go()
+            raise
         log.info("operation carried on", extra={"operation": name})
         feed = Feed(name, _now, claimed.last_seq)
         operation = Operation(name, self._holder, self._peers, feed)
-        self._run(operation, feed, operation.resume(lease, claimed))
+        self._run(operation, feed, operation.resume(lease, claimed, decisions))
         return feed
 
     async def recover(self, store: Peer) -> None:
@@ -180,6 +205,32 @@ class Operations:
                 operation.cancel()
         if late:
             await asyncio.wait(late)
+
+    async def _check(self, decisions: Sequence[applier_pb2.StepDecision], operation: operation_pb2.Operation) -> None:
+        """
+        See to it that *decisions* fit *operation*, and that what is to be adopted can be.
+
+        Raises:
+            RequestInvalid: Names the first that does not fit.
+        """
+        check_decisions(decisions, operation.blocked_steps)
+        kinds = {step.step: step.key.kind for step in operation.blocked_steps}
+        adopted = {
+            f"decisions[{position}].remote_id": (kinds[decision.step], decision.remote_id)
+            for position, decision in enumerate(decisions)
+            if decision.remote_id
+        }
+        if not adopted:
+            return
+        target, ids = target_from_pb(operation.target), list(adopted.values())
+        live = await read_resources(self._peers.platforms.driver(target.platform), target.org, ids)
+        owners = await find_owners(self._store, target, ids)
+        for (field, (kind, remote_id)), resource in zip(adopted.items(), live, strict=True):
+            if resource is None:
+                raise RequestInvalid(field, f"there is no {kind} {remote_id} in {target.platform}/{target.org}")
+            if owner := owners.get((kind, remote_id)):
+                called = owner.stack_name or owner.stack_id
+                raise RequestInvalid(field, f"{kind} {remote_id} belongs to stack {called} as {owner.key.name!r}")
 
     async def _begin(self, operation: Operation, wish: Wish | Agreed) -> None:
         """Begin; an operation that was left behind on the stack, or got stuck, is brought to its end first."""

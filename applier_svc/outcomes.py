@@ -56,7 +56,14 @@ class Skipped:
     message: str
 
 
-Outcome = Done | Failed | Unknown | Skipped
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Somebody decided that it is not to be done."""
+
+    message: str
+
+
+Outcome = Done | Failed | Unknown | Skipped | GivenUp
 
 
 def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
@@ -70,6 +77,6 @@ def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
             message.failed.reason = reason
         case Unknown(text):
             message.unknown.message = text
-        case Skipped(text):
+        case Skipped(text) | GivenUp(text):
             message.skipped.message = text
     return message

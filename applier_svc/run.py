@@ -1,14 +1,17 @@
 """Carries a plan out stage by stage, and takes it back when a step fails; from wherever its journal is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from pkger.model.v1 import operation_pb2
+from pkger.stack.v1 import journal_pb2
 
 from applier_svc.effects import Effects, Outcomes
+from applier_svc.feed import Happening
+from applier_svc.ids import Ids
 from applier_svc.journal import Journal
-from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown, outcome_to_pb
+from applier_svc.outcomes import Direction, Done, Failed, GivenUp, Outcome, Skipped, Unknown, outcome_to_pb
 from applier_svc.secrets import in_doubt, what_stays
 from applier_svc.undo import inverse, is_to_be_undone, seals
 from services.core.model import Plan, Step, Verb
@@ -41,6 +44,27 @@ class Run:
         self._journal = journal
         self._progress = journal.progress
         self._is_cancelled = is_cancelled
+
+    async def decide(self, records: Sequence[journal_pb2.StepRecord], direction: Direction, ids: Ids) -> None:
+        """
+        Take what somebody decided for blocked steps as known, before anything else is done.
+
+        Args:
+            records: All that is known of the steps from now on.
+            direction: Whether the steps are blocked, or their inverses.
+            ids: Ids that earlier steps made; learns from the records.
+
+        Raises:
+            PkgerError: As ``run``; the decisions count if they were stored.
+        """
+        done, told = _DECIDED[direction]
+        outcomes: Outcomes = {}
+        for record in records:
+            if record.state in done:
+                outcomes[record.step] = Done(record.remote_id)
+            elif record.message:
+                outcomes[record.step] = GivenUp(record.message)
+        await self._journal.decide(records, told(outcomes) if outcomes else None, self._plan, ids)
 
     async def run(self) -> Result:
         """
@@ -86,7 +110,7 @@ class Run:
         wanted = [
             self._plan.steps[number]
             for number in sorted(outcomes)
-            if is_to_be_undone(self._plan.steps[number], outcomes[number])
+            if is_to_be_undone(self._plan.steps[number], outcomes[number]) and number not in self._progress.stays
         ]
         # An inverse of which the platform does not tell what became of it is not sent again: somebody has to look.
         steps = [step for step in wanted if not (self._progress.was_undone(step) or self._is_undo_in_doubt(step))]
@@ -192,3 +216,10 @@ def _told_undone(outcomes: Outcomes) -> operation_pb2.StepsUndone:
 def _never() -> bool:
     """An undo is not to be stopped: the server finishes it on its own time (engine.md 3)."""
     return False
+
+
+_DECIDED: Mapping[Direction, tuple[Collection[int], Callable[[Outcomes], Happening]]] = {
+    Direction.DO: ((journal_pb2.STEP_STATE_DONE, journal_pb2.STEP_STATE_KEPT), _told_ended),
+    Direction.UNDO: ((journal_pb2.STEP_STATE_UNDONE,), _told_undone),
+}
+"""By which states a decided step, or its inverse, counts as done, and how decisions are told."""

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pkger.driver.v1 import driver_pb2
 
-from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
+from applier_svc.outcomes import Direction, Done, Failed, GivenUp, Outcome, Skipped, Unknown
 from applier_svc.progress import Progress
 from services.core.errors import PkgerError, RequestInvalid
 from services.core.model import Plan, Step, Verb
@@ -102,7 +102,7 @@ class Secrets:
         match outcome:
             case Failed(message) | Unknown(message) | Skipped(message):
                 return replace(outcome, message=self.masked(message))
-            case Done():
+            case Done() | GivenUp():
                 return outcome
 
     def mask_error(self, error: PkgerError) -> None:

@@ -112,7 +112,7 @@ class ApplierServicer(ApplierServiceServicer):
     async def RecoverOperation(
         self, request: applier_pb2.RecoverOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
-        feed = await self._operations.carry_on(request.operation)
+        feed = await self._operations.carry_on(request.operation, request.decisions)
         async for message in feed.follow():
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.RecoverOperationResponse(event=message)

@@ -61,6 +61,7 @@ class Ending:
         base_generation: Generation that its plan was made from.
         cause: What failed; empty when nothing did.
         finished: Its last event; None for an operation that did not start.
+        blocked_by: What a BLOCKED operation is blocked by, in its wire format.
         stale: The plan that it was to run and that turned out to be stale; None for any other end.
     """
 
@@ -69,6 +70,7 @@ class Ending:
     base_generation: int
     cause: str
     finished: Event | None
+    blocked_by: bytes = b""
     stale: StalePlan | None = None
 
 
@@ -93,8 +95,8 @@ def finish(db: sqlite_utils.Database, stack_id: str, token: int, ending: Ending,
     End the operation that has the lease with *token*.
 
     When the stack owns the same as before and the platform did not change either, generation, sources and update time
-    stay as they are. A pending stack becomes an active one, made now, with the record of an operation that SUCCEEDED;
-    after any other end it goes away.
+    stay as they are. A pending stack becomes an active one, made now, with the record of an operation that SUCCEEDED,
+    or with one that lists resources; after any other end it goes away.
 
     Returns:
         The stack; None when it went away, now or before.
@@ -161,6 +163,9 @@ def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: i
         "last_seq": events.append(db, operation.name, operation.last_seq, last_events),
     }
     operations.update(db, operation.name, changes, now)
+    operations.unblock(db, operation.name)
+    if ending.state is OperationState.BLOCKED:
+        operations.block(db, operation.name, ending.blocked_by)
     if ending.state in FINISHED:
         plans.mark_applied(db, operation.name)
     if ending.state is OperationState.FAILED:
@@ -174,7 +179,8 @@ def _leave(db: sqlite_utils.Database, operation: Operation, ending: Ending, now:
     match ending.outcome:
         case Record() as record:
             _check_generation(stack, ending.base_generation)
-            stays = stack.state is State.ACTIVE or ending.state is OperationState.SUCCEEDED
+            # What could not be taken back needs a stack that owns it.
+            stays = stack.state is State.ACTIVE or ending.state is OperationState.SUCCEEDED or bool(record.resources)
             if stays:
                 _record(db, stack, record, now)
         case Abandon():

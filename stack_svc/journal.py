@@ -68,11 +68,16 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """All that the journal knows of an operation; ``plan`` is in its wire format, ``steps`` are sorted by step."""
+    """
+    All that the journal knows of an operation.
+
+    ``plan`` and ``blocked_by``, which only a BLOCKED one has, are in their wire format, ``steps`` are sorted by step.
+    """
 
     stack: Stack
     lease: Lease
     operation: Operation
+    blocked_by: bytes
     plan: bytes
     steps: list[StepRecord]
 
@@ -206,6 +211,8 @@ def advance(
         raise RequestInvalid(
             "roll_back" if roll_back else "seal", f"{name} cannot turn back past its point of no return"
         )
+    if operation.state is OperationState.BLOCKED:
+        operations.unblock(db, name)
     done = steps.write(db, name, operation.step_count, records)
     changes: dict[str, Any] = {
         "state": OperationState.ROLLING_BACK if rolling_back else state,
@@ -255,7 +262,8 @@ def claim(db: sqlite_utils.Database, name: str, holder: str, ttl: int, now: int)
     lease = leases.acquire(db, operation.stack, stack.called, holder, name, ttl, now)
     operations.update(db, name, {"holder": holder, "token": lease.token}, now)
     plan = plans.body_of_operation(db, name)
-    return Claimed(stack, lease, operations.existing(db, name), plan, steps.read(db, name))
+    blocked_by = operations.blocked_by(db, [name]).get(name, b"")
+    return Claimed(stack, lease, operations.existing(db, name), blocked_by, plan, steps.read(db, name))
 
 
 def request_cancel(db: sqlite_utils.Database, name: str) -> None:
@@ -267,6 +275,14 @@ def request_cancel(db: sqlite_utils.Database, name: str) -> None:
     """
     operation = operations.unfinished(db, name)
     db.table("operations").update(operation.name, {"cancel_requested": True})
+
+
+def page(
+    db: sqlite_utils.Database, stack: str, unfinished_only: bool, after: operations.Place, size: int
+) -> tuple[list[Operation], operations.Place | None, dict[str, bytes]]:
+    """A page of operations as of ``operations.page``, and what those of them that are BLOCKED are blocked by."""
+    found, last = operations.page(db, stack, unfinished_only, after, size)
+    return found, last, operations.blocked_by(db, [operation.name for operation in found])
 
 
 def told(db: sqlite_utils.Database, name: str, after_seq: int, most_bytes: int) -> Story:

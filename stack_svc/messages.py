@@ -118,9 +118,9 @@ def state_to_pb(state: OperationState) -> operation_pb2.OperationState.ValueType
     return number
 
 
-def operation_to_pb(operation: Operation) -> operation_pb2.Operation:
-    """Translate an operation."""
-    return operation_pb2.Operation(
+def operation_to_pb(operation: Operation, blocked_by: bytes = b"") -> operation_pb2.Operation:
+    """Translate an operation, with what it is blocked by in its wire format."""
+    message = operation_pb2.Operation(
         name=operation.name,
         kind=_KIND.number(operation.kind),
         state=_STATE.number(operation.state),
@@ -134,6 +134,15 @@ def operation_to_pb(operation: Operation) -> operation_pb2.Operation:
         step_count=operation.step_count,
         done_count=operation.done_count,
     )
+    message.MergeFromString(blocked_by)
+    return message
+
+
+def listed_to_pb(operation: Operation, blocked_by: bytes) -> operation_pb2.Operation:
+    """Translate an operation as one of many: without the steps that block it."""
+    message = operation_to_pb(operation, blocked_by)
+    message.ClearField("blocked_steps")
+    return message
 
 
 def plan_from_pb(body: bytes) -> NewPlan:
@@ -251,6 +260,9 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         request.base_generation,
         request.finished.finished.cause,
         event_from_pb(request.finished, "finished", is_a="finished") if request.HasField("finished") else None,
+        operation_pb2.Operation(
+            blocked_reason=request.blocked_reason, blocked_steps=request.blocked_steps
+        ).SerializeToString(),
         StalePlan(request.stale_plan.plan, request.stale_plan.problem) if request.HasField("stale_plan") else None,
     )
 

@@ -1,9 +1,11 @@
 """Operations: one run of a plan each, as rows that outlive their stack; a stack has at most one that is unfinished."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import orjson
 import sqlite_utils
 
 from services.core.errors import OperationNotFound, OperationUnfinished
@@ -228,6 +230,25 @@ def update(db: sqlite_utils.Database, name: str, changes: dict[str, Any], now: i
         f"UPDATE operations SET {sets}update_time = MAX(update_time, :now) WHERE name = :name",  # noqa: S608
         {**changes, "now": now, "name": name},
     )
+
+
+def block(db: sqlite_utils.Database, name: str, body: bytes) -> None:
+    """Keep what an operation that is BLOCKED now is blocked by, in its wire format."""
+    db.execute("INSERT INTO blocks (operation, body) VALUES (?, ?)", [name, body])
+
+
+def unblock(db: sqlite_utils.Database, name: str) -> None:
+    """Forget what an operation was blocked by, as it goes on."""
+    db.execute("DELETE FROM blocks WHERE operation = ?", [name])
+
+
+def blocked_by(db: sqlite_utils.Database, names: Collection[str]) -> dict[str, bytes]:
+    """What those of the operations *names* are blocked by that are BLOCKED, in its wire format."""
+    rows = db.execute(
+        "SELECT operation, body FROM blocks WHERE operation IN (SELECT value FROM json_each(?))",
+        [orjson.dumps(list(names)).decode()],
+    )
+    return {name: bytes(body) for name, body in rows}
 
 
 def end_dead(db: sqlite_utils.Database, now: int) -> None:

@@ -294,3 +294,16 @@ def plans(db: sqlite_utils.Database) -> None:
         db.execute("INSERT INTO plan_bodies (plan, body) VALUES (?, ?)", [name, plan.SerializeToString()])
     db.execute("DROP TABLE operation_plans")
     db.execute("CREATE INDEX requests_by_result ON requests (result)")
+
+
+@MIGRATIONS()
+def blocks(db: sqlite_utils.Database) -> None:
+    """Tell what keeps BLOCKED operations from their end; ``body`` is a part of a ``pkger.model.v1.Operation``."""
+    db.execute(
+        """
+        CREATE TABLE blocks (
+            operation TEXT PRIMARY KEY REFERENCES operations (name) ON DELETE CASCADE,
+            body BLOB NOT NULL
+        )
+        """
+    )

@@ -207,7 +207,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         return journal_pb2.ClaimOperationResponse(
             stack=messages.stack_to_pb(claimed.stack),
             token=claimed.lease.token,
-            operation=messages.operation_to_pb(operation),
+            operation=messages.operation_to_pb(operation, claimed.blocked_by),
             plan=claimed.plan,
             steps=map(messages.record_to_pb, claimed.steps),
             sealed=operation.sealed,
@@ -229,19 +229,23 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.GetOperationRequest, context: object
     ) -> journal_pb2.GetOperationResponse:
         """Read one operation."""
-        operation = await self._database.read(lambda db: operations.existing(db, request.operation))
-        return journal_pb2.GetOperationResponse(operation=messages.operation_to_pb(operation))
+        name = request.operation
+        operation, blocked_by = await self._database.read(
+            lambda db: (operations.existing(db, name), operations.blocked_by(db, [name]).get(name, b""))
+        )
+        return journal_pb2.GetOperationResponse(operation=messages.operation_to_pb(operation, blocked_by))
 
     async def ListOperations(
         self, request: journal_pb2.ListOperationsRequest, context: object
     ) -> journal_pb2.ListOperationsResponse:
         """Read one page of operations."""
         after, size = pages.place_of(request.page_token, operations.START), pages.size_of(request.page_size, 50, 500)
-        page, last = await self._database.read(
-            lambda db: operations.page(db, request.stack_id, request.unfinished, after, size)
+        page, last, blocked_by = await self._database.read(
+            lambda db: journal.page(db, request.stack_id, request.unfinished, after, size)
         )
         return journal_pb2.ListOperationsResponse(
-            operations=map(messages.operation_to_pb, page), next_page_token=pages.token_of(last)
+            operations=[messages.listed_to_pb(each, blocked_by.get(each.name, b"")) for each in page],
+            next_page_token=pages.token_of(last),
         )
 
     async def ListEvents(

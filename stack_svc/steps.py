@@ -23,9 +23,21 @@ class StepState(StrEnum):
     UNDONE = "UNDONE"
     UNDO_FAILED = "UNDO_FAILED"
     UNDO_UNKNOWN = "UNDO_UNKNOWN"
+    GIVEN_UP = "GIVEN_UP"
+    KEPT = "KEPT"
+    UNDO_GIVEN_UP = "UNDO_GIVEN_UP"
 
 
-IN_EFFECT = frozenset({StepState.DONE, StepState.UNDO_INTENT, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN})
+IN_EFFECT = frozenset(
+    {
+        StepState.DONE,
+        StepState.UNDO_INTENT,
+        StepState.UNDO_FAILED,
+        StepState.UNDO_UNKNOWN,
+        StepState.KEPT,
+        StepState.UNDO_GIVEN_UP,
+    }
+)
 """A step in one of these took effect and was not taken back, as far as is known."""
 
 

@@ -334,19 +334,50 @@ def cancel_operation(name: str, server: str | None) -> None:
 
 @operations.command("recover")
 @click.argument("name")
+@click.option(
+    "--step",
+    "steps",
+    multiple=True,
+    metavar="NUMBER=WAY",
+    help="What is decided for a blocked step: retry, skip, force, keep or adopt:ID. May be repeated.",
+)
 @server_option
-def recover_operation(name: str, server: str | None) -> None:
-    """Try again to end operation NAME, which is blocked."""
+def recover_operation(name: str, steps: tuple[str, ...], server: str | None) -> None:
+    """
+    Carry on operation NAME, which is blocked.
+
+    `pkger operations show` lists the blocked steps and the ways out that fit. retry: look again, and send it again if
+    it did not happen. skip: give the step, or its undo, up. force: write over whatever is there. keep: take what is
+    there as the outcome. adopt:ID: the creation made the resource with that id.
+    """
     from services.cli.operations import recover
     from services.cli.session import environment
 
-    asyncio.run(recover(name, environment(server)))
+    asyncio.run(recover(name, _decisions(steps), environment(server)))
 
 
 def _some(files: tuple[str, ...]) -> tuple[str, ...]:
     if not files:
         raise click.UsageError("name at least one package file with -f")
     return files
+
+
+def _decisions(values: tuple[str, ...]) -> dict[int, tuple[str, str]]:
+    """NUMBER=WAY texts, as word and id of a resource by step number."""
+    from services.cli.operations import DECISIONS
+
+    decisions: dict[int, tuple[str, str]] = {}
+    for value in values:
+        number, _, way = value.partition("=")
+        word, _, remote_id = way.partition(":")
+        if not (number.isascii() and number.isdigit() and word in DECISIONS):
+            raise click.UsageError(
+                f"--step {value!r}: write NUMBER=WAY; ways are {', '.join(DECISIONS)}, adopt as adopt:ID"
+            )
+        if int(number) in decisions:
+            raise click.UsageError(f"--step: step {number} is decided twice")
+        decisions[int(number)] = word, remote_id
+    return decisions
 
 
 def _pairs(values: tuple[str, ...]) -> dict[str, str]:

@@ -15,7 +15,12 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import full_name, word
 from services.cli.packages import APPLYING
 from services.cli.session import Session, session
-from services.cli.show import console, print_event, print_json
+from services.cli.show import console, print_blocked, print_event, print_json
+
+DECISIONS = {
+    word(operation_pb2.Decision, "DECISION", number): number for number in operation_pb2.Decision.values() if number
+}
+"""What can be decided for a blocked step, by the word for it."""
 
 
 async def list_all(environ: Mapping[str, str], unfinished: bool, output: str) -> None:
@@ -42,6 +47,8 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
     _print_table(console(), [operation])
     if operation.cause:
         console().print(Text(operation.cause))
+    if operation.blocked_steps:
+        print_blocked(console(), operation)
 
 
 async def watch(name: str, environ: Mapping[str, str]) -> None:
@@ -58,9 +65,15 @@ async def watch(name: str, environ: Mapping[str, str]) -> None:
             await interrupts.or_stop(_follow(events))
 
 
-async def recover(name: str, environ: Mapping[str, str]) -> None:
+async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str]) -> None:
     """
-    Try again to end an operation that is blocked, and print what happens.
+    Carry on an operation that is blocked, and print what happens.
+
+    Args:
+        name: Its name.
+        decisions: A word of ``DECISIONS``, and the id of the resource for "adopt", by step number; the other steps are
+            tried again.
+        environ: The environment.
 
     Raises:
         Failed: It is still blocked, or took back what it did.
@@ -71,7 +84,13 @@ async def recover(name: str, environ: Mapping[str, str]) -> None:
             watched = applier_pb2.WatchOperationRequest(operation=_full(name))
             events = services.applier.stream(_stub(services).WatchOperation, watched, seconds=None)
             plan = await interrupts.or_stop(_plan(events))
-            request = applier_pb2.RecoverOperationRequest(operation=_full(name))
+            request = applier_pb2.RecoverOperationRequest(
+                operation=_full(name),
+                decisions=[
+                    applier_pb2.StepDecision(step=step, decision=DECISIONS[way], remote_id=remote_id)
+                    for step, (way, remote_id) in sorted(decisions.items())
+                ],
+            )
             carried_on = services.applier.stream(_stub(services).RecoverOperation, request, seconds=None)
             await interrupts.or_stop(_follow(carried_on, plan))
 

@@ -13,9 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from services.cli.names import word
 from services.core.model import SECRET
 
 SHOWN_WARNINGS = 10
+
+SHOWN_BLOCKED = 20
 
 VALUE_WIDTH = 60
 """Longer values are cut in a diff; ``-o json`` has them whole."""
@@ -114,6 +117,31 @@ def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb
             out.print(Text(f"{undo.cause}; {what}", "bold red"))
         case "steps_undone":
             _print_outcomes(out, event.steps_undone.outcomes, plan, undone=True)
+
+
+def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
+    """What keeps an operation from its end, and the ways out."""
+    lines = [Text("blocked by:", "bold red")]
+    for step in operation.blocked_steps[:SHOWN_BLOCKED]:
+        what = f"{word(plan_pb2.Verb, 'VERB', step.verb)} {step.key.kind} {step.key.name}"
+        if step.HasField("label"):
+            what += f" label {step.label.name}"
+        undo = "undo of " if step.direction == operation_pb2.DIRECTION_UNDO else ""
+        lines.append(Text(f"  step {step.step}: {undo}{what}: {step.message}", "red"))
+        lines.append(Text(f"    ways out: {', '.join(map(_way_out, step.decisions))}"))
+    if (more := len(operation.blocked_steps) - SHOWN_BLOCKED) > 0:
+        lines.append(Text(f"  and {more} more; -o json has them all"))
+    short = operation.name.rpartition("/")[2]
+    lines.append(
+        Text(f"decide with `pkger operations recover {short} --step NUMBER=WAY`; what is not named is retried")
+    )
+    _print_lines(out, lines)
+
+
+def _way_out(decision: operation_pb2.Decision.ValueType) -> str:
+    return word(operation_pb2.Decision, "DECISION", decision) + (
+        ":ID" if decision == operation_pb2.DECISION_ADOPT else ""
+    )
 
 
 def _print_outcomes(
@@ -245,8 +273,8 @@ def print_stack(out: Console, stack: stack_pb2.Stack) -> None:
         "generation": str(stack.generation),
         "sources": ", ".join(stack.sources),
     }
-    for word, fact in facts.items():
-        out.print(Text(f"  {word:<11}{fact}"))
+    for title, fact in facts.items():
+        out.print(Text(f"  {title:<11}{fact}"))
     table = Table("KIND", "NAME", "ID", "LABELS", box=None, pad_edge=False)
     for entry in stack.resources:
         labels = ", ".join(label.name for label in entry.associations)

@@ -136,6 +136,10 @@ class FaultyDriver(DriverServiceServicer):
         self._gates[call] = Gate()
         return self._gates[call]
 
+    async def change(self, org: str, *mutations: driver_pb2.Mutation) -> driver_pb2.MutateResponse:
+        """Change the platform behind the back of everybody."""
+        return await self._behind.call(self._stub.Mutate, driver_pb2.MutateRequest(org=org, mutations=mutations))
+
     async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
         description = await self._behind.call(self._stub.Describe, request)
         if self.memory is not Memory.KEYS:

@@ -179,6 +179,22 @@ async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more_until_some
         await finishes_the_job(case, after, wanted)
 
 
+@pytest.mark.parametrize("memory", Memory)
+async def test_what_a_cut_off_applier_sent_is_found_by_the_one_that_carries_on(faulty: World, memory: Memory) -> None:
+    before, after = CHANGES["mixed"]
+    faulty.driver.memory = memory
+    wanted, _, calls = await wanted_after(faulty, before, after)
+    for number in range(calls):
+        case = await faulty.case_with(before)
+        case.driver.fail(calls={number: CallFault.CUT_OFF})
+        with pytest.raises(TokenStale):
+            await case.apply(after)
+        assert (await case.settled()).state == SUCCEEDED
+        now = await case.look()
+        assert now.content == wanted
+        assert set(now.recorded.values()) == now.ids
+
+
 async def test_a_refused_uninstall_puts_everything_back(faulty: World) -> None:
     case = await faulty.case_with(FRESH)
     steps = len(plan_of(await case.uninstall()).steps)

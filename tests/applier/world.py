@@ -116,6 +116,27 @@ class Case:
         async for answer in peer.stream(ApplierServiceStub(peer.channel).WatchOperation, request):
             yield answer.event
 
+    async def recover(self, operation: str, **decisions: str) -> Events:
+        """
+        All events of the rest of a blocked operation.
+
+        *decisions* are words by step number behind an underscore, as in ``_3="skip"`` or ``_4="adopt:ID"``.
+        """
+        peer = self.services.peers["applier"]
+        request = applier_pb2.RecoverOperationRequest(operation=operation)
+        for step, way in decisions.items():
+            word, _, remote_id = way.partition(":")
+            decision = operation_pb2.Decision.Value(f"DECISION_{word.upper()}")
+            request.decisions.add(step=int(step.removeprefix("_")), decision=decision, remote_id=remote_id)
+        stream = peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request)
+        return [answer.event async for answer in stream]
+
+    async def operation(self, name: str) -> operation_pb2.Operation:
+        """One operation."""
+        peer = self.services.peers["applier"]
+        request = applier_pb2.GetOperationRequest(operation=name)
+        return (await peer.call(ApplierServiceStub(peer.channel).GetOperation, request)).operation
+
     async def uninstall(self, request_id: str = "") -> Events:
         """All events of one uninstall."""
         peer = self.services.peers["applier"]

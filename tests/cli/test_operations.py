@@ -1,9 +1,11 @@
-"""``pkger operations`` on an operation that is over."""
+"""``pkger operations`` on an operation that is over, and on one that is blocked."""
 
 import json
 from pathlib import Path
 
-from tests.apply.packages import STEPS
+from tests.applier.faulty import ItemFault
+from tests.applier.world import world
+from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 
@@ -29,3 +31,41 @@ async def test_a_finished_operation_is_told_and_left_alone(services: Cluster, tm
         assert refused.code != 0
         assert name in refused.err
         assert "Traceback" not in refused.err
+
+
+async def test_a_blocked_operation_shows_the_ways_out_and_ends_as_it_is_decided(tmp_path: Path) -> None:
+    package = tmp_path / "package.json"
+    package.write_text(text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system")))
+    async with world(tmp_path) as faulty:
+        # The bucket is refused by the platform, and so is, after it, the label's deletion.
+        faulty.driver.fail({2: ItemFault.REJECT}, lasting=True)
+        env = environment(tmp_path, faulty.services.addresses)
+        applied = await pkger("apply", "-f", str(package), "--stack", "s", env=env)
+        assert applied.code != 0
+
+        [listed] = json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out)
+        name = listed["name"].removeprefix("operations/")
+        assert (listed["state"], listed["blocked_steps"]) == ("OPERATION_STATE_BLOCKED", [])
+        shown = (await pkger("operations", "show", name, env=env)).out
+        assert "step 0: undo of create Label red: scripted refusal" in shown
+        assert "ways out: retry, skip, force, keep" in shown
+        assert f"pkger operations recover {name} --step NUMBER=WAY" in shown
+
+        for way, problem in {
+            "0": "write NUMBER=WAY",
+            "x=skip": "write NUMBER=WAY",
+            "0=flee": "write NUMBER=WAY",
+            "1=skip": "step 1 is not blocked",
+            "0=adopt:x": "does not fit step 0",
+        }.items():
+            refused = await pkger("operations", "recover", name, "--step", way, env=env)
+            assert refused.code != 0
+            assert problem in refused.err
+            assert "Traceback" not in refused.err
+
+        recovered = await pkger("operations", "recover", name, "--step", "0=skip", env=env)
+        assert "rolled back" in recovered.err
+        assert "not sent: somebody gave it up" in recovered.out
+        [stack] = json.loads((await pkger("stacks", "list", "-o", "json", env=env)).out)
+        assert stack["resourceCount"] == 1
+        assert json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out) == []

@@ -35,7 +35,7 @@ from tests.stack.service import Clock, a_plan, duration, stage_started
 T = TypeVar("T")
 
 SECONDS, STEPS = 10, 4
-IN_EFFECT = {"DONE", "UNDO_INTENT", "UNDO_FAILED", "UNDO_UNKNOWN"}
+IN_EFFECT = {"DONE", "UNDO_INTENT", "UNDO_FAILED", "UNDO_UNKNOWN", "KEPT", "UNDO_GIVEN_UP"}
 FINISHED = {"SUCCEEDED", "ROLLED_BACK", "FAILED"}
 ENDS = {
     "PREPARING": {"FAILED"},
