@@ -14,6 +14,7 @@ from applier_svc.deciding import blocked_steps, records_of
 from applier_svc.effects import Effects
 from applier_svc.failpoints import reach
 from applier_svc.feed import Feed
+from applier_svc.freshness import stale_now
 from applier_svc.ids import Ids
 from applier_svc.inventory import after_success, after_undo
 from applier_svc.journal import Journal
@@ -25,7 +26,7 @@ from applier_svc.readiness import refuse_missing_values
 from applier_svc.resolver import Resolver
 from applier_svc.run import Result, Run
 from applier_svc.secrets import Secrets
-from applier_svc.staleness import kinds_to_read, problem_of, stale_parts, stale_secrets
+from applier_svc.staleness import problem_of
 from services.core.errors import (
     DigestMismatch,
     PkgerError,
@@ -41,7 +42,7 @@ from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import entry_fields, target_from_pb, target_to_pb
 from services.rpc.convert.plans import work_from_pb
-from services.rpc.resources import list_resources, list_secret_keys, platform_traits
+from services.rpc.resources import platform_traits
 
 log = logging.getLogger("pkger.applier")
 
@@ -251,7 +252,7 @@ class Operation:
             DigestMismatch: It is not the one that the caller agreed to.
             RequestInvalid: It writes other secrets than were given.
             StackMoved: The stack is at another generation.
-            PlanStale: What it touches on the platform has changed.
+            PlanStale: What it touches has changed, or belongs to another stack.
             ValuesMissing: Somebody has to allow what is missing, or plan again with it.
         """
         message = plan_pb2.Plan.FromString(stored)
@@ -260,15 +261,10 @@ class Operation:
         stack = lease.stack
         if stack.generation != message.base_generation:
             raise StackMoved(stack.name or stack.id, message.base_generation, stack.generation)
-        plan, traits = work_from_pb(message), await self._platform(message.target.platform)
+        plan = work_from_pb(message)
         agreed.secrets.refuse_others(plan)
         driver = self._peers.platforms.driver(plan.target.platform)
-        kinds = kinds_to_read(plan, traits)
-        live = await list_resources(driver, plan.target.org, kinds) if kinds else []
-        parts = stale_parts(plan, live, traits)
-        if any(step.is_secret for step in plan.steps):
-            parts = [*stale_secrets(plan, await list_secret_keys(driver, plan.target.org)), *parts]
-        if parts:
+        if parts := await stale_now(plan, stack, driver, self._peers.stack):
             raise PlanStale(message.name, problem_of(parts))
         if not agreed.allow_missing:
             refuse_missing_values(message)

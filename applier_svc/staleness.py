@@ -1,13 +1,13 @@
 """Whether a plan still fits the platform: each step is looked at as if those before it had run (engine.md 7)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from applier_svc.ids import Ids
 from services.core.diff import changes
 from services.core.errors import KindUnsupported
-from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, Step, Verb
+from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, StackRecord, Step, Verb
 
 SHOWN = 10
 """Resources that a problem names; of more it tells the number."""
@@ -80,6 +80,18 @@ def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
         for is_stale, problem in [told[step.verb]]
         if (step.key.name in held) == is_stale
     ]
+
+
+def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
+    """The resources that *plan* takes into a stack, or that an apply without one writes to, with their keys."""
+    recorded = {(entry.key.kind, entry.remote_id) for entry in record.resources}
+    known = {(entry.key.kind, entry.remote_id): entry.key for entry in plan.inventory if entry.remote_id}
+    return {resource: key for resource, key in known.items() if resource not in recorded}
+
+
+def owned_parts(taken: Mapping[ResourceKey, Key], owners: Mapping[ResourceKey, str]) -> list[str]:
+    """Those of *taken* that got an owner since the plan was made: another stack, told by name. As sentences, sorted."""
+    return [f"{taken[resource]} belongs to stack {owners[resource]!r} by now" for resource in sorted(owners)]
 
 
 def problem_of(parts: Sequence[str]) -> str:

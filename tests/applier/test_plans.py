@@ -190,6 +190,21 @@ async def test_a_plan_says_what_is_stale_on_the_platform(faulty: World) -> None:
     ]
 
 
+@pytest.mark.parametrize("stack", ["s", ""])
+async def test_a_plan_is_stale_when_what_it_adopts_belongs_to_another_stack(faulty: World, stack: str) -> None:
+    """Nothing changed on the platform."""
+    case = faulty.case(stack)
+    adopting = text(an_object("Label", "red", "red"))
+    await case.services.apply(adopting, org=case.org)
+    plan = await case.plan(adopting)
+    assert [diff.status for diff in plan.resource_diffs] == [plan_pb2.DIFF_STATUS_EXISTS]
+    await case.services.apply(adopting, stack="theirs", org=case.org)
+
+    error = await refused(case, plan, PlanStale)
+
+    assert error.metadata["problem"] == "Label 'red' belongs to stack 'theirs' by now"
+
+
 async def test_what_a_plan_does_not_touch_may_change(faulty: World) -> None:
     case = await faulty.case_with(FRESH)
     plan = await case.plan(MIXED)
