@@ -22,7 +22,6 @@ from applier_svc.lease import Lease, take
 from applier_svc.outcomes import Direction, Done, outcome_to_pb
 from applier_svc.patience import Patience
 from applier_svc.progress import Progress, progress_of
-from applier_svc.readiness import refuse_missing_values
 from applier_svc.resolver import Resolver
 from applier_svc.run import Result, Run
 from applier_svc.secrets import Secrets
@@ -42,6 +41,7 @@ from services.kinds.summary_ids import with_ids
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import entry_fields, target_from_pb, target_to_pb
 from services.rpc.convert.plans import work_from_pb
+from services.rpc.readiness import refuse_missing_values
 from services.rpc.resources import platform_traits
 
 log = logging.getLogger("pkger.applier")

@@ -33,6 +33,7 @@ from services.cli.show import (
 from services.cli.sources import read_sources
 from services.core.errors import PkgerError
 from services.rpc.convert.objects import violation_from_pb
+from services.rpc.readiness import refuse_missing_values
 from services.settings import Bounds, load
 
 PLANNING = ("parser", "planner", "stack", "platform")
@@ -137,7 +138,7 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
         async with session(APPLYING, environ) as services:
             if asks:
                 made = await interrupts.or_stop(_make_plan(services, request))
-                await _agree(made, interrupts)
+                await _agree(made, interrupts, wanted.allow_missing)
                 answers = _run(services, made, wanted.allow_missing, wanted.secrets)
             else:
                 answers = _start(services, request, wanted)
@@ -159,7 +160,7 @@ async def apply_stored(
             if assume_yes or not sys.stdin.isatty():
                 print_plan(console(), made)
             else:
-                await _agree(made, interrupts)
+                await _agree(made, interrupts, allow_missing)
             await _finish(services, interrupts, _run(services, made, allow_missing, secrets), show_plan=False)
 
 
@@ -185,14 +186,17 @@ async def _finish(services: Session, interrupts: Interrupts, answers: AsyncItera
         print_stack(out, answer.stack)
 
 
-async def _agree(made: plan_pb2.Plan, interrupts: Interrupts) -> None:
+async def _agree(made: plan_pb2.Plan, interrupts: Interrupts, allow_missing: bool) -> None:
     """
     Show a plan and ask for it.
 
     Raises:
         Failed: The answer is no.
+        ValuesMissing: The answer would not help.
     """
     print_plan(console(), made)
+    if not allow_missing:
+        refuse_missing_values(made)
     if made.steps and not await interrupts.ask("Apply this plan?"):
         raise Failed("not applied; nothing was written")
 

@@ -15,7 +15,7 @@ from services.drivers.embedded.servicer import EmbeddedDriverServicer
 from services.drivers.embedded.store import Store
 from services.rpc.process import Service
 from services.settings import Settings
-from tests.apply.packages import STEPS
+from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import at_terminal, ended, environment, started
 from tests.cluster import Cluster, cluster
 
@@ -92,3 +92,16 @@ async def test_at_a_terminal_only_a_yes_applies(services: Cluster, tmp_path: Pat
         ended_with, _ = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=answers, env=env)
         assert ended_with == code
         assert len(await services.resources()) == count
+
+
+async def test_at_a_terminal_nobody_is_asked_for_what_would_be_refused(
+    services: Cluster, tmp_path: Path
+) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "p.json"
+    file.write_text(text(an_object("Label", "l", "") | {"spec": {"name": {"envRef": {"key": "region"}}}}))
+    code, shown = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=[], env=env)
+    assert code == 1
+    assert b"Plan: 1 to create." in shown
+    assert b"Apply this plan?" not in shown
+    assert b"environment values without a default: region; give them" in shown
+    assert await services.stack_names() == []

@@ -63,7 +63,7 @@ async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_pa
     assert "Done: nothing to do, nothing written." in after
 
 
-@pytest.mark.parametrize("target", ["quickstart", "test", "lint", "bench", "gen", "help", "demo-crash"])
+@pytest.mark.parametrize("target", ["quickstart", "test", "lint", "bench", "gen", "help", "demo-crash", "test-faults"])
 def test_make_has_the_target(target: str) -> None:
     subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
 
@@ -130,6 +130,14 @@ async def test_a_secret_gets_to_the_platform_as_the_page_says(services: Cluster,
     env = environment(tmp_path, services.addresses) | {"SLACK_TOKEN": "canary-8a1f"}
     assert "canary-8a1f" not in await run(f"cd {tmp_path}; {command}", env)
     assert await services.secret_keys() == ["slack-token"]
+
+
+async def test_the_commands_about_plans_and_operations_run(tmp_path: Path, services: Cluster) -> None:
+    script = "\n".join(blocks(ROOT / "docs" / "operations.md", "sh")).replace("plan.json", str(tmp_path / "plan.json"))
+    told = await run(script, environment(tmp_path, services.addresses))
+    assert "Plan: 6 to create, 5 label(s) to attach." in told
+    assert told.count("succeeded") == 2
+    assert len((await services.record("fleet")).resources) == 6
 
 
 def test_the_rooms_of_the_architecture_exist() -> None:
