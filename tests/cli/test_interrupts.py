@@ -1,6 +1,7 @@
 """Ctrl-C in the middle: what was begun is undone (issue 2)."""
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from services.drivers.embedded.store import Store
 from services.rpc.process import Service
 from services.settings import Settings
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import at_terminal, ended, environment, started
+from tests.cli.command import at_terminal, ended, environment, pkger, started
 from tests.cluster import Cluster, cluster
 
 
@@ -92,11 +93,11 @@ async def test_at_a_terminal_only_a_yes_applies(services: Cluster, tmp_path: Pat
         ended_with, _ = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=answers, env=env)
         assert ended_with == code
         assert len(await services.resources()) == count
+    plans = json.loads((await pkger("plans", "list", "-o", "json", env=env)).out)
+    assert [plan["state"] for plan in plans] == ["applied", "pending", "pending"], "what was shown is what ran"
 
 
-async def test_at_a_terminal_nobody_is_asked_for_what_would_be_refused(
-    services: Cluster, tmp_path: Path
-) -> None:
+async def test_at_a_terminal_nobody_is_asked_for_what_would_be_refused(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "p.json"
     file.write_text(text(an_object("Label", "l", "") | {"spec": {"name": {"envRef": {"key": "region"}}}}))
     code, shown = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=[], env=env)

@@ -1,0 +1,47 @@
+"""``pkger plans``, and plans by their names."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+
+from tests.apply.packages import STEPS
+from tests.cli.command import environment, pkger
+from tests.cluster import Cluster
+
+
+async def test_plans_are_told_as_data(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    saved = json.loads((await pkger("plan", "-f", str(file), "--stack", "s", "--save", "-o", "json", env=env)).out)
+
+    (listed,) = json.loads((await pkger("plans", "list", "-o", "json", env=env)).out)
+    shown = json.loads((await pkger("plans", "show", listed["name"], "-o", "json", env=env)).out)
+
+    assert (listed["name"], listed["state"], listed["stack_name"]) == (saved["name"], "pending", "s")
+    assert shown == saved
+    assert json.loads((await pkger("plans", "list", "--stack", "other", "-o", "json", env=env)).out) == []
+
+
+async def test_a_stale_plan_tells_what_changed(services: Cluster, tmp_path: Path) -> None:
+    """The name may be given without its prefix."""
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    saved = json.loads((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)
+    create = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"label_1"}')
+    await services.mutate(driver_pb2.Mutation(create=create))
+
+    refused = await pkger("apply", "--plan", saved["name"].removeprefix("plans/"), env=env)
+
+    assert refused.code == 1
+    assert "Label 'lucid_einstein' is to be named 'label_1'" in refused.err
+    assert len(await services.resources()) == 1
+    assert "stale" in (await pkger("plans", "show", saved["name"], env=env)).out
+
+
+@pytest.mark.parametrize("command", [["plans", "show", "nobody"], ["apply", "--plan", "nobody"]])
+async def test_a_plan_that_is_not_there_is_named(services: Cluster, tmp_path: Path, command: list[str]) -> None:
+    refused = await pkger(*command, env=environment(tmp_path, services.addresses))
+    assert refused.code == 1
+    assert "there is no plan 'plans/nobody'" in refused.err
