@@ -10,7 +10,7 @@ import grpc
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import operation_pb2
-from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_after_delay
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt, stop_after_delay
 
 from applier_svc.batches import batches, rounds
 from applier_svc.failpoints import reach
@@ -22,6 +22,7 @@ from applier_svc.progress import Progress
 from applier_svc.resolver import UNREADABLE, IdsByName, Resolver
 from applier_svc.resolving import Doubt
 from applier_svc.secrets import Secrets
+from applier_svc.throttle import Budget, Throttle
 from applier_svc.undo import inverse
 from services.core.errors import PkgerError, RequestInvalid, TokenStale
 from services.core.model import Identity, PlatformTraits, Step, Verb
@@ -104,6 +105,9 @@ class Effects:
         self._patience = patience
         self._resolver = resolver
         self._claimed = claimed
+        self._throttle = Throttle(traits.max_concurrency)
+        # What is waited on the way forward leaves an undo all the time it may take.
+        self._budgets = {False: Budget(patience.busy), True: Budget(patience.stubborn)}
         # When a batch of this applier last got no answer; what it sent may still take effect.
         self._unanswered: float | None = None
 
@@ -375,16 +379,58 @@ class Effects:
 
         async def attempt() -> bool:
             """Send what is waiting; true while there is something worth sending again."""
-            said = await self._mutate([mutations[step.number] for step in waiting])
+            said = await self._unhurried(waiting, mutations, stubborn)
             for step, answer in zip(waiting, map(self.secrets.masked_outcome, said), strict=True):
                 outcomes[step.number] = _with_earlier(outcomes.get(step.number), answer)
-                if isinstance(answer, Unknown):
-                    self._unanswered = self._patience.clock()
             waiting[:] = [step for step in waiting if self._is_worth_repeating(step, outcomes[step.number])]
             return bool(waiting)
 
         await self._patiently(attempt, stubborn)
         return outcomes
+
+    async def _unhurried(
+        self, steps: Sequence[Step], mutations: Mapping[int, driver_pb2.Mutation], stubborn: bool
+    ) -> list[Outcome]:
+        """Send one batch, and again what the platform asks patience for and can be sent again, while patience lasts."""
+        answers: dict[int, Outcome] = {}
+        waiting = list(steps)
+
+        async def attempt() -> float | None:
+            """Send what is waiting; for how long the platform asks to wait, None when there is nothing to wait for."""
+            async with self._throttle.slot() as slot:
+                said = await self._mutate([mutations[step.number] for step in waiting])
+                slot.was_refused = any(_asked_wait(answer) is not None for answer in said)
+                slot.was_taken = not any(isinstance(answer, Unknown) for answer in said)
+            if not slot.was_taken:
+                self._unanswered = self._patience.clock()
+            for step, answer in zip(waiting, said, strict=True):
+                answers[step.number] = _with_earlier(answers.get(step.number), answer)
+            waiting[:] = [step for step in waiting if self._is_worth_waiting_for(step, answers[step.number])]
+            return max((_asked_wait(answers[step.number]) or 0.0 for step in waiting), default=None)
+
+        jitter = self._patience.between_attempts()
+
+        def wait(state: RetryCallState) -> float:
+            asked = state.outcome.result() if state.outcome else 0.0
+            return max(asked, jitter(state))
+
+        def is_over(state: RetryCallState) -> bool:
+            budget = self._budgets[stubborn].after_wait(self._patience.clock(), state.upcoming_sleep)
+            self._budgets[stubborn] = budget or self._budgets[stubborn]
+            return budget is None
+
+        await AsyncRetrying(
+            retry=retry_if_result(lambda asked: asked is not None),
+            wait=wait,
+            stop=is_over,
+            retry_error_callback=lambda state: None,
+        )(attempt)
+        return [answers[step.number] for step in steps]
+
+    def _is_worth_waiting_for(self, step: Step, outcome: Outcome) -> bool:
+        """Whether the platform asks for patience with *step*, and it may be sent again."""
+        may_repeat = isinstance(outcome, Failed) or self._is_repeatable(step)
+        return may_repeat and _asked_wait(outcome) is not None
 
     async def _patiently(self, attempt: Callable[[], Awaitable[bool]], stubborn: bool) -> None:
         """Make attempts, with waits between them, while they return true and patience lasts."""
@@ -447,8 +493,8 @@ def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
     any other reason, such as credentials that ran out meanwhile, says nothing of what was sent before.
     """
     match earlier, answer:
-        case Unknown(before), Failed(now, operation_pb2.REJECTION_REASON_UNSPECIFIED):
-            return Unknown(f"{before}; sent again: {now}")
+        case Unknown(before), Failed(now, operation_pb2.REJECTION_REASON_UNSPECIFIED, retry_after):
+            return Unknown(f"{before}; sent again: {now}", retry_after=retry_after)
         case _:
             return answer
 
@@ -464,9 +510,18 @@ def _outcome(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -
             is_secret = isinstance(change, driver_pb2.PutSecret | driver_pb2.DeleteSecret)
             return Done(change.key if is_secret else change.id)
         case "rejected":
-            return Failed(result.rejected.message, result.rejected.reason)
+            return Failed(result.rejected.message, result.rejected.reason, _seconds(result.rejected))
         case "ambiguous":
-            return Unknown(result.ambiguous.message)
+            return Unknown(result.ambiguous.message, retry_after=_seconds(result.ambiguous))
         case _:
             # Anything unlisted is ambiguous (engine.md 4).
             return Unknown("the driver gave no result")
+
+
+def _seconds(message: driver_pb2.Rejected | driver_pb2.Ambiguous) -> float | None:
+    """For how long the platform asks to wait; None when it does not ask."""
+    return message.retry_after.ToMicroseconds() / 1e6 if message.HasField("retry_after") else None
+
+
+def _asked_wait(outcome: Outcome) -> float | None:
+    return outcome.retry_after if isinstance(outcome, Failed | Unknown) else None

@@ -22,10 +22,18 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It certainly had no effect."""
+    """
+    It certainly had no effect.
+
+    Attributes:
+        message: One sentence: why.
+        reason: Why, for programs.
+        retry_after: Seconds that the platform asks to wait before it is sent again; None: it does not ask for patience.
+    """
 
     message: str
     reason: operation_pb2.RejectionReason.ValueType = operation_pb2.REJECTION_REASON_UNSPECIFIED
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +45,13 @@ class Unknown:
         message: One sentence: what happened to the call, or what was found.
         is_conflict: Whether something is there that neither was before nor was to be.
         found: Id of that resource; empty when there is none, or it is another stack's.
+        retry_after: As of ``Failed``.
     """
 
     message: str
     is_conflict: bool = False
     found: str = ""
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ class Patience:
         margin: How much longer than a batch a lease has to last, for clocks that do not run alike.
         stubborn: How long a driver that does not answer is asked what became of what was sent, and to take it back,
             before somebody has to look.
+        busy: How long the steps of an operation may wait in all because the platform asks for patience; after that its
+            asking is a failure like any other. An undo may wait for ``stubborn``.
         recovery: How often an applier looks for operations that another one left behind.
         watch: How often a watcher looks for events of an operation that another applier runs.
         clock: A clock that is never set back.
@@ -38,6 +40,7 @@ class Patience:
     lease: float = 30.0
     margin: float = 2.0
     stubborn: float = 600.0
+    busy: float = 300.0
     recovery: float = 5.0
     watch: float = 0.5
     clock: Callable[[], float] = time.monotonic

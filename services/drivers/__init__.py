@@ -10,7 +10,9 @@ To write a driver for another platform:
      foresees clashes of names within a ``name_scope``, replaces a resource where an immutable path changes, and takes
      a deletion back as ``delete_undo`` says;
    - each item of a batch gets a result of its own. ``Done`` is said only of what took effect, ``Rejected`` only of what
-     certainly did not; a timeout, a reset connection or an answer that the driver does not know is ``Ambiguous``;
+     certainly did not; a timeout, a reset connection or an answer that the driver does not know is ``Ambiguous``. A
+     platform that asks for patience (HTTP 429, certainly no effect, or 503, which nobody knows) is told by
+     ``retry_after``;
    - a resource that the platform did not let it read is an error, never ``Gone`` and never missing from a list;
    - whole kinds are listed with a number of calls that does not grow with the number of labels or details;
    - what a resource refers to is kept beside its spec, by id: told with it, refused where it does not exist, and told

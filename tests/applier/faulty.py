@@ -31,6 +31,8 @@ class ItemFault(Enum):
     REJECT = "the platform refuses it; if it took effect before, for a reason that has nothing to do with it"
     LOSE_REQUEST = "it never gets there"
     LOSE_RESPONSE = "it takes effect and the answer is lost"
+    BUSY = "the platform refuses it for now, and asks for patience"
+    OVERLOADED = "it takes effect, and the answer is that the platform is overloaded and asks for patience"
     DELAY = "the answer is lost, and it takes effect when the test says so"
 
 
@@ -77,11 +79,15 @@ class FaultyDriver(DriverServiceServicer):
         echoes: Whether whatever goes wrong is told with the values of all secrets that arrived.
         sent: The mutations that arrived, in order, those that were lost included.
         calls: How many calls of Mutate arrived, those that only show a token left out.
+        batch_size: Most mutations in a batch, as described; None: as many as the platform takes.
+        in_flight: How many calls of Mutate were being answered when each one arrived, itself included.
         looks: How many listings and readings were answered.
     """
 
     def __init__(self, behind: Peer, proxy: "Proxy") -> None:
         self.memory = Memory.KEYS
+        self.batch_size: int | None = None
+        self._answering = 0
         self._behind = behind
         self._stub = DriverServiceStub(behind.channel)
         self._proxy = proxy
@@ -93,6 +99,8 @@ class FaultyDriver(DriverServiceServicer):
         self.calls = self.looks = 0
         self._late: list[driver_pb2.MutateRequest] = []
         self._arrival = 0
+        self.in_flight: list[int] = []
+        self._allowed: int | None = None
         self._blind = False
         self.echoes = False
         self._items: Mapping[int, ItemFault] = {}
@@ -127,6 +135,10 @@ class FaultyDriver(DriverServiceServicer):
         """Let what is delayed take effect right before that listing or reading, counted from 0."""
         self._arrival = look
 
+    def allow(self, calls: int) -> None:
+        """From now on, ask for patience whenever more *calls* of Mutate are being answered."""
+        self._allowed = calls
+
     def hide(self) -> None:
         """Answer no listing and no reading."""
         self._blind = True
@@ -142,6 +154,7 @@ class FaultyDriver(DriverServiceServicer):
 
     async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
         description = await self._behind.call(self._stub.Describe, request)
+        description.max_batch_size = self.batch_size or description.max_batch_size
         if self.memory is not Memory.KEYS:
             description.fences = self.memory is Memory.NAMES
             for traits in description.kinds:
@@ -193,6 +206,14 @@ class FaultyDriver(DriverServiceServicer):
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         if not request.mutations:
             return await self._behind.call(self._stub.Mutate, self._forgetting(request))
+        self._answering += 1
+        self.in_flight.append(self._answering)
+        try:
+            return await self._answer(request, context)
+        finally:
+            self._answering -= 1
+
+    async def _answer(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         call, self.calls = self.calls, self.calls + 1
         faults = [self._fault_of(mutation) for mutation in request.mutations]
         fault = self._calls.get(call)
@@ -200,6 +221,11 @@ class FaultyDriver(DriverServiceServicer):
             fault = self._all_later
         if call in self._gates:
             await self._gates[call].passing()
+        if self._allowed is not None and self._answering > self._allowed:
+            busy = driver_pb2.MutationResult()
+            busy.rejected.message = "scripted: too many at once"
+            busy.rejected.retry_after.FromMilliseconds(1)
+            return driver_pb2.MutateResponse(results=[busy] * len(request.mutations))
         match fault:
             case CallFault.AWAY:
                 raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))
@@ -240,7 +266,7 @@ class FaultyDriver(DriverServiceServicer):
         passed = driver_pb2.MutateRequest()
         passed.CopyFrom(request)
         del passed.mutations[:]
-        stopped = (ItemFault.REJECT, ItemFault.LOSE_REQUEST, ItemFault.DELAY)
+        stopped = (ItemFault.REJECT, ItemFault.BUSY, ItemFault.LOSE_REQUEST, ItemFault.DELAY)
         for mutation, fault in zip(request.mutations, faults, strict=True):
             if fault not in stopped:
                 passed.mutations.append(mutation)
@@ -255,6 +281,13 @@ class FaultyDriver(DriverServiceServicer):
                     if _content(mutation) not in self._forwarded:
                         result.rejected.reason = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
                     result.rejected.message = self._words("scripted refusal")
+                case ItemFault.BUSY:
+                    result.rejected.message = "scripted: busy"
+                    result.rejected.retry_after.FromMilliseconds(1)
+                case ItemFault.OVERLOADED:
+                    next(answers)
+                    result.ambiguous.message = "scripted: overloaded"
+                    result.ambiguous.retry_after.FromMilliseconds(1)
                 case ItemFault.LOSE_REQUEST | ItemFault.DELAY:
                     result.ambiguous.message = self._words("scripted loss")
                 case ItemFault.LOSE_RESPONSE:
