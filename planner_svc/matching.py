@@ -102,29 +102,28 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     """
     wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
     recorded = {entry.key for entry in stack.resources if not desired.skips(entry.key)}
-    for kind in sorted({key.kind for key in wanted | recorded}):
+    wanted_kinds, removed_kinds = {key.kind for key in wanted}, {key.kind for key in recorded - wanted}
+    for kind in sorted(wanted_kinds | removed_kinds):
         if kind not in platform.kinds:
             raise KindUnsupported(platform.platform, kind)
-    return _kinds_around(wanted, recorded, platform)
+    return _kinds_around(wanted_kinds, removed_kinds, platform)
 
 
 def kinds_of_record(stack: StackRecord, platform: PlatformTraits) -> list[str]:
     """What ``kinds_to_list`` says of a package of just what is recorded, but for kinds that the platform has not."""
-    usable = KINDS.keys() & platform.kinds.keys()
-    recorded = {entry.key for entry in stack.resources if entry.key.kind in usable}
-    return _kinds_around(recorded, recorded, platform)
+    recorded = {entry.key.kind for entry in stack.resources}
+    return _kinds_around(recorded & KINDS.keys() & platform.kinds.keys(), frozenset(), platform)
 
 
-def _kinds_around(wanted: Set[Key], recorded: Set[Key], platform: PlatformTraits) -> list[str]:
-    kinds = {key.kind for key in wanted | recorded}
-    removed = {key.kind for key in recorded - wanted}
-    replaceable = {key.kind for key in wanted if platform.kinds[key.kind].immutable_paths}
+def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits) -> list[str]:
+    """The kinds to list for a plan that wants objects of some kinds and removes some of others, or of the same."""
+    replaceable = {kind for kind in wanted if platform.kinds[kind].immutable_paths}
     if LABEL in removed | replaceable:
         return sorted(platform.kinds)
-    used = {family for key in wanted for family in KINDS[key.kind].uses.values()}
+    used = {family for kind in wanted for family in KINDS[kind].uses.values()}
     deleted = {KINDS[kind].family for kind in removed | replaceable}
-    scopes = {platform.kinds[key.kind].scope for key in wanted}
-    kinds |= {kind for kind, traits in platform.kinds.items() if traits.scope in scopes}
+    scopes = {platform.kinds[kind].scope for kind in wanted}
+    kinds = {*wanted, *removed, *(kind for kind, traits in platform.kinds.items() if traits.scope in scopes)}
     # A platform may have kinds that packages have not.
     for kind in KINDS.keys() & platform.kinds.keys():
         if KINDS[kind].family in used or deleted & set(KINDS[kind].uses.values()):
@@ -149,17 +148,19 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     untouched = by_key([entry for entry in stack.resources if desired.skips(entry.key)])
     wanted = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
     by_id = {(resource.kind, resource.id): resource for resource in live}
-    by_name = {(found.kind, unique): found for unique, found in _unique_names(by_id.values(), platform)}
-    # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
-    kept: dict[ResourceKey, Key] = {
-        (entry.key.kind, entry.remote_id): entry.key
-        for entry in (*untouched.values(), *(recorded[key] for key in recorded.keys() & wanted.keys()))
-    }
+    known = {key: by_id.get((key.kind, recorded[key].remote_id)) for key in wanted.keys() & recorded.keys()}
+    by_name: dict[tuple[str, str], Resource] = {}
+    kept: dict[ResourceKey, Key] = {}
+    # Mostly the record knows all: then no name is looked at.
+    if len(known) < len(wanted) or not all(known.values()):
+        by_name = {(found.kind, unique): found for unique, found in _unique_names(by_id.values(), platform)}
+        # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
+        staying = (*untouched.values(), *(recorded[key] for key in known))
+        kept = {(entry.key.kind, entry.remote_id): entry.key for entry in staying}
     matches: dict[Key, Match] = {}
     taken: dict[ResourceKey, Key] = {}
     for key, item in wanted.items():
-        entry = recorded.get(key)
-        found = by_id.get((key.kind, entry.remote_id)) if entry else None
+        entry, found = recorded.get(key), known.get(key)
         if found is None and (unique := platform.kinds[key.kind].unique_name(item.spec.display_name)) is not None:
             found = by_name.get((key.kind, unique))
             if found and kept.get((found.kind, found.id), key) != key:
