@@ -15,7 +15,7 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import full_name, word
 from services.cli.packages import APPLYING
 from services.cli.session import Session, session
-from services.cli.show import console, print_blocked, print_event, print_json
+from services.cli.show import console, moment, print_blocked, print_event, print_json
 
 DECISIONS = {
     word(operation_pb2.Decision, "DECISION", number): number for number in operation_pb2.Decision.values() if number
@@ -150,7 +150,7 @@ def _print_table(out: Console, operations: list[operation_pb2.Operation]) -> Non
             operation.stack_name or operation.stack_id or "(none)",
             f"{operation.target.platform}/{operation.target.org}",
             f"{operation.done_count} of {operation.step_count}",
-            operation.create_time.ToJsonString(),
+            moment(operation.create_time),
         )
         table.add_row(*map(Text, row))
     out.print(table)

@@ -22,6 +22,7 @@ from services.cli.plans import stored
 from services.cli.session import Session, session
 from services.cli.show import (
     console,
+    moment,
     overwrites_secrets,
     plan_document,
     plan_sum,
@@ -118,9 +119,7 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bo
     print_plan(console(), made)
     if save:
         secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
-        way_on = (
-            f"`pkger apply --plan {made.name}{secrets}` runs exactly this plan, until {made.expire_time.ToJsonString()}"
-        )
+        way_on = f"`pkger apply --plan {made.name}{secrets}` runs exactly this plan, until {moment(made.expire_time)}"
         console().print(Text(f"Saved: {way_on}."))
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from services.cli.errors import told_plainly
 from services.cli.names import full_name, word
 from services.cli.session import Session, session
-from services.cli.show import console, plan_document, print_json, print_plan
+from services.cli.show import console, moment, plan_document, print_json, print_plan
 
 NEEDS = ("stack",)
 
@@ -69,8 +69,8 @@ def _print_table(out: Console, plans: Sequence[plan_pb2.Plan]) -> None:
             _state(plan),
             plan.stack_name or plan.stack_id or "(none)",
             f"{plan.target.platform}/{plan.target.org}",
-            plan.create_time.ToJsonString(),
-            plan.expire_time.ToJsonString() if plan.state == plan_pb2.PLAN_STATE_PENDING else "",
+            moment(plan.create_time),
+            moment(plan.expire_time) if plan.state == plan_pb2.PLAN_STATE_PENDING else "",
             plan.operation,
         )
         table.add_row(*map(Text, row))

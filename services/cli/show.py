@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from rich.console import Console
@@ -224,6 +225,11 @@ def _open_texts(value: Any) -> Any:
     return value
 
 
+def moment(time: Timestamp) -> str:
+    """A time for people: to the second, always of one length."""
+    return f"{time.ToDatetime():%Y-%m-%dT%H:%M:%SZ}"
+
+
 def stack_document(stack: stack_pb2.Stack) -> dict[str, Any]:
     """The record of a stack as JSON data (issue 2)."""
     return {
@@ -268,8 +274,8 @@ def print_stack(out: Console, stack: stack_pb2.Stack) -> None:
     facts = {
         "id": stack.id,
         "target": f"{stack.target.platform}/{stack.target.org}",
-        "created": stack.create_time.ToJsonString(),
-        "updated": stack.update_time.ToJsonString(),
+        "created": moment(stack.create_time),
+        "updated": moment(stack.update_time),
         "generation": str(stack.generation),
         "sources": ", ".join(stack.sources),
     }
@@ -291,6 +297,6 @@ def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:
     table = Table("NAME", "ID", "TARGET", "RESOURCES", "UPDATED", box=None, pad_edge=False)
     for stack in stacks:
         target = f"{stack.target.platform}/{stack.target.org}"
-        row = (stack.name, stack.id, target, str(stack.resource_count), stack.update_time.ToJsonString())
+        row = (stack.name, stack.id, target, str(stack.resource_count), moment(stack.update_time))
         table.add_row(*map(Text, row))
     out.print(table)
