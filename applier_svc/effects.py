@@ -207,6 +207,12 @@ class Effects:
         if times:
             await asyncio.sleep(max(times) + self._patience.settle - self._patience.clock())
 
+    @property
+    def may_be_late(self) -> bool:
+        """Whether something that was sent may take effect after nobody waits for it any more."""
+        has_doubted = self._claimed is not None or self._unanswered is not None
+        return has_doubted and not self._traits.fences
+
     def is_remembered(self, step: Step) -> bool:
         """
         Whether sending *step* again is the way to find out what became of it.

@@ -13,6 +13,7 @@ Happening = (
     | operation_pb2.StepsEnded
     | operation_pb2.UndoStarted
     | operation_pb2.StepsUndone
+    | operation_pb2.LateEffects
     | operation_pb2.Finished
 )
 _FIELDS = {
@@ -21,6 +22,7 @@ _FIELDS = {
     operation_pb2.StepsEnded: "steps_ended",
     operation_pb2.UndoStarted: "undo_started",
     operation_pb2.StepsUndone: "steps_undone",
+    operation_pb2.LateEffects: "late_effects",
     operation_pb2.Finished: "finished",
 }
 

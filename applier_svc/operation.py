@@ -1,5 +1,6 @@
 """One operation from its request, or from its journal, to its record: lease, plan, run, record."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +19,12 @@ from applier_svc.freshness import stale_now
 from applier_svc.ids import Ids
 from applier_svc.inventory import after_success, after_undo
 from applier_svc.journal import Journal
+from applier_svc.late_effects import kinds_touched, late_effects
 from applier_svc.lease import Lease, take
 from applier_svc.outcomes import Direction, Done, outcome_to_pb
 from applier_svc.patience import Patience
 from applier_svc.progress import Progress, progress_of
-from applier_svc.resolver import Resolver
+from applier_svc.resolver import UNREADABLE, Resolver
 from applier_svc.run import Result, Run
 from applier_svc.secrets import Secrets
 from applier_svc.staleness import problem_of
@@ -304,6 +306,8 @@ class Operation:
         ending = _Ending(plan, ids, lease.stack, lease.is_transient, lease.is_pending, operation.kind)
         if result.state == operation_pb2.OPERATION_STATE_SUCCEEDED:
             entries = after_success(plan, lease.stack, ids, result.leftovers, journal.progress.kept)
+            if effects.may_be_late:
+                await self._tell_late_effects(plan, entries, ids, journal, resolver, traits)
             try:
                 await journal.finish(ending.outcome(entries), ending.told(entries, result))
             except _REFUSALS as error:
@@ -316,7 +320,31 @@ class Operation:
             blocked = blocked_steps(plan, journal.progress)
             await journal.finish(None, ending.told(lease.stack.resources, result), blocked)
             return
+        if effects.may_be_late:
+            await self._tell_late_effects(plan, entries, ids, journal, resolver, traits)
         await journal.finish(ending.record(entries), ending.told(entries, result))
+
+    async def _tell_late_effects(
+        self,
+        plan: Plan,
+        entries: Sequence[InventoryEntry],
+        ids: Ids,
+        journal: Journal,
+        resolver: Resolver,
+        traits: PlatformTraits,
+    ) -> None:
+        """Wait once more, and tell what took effect meanwhile: it may not have been waited for (engine.md 5)."""
+        await asyncio.sleep(self._peers.patience.settle)
+        late = operation_pb2.LateEffects()
+        try:
+            live, owned = await resolver.live_and_owned(kinds_touched(plan))
+        except UNREADABLE as error:
+            late.problem = f"nobody could look what took effect late: {error}"
+        else:
+            owned |= {(entry.key.kind, entry.remote_id) for entry in entries}
+            late.effects.extend(late_effects(plan, journal.progress, ids, live, owned, traits))
+        if late.effects or late.problem:
+            await journal.tell(late)
 
 
 @dataclass(frozen=True, slots=True)

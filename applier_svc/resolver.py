@@ -71,6 +71,17 @@ class Resolver:
             found.setdefault((resource.kind, resource.spec.display_name), []).append(resource.id)
         return {name: tuple(ids) for name, ids in found.items()}
 
+    async def live_and_owned(self, kinds: Sequence[str]) -> tuple[list[Resource], set[tuple[str, str]]]:
+        """
+        All resources of *kinds*, and those of them that a stack owns.
+
+        Raises:
+            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+        """
+        live = await self._listed(kinds)
+        owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
+        return live, set(owners)
+
     async def _changes(self, doubts: Sequence[Doubt]) -> dict[int, Finding]:
         ids = sorted({(each.step.key.kind, each.remote_id) for each in doubts})
         live = dict(zip(ids, await read_resources(self._driver, self._target.org, ids), strict=True))

@@ -118,6 +118,15 @@ def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb
             out.print(Text(f"{undo.cause}; {what}", "bold red"))
         case "steps_undone":
             _print_outcomes(out, event.steps_undone.outcomes, plan, undone=True)
+        case "late_effects":
+            _print_late_effects(out, event.late_effects)
+
+
+def _print_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:
+    lines = [Text(late.problem, "yellow")] if late.problem else []
+    for effect in late.effects:
+        lines.append(Text(f"  {effect.key.kind} {effect.key.name} {effect.remote_id}: {effect.message}", "yellow"))
+    _print_lines(out, lines)
 
 
 def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:

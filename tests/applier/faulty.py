@@ -101,7 +101,7 @@ class FaultyDriver(DriverServiceServicer):
         self._arrival = 0
         self.in_flight: list[int] = []
         self._allowed: int | None = None
-        self._blind = False
+        self._blind_from: int | None = None
         self.echoes = False
         self._items: Mapping[int, ItemFault] = {}
         self._lasting = False
@@ -139,9 +139,9 @@ class FaultyDriver(DriverServiceServicer):
         """From now on, ask for patience whenever more *calls* of Mutate are being answered."""
         self._allowed = calls
 
-    def hide(self) -> None:
-        """Answer no listing and no reading."""
-        self._blind = True
+    def hide(self, look: int = 0) -> None:
+        """Answer no listing and no reading from that one on, counted from 0."""
+        self._blind_from = look
 
     def gate(self, call: int) -> Gate:
         """Make call number *call* of Mutate wait; may be added to other faults."""
@@ -183,7 +183,7 @@ class FaultyDriver(DriverServiceServicer):
         return await self._behind.call(self._stub.ListSecretKeys, request)
 
     async def _look(self) -> None:
-        if self._blind:
+        if self._blind_from is not None and self.looks >= self._blind_from:
             raise ServiceUnavailable("platform", "elsewhere", "scripted")
         if self.looks >= self._arrival:
             for late in self._late:

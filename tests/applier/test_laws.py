@@ -46,6 +46,7 @@ async def test_record_and_platform_agree_unless_an_event_says_where_not(
         await case.settled()
     else:
         check(at_first, events, await case.look(), goal.content)
+        assert not any(event.HasField("late_effects") for event in events)
     case.driver.heal()
     assert end(await case.apply(wanted)).state == SUCCEEDED
     now = await case.look()

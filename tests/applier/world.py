@@ -257,6 +257,8 @@ def _words(event: operation_pb2.OperationEvent, plan: plan_pb2.Plan) -> Any:
             return [_outcome(outcome, plan) for outcome in event.steps_ended.outcomes]
         case "undo_started":
             return f"undo of {event.undo_started.step_count}: {event.undo_started.cause}"
+        case "late_effects":
+            return [f"late: {each.key.kind} {each.key.name}: {each.message}" for each in event.late_effects.effects]
         case "steps_undone":
             return ["undo", *(_outcome(outcome, plan) for outcome in event.steps_undone.outcomes)]
         case _:
