@@ -121,6 +121,7 @@ class Lease:
         finished: operation_pb2.OperationEvent | None,
         stale_plan: journal_pb2.StalePlan | None = None,
         blocked: Sequence[operation_pb2.BlockedStep] = (),
+        cause: str = "",
     ) -> None:
         """
         Record the outcome, end the operation and give the lease back.
@@ -131,13 +132,18 @@ class Lease:
             finished: Its last event; None for one that did not start.
             stale_plan: The stored plan that kept it from starting, as that is stale; None for any other end.
             blocked: The steps that keep it from its end, when it is BLOCKED.
+            cause: Why it did not start; empty for any other end.
 
         Raises:
             ServiceUnavailable: Nobody knows whether it was recorded.
             PkgerError: Nothing was recorded.
         """
         request = journal_pb2.FinishOperationRequest(
-            stack_id=self.stack.id, token=self._token, base_generation=self.stack.generation, state=state
+            stack_id=self.stack.id,
+            token=self._token,
+            base_generation=self.stack.generation,
+            state=state,
+            cause=cause,
         )
         if state == operation_pb2.OPERATION_STATE_BLOCKED:
             request.blocked_reason = reason_of(blocked)

@@ -164,13 +164,13 @@ class Operation:
                 await _give_up(lease, error, wish.plan if isinstance(wish, Agreed) else "")
                 raise
             if message is None or traits is None:
-                await _give_up(lease)
+                await _give_up(lease, "the package breaks rules")
                 return
             plan = work_from_pb(message)
             try:
                 await journal.start(message, is_stored=isinstance(wish, Agreed))
-            except _UNUSABLE:
-                await _give_up(lease)
+            except _UNUSABLE as error:
+                await _give_up(lease, error)
                 raise
             # The event has a copy of its own; that of a large plan is worth giving up before the work begins.
             del message
@@ -193,8 +193,7 @@ class Operation:
         try:
             reach("after_claim")
             if not claimed.plan:
-                # Its applier died before it had a plan: nothing was sent.
-                await _give_up(lease)
+                await _give_up(lease, "its applier was gone before it sent anything")
                 return
             plan = work_from_pb(plan_pb2.Plan.FromString(claimed.plan))
             ids = Ids(plan)
@@ -423,20 +422,22 @@ async def _decide(
     await run.decide(records_of(decisions, blocked, targets), direction, ids)
 
 
-async def _give_up(lease: Lease, error: BaseException | None = None, plan: str = "") -> None:
+async def _give_up(lease: Lease, why: BaseException | str, plan: str = "") -> None:
     """
     End an operation that did not start; a store that does not answer learns of it when the lease runs out.
 
     Args:
         lease: Its lease.
-        error: Why it did not start.
-        plan: Name of the stored plan that it was to run; empty: none. An *error* that says so makes it stale.
+        why: What kept it from starting.
+        plan: Name of the stored plan that it was to run; empty: none. An error that says so makes it stale.
     """
     stale = None
-    if plan and isinstance(error, _STALE):
-        stale = journal_pb2.StalePlan(plan=plan, problem=error.metadata.get("problem", str(error)))
+    if plan and isinstance(why, _STALE):
+        stale = journal_pb2.StalePlan(plan=plan, problem=why.metadata.get("problem", str(why)))
+    # What other errors say is for the log: it may quote anything.
+    cause = str(why) if isinstance(why, PkgerError | str) else "a defect of the applier; its log says more"
     try:
-        await lease.finish(None, operation_pb2.OPERATION_STATE_FAILED, None, stale)
+        await lease.finish(None, operation_pb2.OPERATION_STATE_FAILED, None, stale, cause=cause)
     except PkgerError:
         log.warning("lease not given back", extra={"operation": lease.operation})
 

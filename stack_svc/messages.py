@@ -258,7 +258,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         _STATE.member(request.state) if request.state else OperationState.FAILED,
         _outcome(request),
         request.base_generation,
-        request.finished.finished.cause,
+        request.finished.finished.cause or request.cause,
         event_from_pb(request.finished, "finished", is_a="finished") if request.HasField("finished") else None,
         operation_pb2.Operation(
             blocked_reason=request.blocked_reason, blocked_steps=request.blocked_steps

@@ -2,6 +2,7 @@
 
 import pytest
 from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import operation_pb2
 
 from services.core.errors import PlanStale, StackNotFound
 from tests.applier.faulty import ItemFault
@@ -159,6 +160,7 @@ async def test_a_package_that_breaks_rules_is_the_only_answer_and_gives_the_stac
         await case.apply(text(an_object("Bucket", "raw", "raw", ["nowhere"])))
     assert calls.count("Mutate") == 0
     assert await case.look() == before
+    assert (await case.settled()).cause == "the package breaks rules"
     assert end(await case.apply(SMALL)).no_change
 
 
@@ -175,6 +177,9 @@ async def test_a_plan_that_was_not_agreed_to_writes_nothing_and_gives_the_stack_
         await case.apply(FRESH, digest=agreed.digest)
     assert calls.count("Mutate") == 0
     assert (await case.look()).record == before.record
+    failed = await case.settled()
+    assert failed.state == operation_pb2.OPERATION_STATE_FAILED
+    assert agreed.digest in failed.cause
     assert end(await case.apply(SMALL)).no_change
 
 
