@@ -121,17 +121,27 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The mutation certainly had no effect; ``message`` is one sentence for people."""
+    """
+    The mutation certainly had no effect.
 
-    reason: RejectionReason
+    Attributes:
+        reason: Why, for programs; None says so of this sending only.
+        message: Why, for people: one sentence.
+        retry_after: Seconds to wait at least before it is sent again, as the platform asks for patience; None: it does
+            not ask.
+    """
+
+    reason: RejectionReason | None
     message: str
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """Nobody knows whether the mutation had an effect."""
+    """Nobody knows whether the mutation had an effect; ``retry_after`` as of ``Rejected``."""
 
     message: str
+    retry_after: float | None = None
 
 
 Result: TypeAlias = Done | Rejected | Ambiguous

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from google.protobuf.duration_pb2 import Duration
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
@@ -158,8 +159,16 @@ def result_fields(result: Result) -> Any:
     match result:
         case Done(resource):
             return {"done": {"resource": resource_fields(resource)} if resource else {}}
-        case Rejected(reason, message):
-            value = operation_pb2.RejectionReason.Value(f"REJECTION_REASON_{reason.name}")
-            return {"rejected": {"reason": value, "message": message}}
-        case Ambiguous(message):
-            return {"ambiguous": {"message": message}}
+        case Rejected(reason, message, retry_after):
+            value = operation_pb2.RejectionReason.Value(f"REJECTION_REASON_{reason.name}") if reason else None
+            return {"rejected": {"reason": value, "message": message, "retry_after": _duration(retry_after)}}
+        case Ambiguous(message, retry_after):
+            return {"ambiguous": {"message": message, "retry_after": _duration(retry_after)}}
+
+
+def _duration(seconds: float | None) -> Duration | None:
+    if seconds is None:
+        return None
+    duration = Duration()
+    duration.FromMicroseconds(round(seconds * 1e6))
+    return duration

@@ -15,8 +15,9 @@ from applier_svc.feed import Feed
 from applier_svc.operation import Peers, Wish
 from applier_svc.operations import Operations
 from applier_svc.patience import Patience
-from services.core.errors import Internal, OperationNotFound, ServiceUnavailable
+from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
 from services.rpc.client import Platforms
+from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
 from tests.applier.test_events import OWNED, SMALL
 from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, told
@@ -232,6 +233,24 @@ async def test_a_service_that_has_to_end_turns_its_operations_back(faulty: World
         await drained
         assert end(await followed(feed)).state == ROLLED_BACK
     assert (await case.look()).content == []
+
+
+async def test_a_cancel_outlasts_the_applier_that_was_asked(faulty: World) -> None:
+    """It is cut off with a batch in flight, before it turned back; the one that carries on learns of it."""
+    case = await faulty.case_with(FRESH)
+    before = await case.look()
+    case.driver.fail(calls={0: CallFault.CUT_OFF})
+    gate = case.driver.gate(0)
+    stream = case.events(UPDATED)
+    operation = (await anext(stream)).operation
+    await gate.reached.wait()
+    await faulty.services.cancel(operation)
+    gate.opened.set()
+    with pytest.raises(TokenStale):
+        [event async for event in stream]
+    ended = await case.settled()
+    assert (ended.name, ended.state) == (operation, ROLLED_BACK)
+    assert (await case.look()).content == before.content
 
 
 class ClockBroken(Exception):

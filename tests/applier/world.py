@@ -169,14 +169,7 @@ class Case:
 
     async def settled(self) -> operation_pb2.Operation:
         """The newest operation of all, once it is over or blocked."""
-        peer = self.services.peers["stack"]
-        stub, newest = JournalServiceStub(peer.channel), journal_pb2.ListOperationsRequest(page_size=1)
-        while True:
-            [operation] = (await peer.call(stub.ListOperations, newest)).operations
-            if operation.state in OVER:
-                return operation
-            # What an applier does next is up to the end of a lease, which nobody announces.
-            await asyncio.sleep(0.02)
+        return await settled(self.services)
 
     def _target(self) -> object_pb2.Target:
         return object_pb2.Target(org=self.org)
@@ -223,6 +216,18 @@ async def world(
         opened: dict[str, Opened] = {"applier": partial(applier.opened, patience=patience), **(replaced or {})}
         async with cluster(data, opened, {"platform": address, **(given or {})}) as services:
             yield World(services, driver)
+
+
+async def settled(services: Cluster) -> operation_pb2.Operation:
+    """The newest operation of all, once it is over or blocked; some applier has to run."""
+    peer = services.peers["stack"]
+    stub, newest = JournalServiceStub(peer.channel), journal_pb2.ListOperationsRequest(page_size=1)
+    while True:
+        [operation] = (await peer.call(stub.ListOperations, newest)).operations
+        if operation.state in OVER:
+            return operation
+        # What an applier does next is up to the end of a lease, which nobody announces.
+        await asyncio.sleep(0.02)
 
 
 def end(events: Events) -> operation_pb2.Finished:

@@ -1,6 +1,5 @@
 """One organisation with one stack on services that die: what was there, what is there, what is recorded."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -9,13 +8,11 @@ from typing import Any
 
 import grpc
 from pkger.model.v1 import operation_pb2
-from pkger.stack.v1 import journal_pb2
-from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 
 from applier_svc.failpoints import STATUS, VARIABLE
 from services.core.errors import PkgerError
 from services.rpc.client import Peer
-from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Content, Events, Snapshot, end
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Content, Events, Snapshot, end, settled
 from tests.cluster import Cluster
 from tests.crash.processes import Processes, processes
 
@@ -74,15 +71,8 @@ class Crashing:
             yield callers
 
     async def settled(self) -> operation_pb2.Operation:
-        """The newest operation, once it is finished; some applier has to run."""
-        peer = self.services.peers["stack"]
-        stub, newest = JournalServiceStub(peer.channel), journal_pb2.ListOperationsRequest(page_size=1)
-        while True:
-            [operation] = (await peer.call(stub.ListOperations, newest)).operations
-            if operation.state in (*FINISHED, operation_pb2.OPERATION_STATE_BLOCKED):
-                return operation
-            # What an applier does next is up to the end of a lease, which nobody announces.
-            await asyncio.sleep(0.05)
+        """The newest operation of all, once it is over or blocked; some applier has to run."""
+        return await settled(self.services)
 
 
 async def content_after(crashing: Crashing, package: str, change: str) -> Content:
