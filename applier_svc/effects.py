@@ -181,7 +181,7 @@ class Effects:
             found = findings[step.number]
             if isinstance(found, NotHappened):
                 continue
-            outcomes[step.number] = self.secrets.masked_outcome(found)
+            outcomes[step.number] = found
             if isinstance(found, Done):
                 self._ids.note(step, found.remote_id)
         failed = [step for step in asked if step.number not in outcomes]
@@ -269,8 +269,8 @@ class Effects:
             try:
                 found = await self._resolver.ids_by_name(kinds)
             except UNREADABLE as error:
-                problem = f"it was not sent, as what is there before it cannot be listed: {error}"
-                found = Failed(self.secrets.masked(problem))
+                problem = self.secrets.masked(str(error))
+                found = Failed(f"it was not sent, as what is there before it cannot be listed: {problem}")
             return isinstance(found, Failed)
 
         if kinds:
@@ -320,8 +320,8 @@ class Effects:
             except Exception as error:
                 trace = self.secrets.masked(traceback.format_exc())
                 log.error("batch cut off", extra={"operation": self._operation, "trace": trace})  # noqa: TRY400
-                problem = self.secrets.masked(f"a defect of the applier: {error!r}")
-                outcomes |= {step.number: Unknown(problem) for step in ready}
+                problem = self.secrets.masked(repr(error))
+                outcomes |= {step.number: Unknown(f"a defect of the applier: {problem}") for step in ready}
                 self._unanswered = self._patience.clock()
             reach("after_undo_send" if direction is Direction.UNDO else "after_send")
         for step in batch:
@@ -385,8 +385,8 @@ class Effects:
 
         async def attempt() -> bool:
             """Send what is waiting; true while there is something worth sending again."""
-            said = await self._unhurried(waiting, mutations, stubborn)
-            for step, answer in zip(waiting, map(self.secrets.masked_outcome, said), strict=True):
+            answers = await self._unhurried(waiting, mutations, stubborn)
+            for step, answer in zip(waiting, answers, strict=True):
                 outcomes[step.number] = _with_earlier(outcomes.get(step.number), answer)
             waiting[:] = [step for step in waiting if self._is_worth_repeating(step, outcomes[step.number])]
             return bool(waiting)
@@ -479,16 +479,18 @@ class Effects:
             self.secrets.mask_error(error)
             raise error from None
         except RequestInvalid as error:
-            return [Failed(str(error)) for _ in mutations]
+            return [Failed(self.secrets.masked(str(error))) for _ in mutations]
         except PkgerError as error:
             # Whatever else it says, the outcome of every item is unknown (driver.proto).
-            return [Unknown(str(error)) for _ in mutations]
+            return [Unknown(self.secrets.masked(str(error))) for _ in mutations]
         except grpc.aio.AioRpcError as error:
-            return [Unknown(f"the driver failed: {error.details()}") for _ in mutations]
+            problem = self.secrets.masked(str(error.details()))
+            return [Unknown(f"the driver failed: {problem}") for _ in mutations]
         if len(answer.results) != len(mutations):
             problem = f"the driver gave {len(answer.results)} results for {len(mutations)} mutations"
             return [Unknown(problem) for _ in mutations]
-        return [_outcome(mutation, result) for mutation, result in zip(mutations, answer.results, strict=True)]
+        outcomes = [_outcome(mutation, result) for mutation, result in zip(mutations, answer.results, strict=True)]
+        return list(map(self.secrets.masked_outcome, outcomes))
 
 
 def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:

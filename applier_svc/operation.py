@@ -288,7 +288,7 @@ class Operation:
     ) -> None:
         driver = self._peers.platforms.driver(plan.target.platform)
         patience = self._peers.patience
-        resolver = Resolver(driver, self._peers.stack, traits, plan.target, patience)
+        resolver = Resolver(driver, self._peers.stack, traits, plan.target, patience, secrets.masked)
         effects = Effects(
             driver, traits, plan.target.org, self.name, ids, journal, lease, patience, resolver, secrets, taken_over
         )

@@ -1,6 +1,6 @@
 """Reads on the platform, and in the records of stacks, what became of steps that were sent and not answered."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import grpc
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay
@@ -23,12 +23,22 @@ IdsByName = dict[tuple[str, str], tuple[str, ...]]
 class Resolver:
     """Looks at one organisation of one platform."""
 
-    def __init__(self, driver: Peer, stack: Peer, traits: PlatformTraits, target: Target, patience: Patience) -> None:
+    def __init__(
+        self,
+        driver: Peer,
+        stack: Peer,
+        traits: PlatformTraits,
+        target: Target,
+        patience: Patience,
+        repeatable: Callable[[str], str],
+    ) -> None:
+        """*repeatable* makes of what a driver says what may be told of it."""
         self._driver = driver
         self._stack = stack
         self._traits = traits
         self._target = target
         self._patience = patience
+        self._repeatable = repeatable
 
     async def find_out(self, doubts: Sequence[Doubt], known: Collection[tuple[str, str]]) -> dict[int, Finding]:
         """
@@ -54,9 +64,9 @@ class Resolver:
                 reraise=True,
             )(look)
         except PkgerError as error:
-            problem = str(error)
+            problem = self._repeatable(str(error))
         except grpc.aio.AioRpcError as error:
-            problem = f"the driver failed: {error.details()}"
+            problem = f"the driver failed: {self._repeatable(str(error.details()))}"
         return {each.step.number: Unknown(f"nobody could look what became of it: {problem}") for each in doubts}
 
     async def ids_by_name(self, kinds: Collection[str]) -> IdsByName:

@@ -1,14 +1,16 @@
 """Before or after and nothing between, whatever packages and faults come together (engine.md 10.4)."""
 
 import asyncio
+from contextlib import suppress
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from services.core.errors import TokenStale
 from tests.applier.faulty import CallFault, ItemFault, Memory
+from tests.applier.packages import FRESH
 from tests.applier.random_packages import packages
-from tests.applier.world import SUCCEEDED, World, check, end
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, World, check, end, put_secrets
 
 # What takes effect later than anybody waits is another matter.
 prompt_faults = [fault for fault in ItemFault if fault is not ItemFault.DELAY]
@@ -52,3 +54,34 @@ async def test_record_and_platform_agree_unless_an_event_says_where_not(
     now = await case.look()
     assert now.content == goal.content
     assert set(now.recorded.values()) == now.ids
+
+
+few_keys = st.sets(st.sampled_from(["a", "b", "c"]))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(held=few_keys, given_keys=few_keys, items=item_faults, calls=call_faults, lasting=st.booleans())
+async def test_an_apply_makes_all_secrets_that_it_is_given_or_none_and_takes_none_away(
+    faulty: World,
+    held: set[str],
+    given_keys: set[str],
+    items: dict[int, ItemFault],
+    calls: dict[int, CallFault],
+    lasting: bool,
+) -> None:
+    case, secrets = faulty.case(), dict.fromkeys(given_keys, "value")
+    await put_secrets(case, dict.fromkeys(held, "old"))
+    case.driver.fail(items, calls, lasting)
+    with suppress(TokenStale):
+        await case.apply(FRESH, secrets=secrets)
+    state = (await case.settled()).state
+    now = set(await case.services.secret_keys(case.org))
+    if state == SUCCEEDED:
+        assert now == held | given_keys
+    elif state == ROLLED_BACK:
+        assert now == held
+    else:
+        assert held <= now <= held | given_keys
+    case.driver.heal()
+    assert end(await case.apply(FRESH, secrets=secrets)).state == SUCCEEDED
+    assert set(await case.services.secret_keys(case.org)) == held | given_keys

@@ -15,7 +15,7 @@ from services.core.model import Key, Plan, Step, Target, Undo, Verb
 from services.rpc.requests import content_digest
 from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.packages import FRESH, MIXED
-from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Events, World, check, end, plan_of, told
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Events, World, check, end, plan_of, put_secrets, told
 from tests.apply.packages import an_object, text
 
 CANARY = "canary-8a1f"
@@ -175,15 +175,6 @@ async def held(case: Case) -> list[str]:
     return await case.services.secret_keys(case.org)
 
 
-async def put(case: Case, **values: str) -> None:
-    """Secrets that were there before."""
-    mutations = [
-        driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=key, value=value)) for key, value in values.items()
-    ]
-    await case.services.mutate(*mutations, org=case.org)
-    case.driver.heal()
-
-
 def last_value(case: Case, key: str) -> str:
     """What was last written to a secret, as far as the platform was asked to."""
     return [each.put_secret.value for each in case.driver.sent if each.put_secret.key == key][-1]
@@ -191,7 +182,7 @@ def last_value(case: Case, key: str) -> str:
 
 async def test_given_secrets_are_written_first_and_others_left_alone(faulty: World) -> None:
     case = faulty.case()
-    await put(case, theirs="1", ours="2")
+    await put_secrets(case, {"theirs": "1", "ours": "2"})
     events = await case.apply(LABEL, secrets={"ours": CANARY, "new": "other"})
     assert told(events) == [
         "accepted 3 steps",
@@ -241,7 +232,7 @@ async def test_what_cannot_be_a_secret_stops_an_apply_before_anything_is_written
 
 async def test_when_a_later_step_fails_created_secrets_go_and_overwritten_ones_are_named(faulty: World) -> None:
     case = faulty.case()
-    await put(case, ours="2", theirs="1")
+    await put_secrets(case, {"ours": "2", "theirs": "1"})
     before = await case.look()
     events = await case.apply(REFUSED, secrets={"ours": CANARY, "new": "other"})
     check(before, events, await case.look(), before.content)
@@ -258,7 +249,7 @@ async def test_when_a_later_step_fails_created_secrets_go_and_overwritten_ones_a
 async def test_an_operation_with_an_irreversible_end_seals_only_there(faulty: World) -> None:
     """A refused step after an overwritten secret is undone, although another step of the plan cannot be."""
     case = await faulty.case_with(FRESH)
-    await put(case, ours="2")
+    await put_secrets(case, {"ours": "2"})
     before = await case.look()
     case.driver.fail({1: ItemFault.REJECT}, lasting=True)
     events = await case.apply(MIXED, secrets={"ours": CANARY})
@@ -270,7 +261,7 @@ async def test_an_operation_with_an_irreversible_end_seals_only_there(faulty: Wo
 @pytest.mark.parametrize("number", [0, 1])
 async def test_a_secret_lost_once_is_sent_again(faulty: World, fault: ItemFault, number: int) -> None:
     case = faulty.case()
-    await put(case, ours="2")
+    await put_secrets(case, {"ours": "2"})
     case.driver.fail({number: fault})
     events = await case.apply(LABEL, secrets={"new": "1", "ours": CANARY})
     assert end(events).state == SUCCEEDED
@@ -286,7 +277,7 @@ async def test_a_secret_that_cannot_be_written_takes_everything_back(
 ) -> None:
     faulty.driver.memory = memory
     case = faulty.case()
-    await put(case, ours="2")
+    await put_secrets(case, {"ours": "2"})
     before = await case.look()
     case.driver.fail({["new", "ours"].index(key): fault}, lasting=True)
     events = await case.apply(LABEL, secrets={"new": "1", "ours": CANARY})
@@ -348,7 +339,7 @@ async def test_a_driver_that_repeats_a_secret_is_heard_without_it(
 
 async def test_a_plan_is_applied_with_the_secrets_that_it_writes(faulty: World) -> None:
     case = faulty.case()
-    await put(case, ours="2")
+    await put_secrets(case, {"ours": "2"})
     plan = await case.plan(LABEL, secret_keys=["new", "ours"])
     for others in ({}, {"new": CANARY}, {"new": CANARY, "ours": "1", "more": "2"}, {"new": CANARY, "other": "1"}):
         with pytest.raises(RequestInvalid, match="give the secrets that the plan writes, exactly these: 'new', 'ours'"):
@@ -370,14 +361,14 @@ async def test_a_plan_without_secrets_takes_none(faulty: World) -> None:
 @pytest.mark.parametrize("is_there", [False, True])
 async def test_a_secret_that_came_or_went_makes_a_plan_stale(faulty: World, is_there: bool) -> None:
     case = faulty.case()
-    await put(case, **({"k": "1"} if is_there else {}))
+    await put_secrets(case, {"k": "1"} if is_there else {})
     plan = await case.plan(LABEL, secret_keys=["k"])
     if is_there:
         remove = driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key="k"))
         await case.services.mutate(remove, org=case.org)
         case.driver.heal()
     else:
-        await put(case, k="theirs")
+        await put_secrets(case, {"k": "theirs"})
     with pytest.raises(PlanStale, match="Secret 'k' is gone" if is_there else "Secret 'k' is on the platform by now"):
         await case.apply_plan(plan, secrets={"k": CANARY})
     assert not case.driver.sent

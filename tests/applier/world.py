@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import journal_pb2, stack_pb2
@@ -173,6 +174,14 @@ class Case:
 
     def _target(self) -> object_pb2.Target:
         return object_pb2.Target(org=self.org)
+
+
+async def put_secrets(case: Case, values: Mapping[str, str]) -> None:
+    """Write secrets behind pkger's back; the driver then counts anew."""
+    puts = [driver_pb2.PutSecret(key=key, value=value) for key, value in values.items()]
+    await case.services.mutate(*(driver_pb2.Mutation(put_secret=put) for put in puts), org=case.org)
+    if case.driver:
+        case.driver.heal()
 
 
 @dataclass

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from pkger.driver.v1 import driver_pb2
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli.supervisor import MODULES
 from tests.applier.packages import FRESH
-from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, end
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, end, put_secrets
 from tests.apply.packages import an_object, text
 from tests.crash.changes import FAILING
 from tests.crash.world import Crashing, check, content_after, crashing
@@ -27,14 +30,6 @@ AGAIN = "apply again, with the secrets"
 async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
     async with crashing(tmp_path) as running:
         yield running
-
-
-async def put(case: Case, **values: str) -> None:
-    """Secrets that were there before."""
-    mutations = [
-        driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=key, value=value)) for key, value in values.items()
-    ]
-    await case.services.mutate(*mutations, org=case.org)
 
 
 CASES = [
@@ -62,7 +57,7 @@ async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
     world: Crashing, package: str, failpoints: list[str], state: int, told: list[str]
 ) -> None:
     case = await world.case_with(FRESH if package == FAILING else "")
-    await put(case, theirs="1", ours="2")
+    await put_secrets(case, {"theirs": "1", "ours": "2"})
     before = await case.look()
     await world.applier(failpoints[0])
     assert await world.apply_and_die(case, package, secrets=GIVEN)
@@ -98,15 +93,16 @@ def places(folder: Path) -> set[str]:
 
 
 async def everything_told(case: Case) -> str:
-    """All that the services tell of the operations and the stacks, as text."""
-    applier = case.services.peers["applier"]
-    from pkger.applier.v1 import applier_pb2  # noqa: PLC0415
-    from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub  # noqa: PLC0415
-
-    stub = ApplierServiceStub(applier.channel)
+    """All that the services tell of operations, plans, stacks and resources, as text."""
+    applier, stack = case.services.peers["applier"], case.services.peers["stack"]
+    stub, stack_stub = ApplierServiceStub(applier.channel), StackServiceStub(stack.channel)
     page = await applier.call(stub.ListOperations, applier_pb2.ListOperationsRequest(page_size=500))
+    plans = await stack.call(stack_stub.ListPlans, stack_pb2.ListPlansRequest(page_size=500))
+    stacks = await stack.call(stack_stub.ListStacks, stack_pb2.ListStacksRequest())
     assert page.operations
-    said = [str(page), str(await case.services.resources(case.org))]
+    assert plans.plans
+    said = [str(each) for each in (page, plans, stacks, await case.look())]
+    said += [str(await case.services.stored_plan(plan.name)) for plan in plans.plans]
     for operation in page.operations:
         said += [str(event) async for event in case.watch(operation.name)]
     return "\n".join(said)
@@ -118,7 +114,7 @@ async def test_the_canary_is_nowhere(tmp_path: Path, modules: Mapping[str, str])
     states = []
     async with crashing(tmp_path, modules=modules) as world:
         case = await world.case_with("")
-        await put(case, ours="2")
+        await put_secrets(case, {"ours": "2"})
         plan = await case.services.plan(FRESH, stack="s", org=case.org, secret_keys=sorted(GIVEN))
         await world.applier()
         streamed = [await case.apply(FRESH, secrets=GIVEN), await case.apply(REFUSED, secrets=GIVEN)]
