@@ -21,6 +21,7 @@ from services.core.errors import (
     OperationNotFound,
     OperationUnfinished,
     PkgerError,
+    RequestIdReused,
     RequestInvalid,
     StackLeased,
 )
@@ -57,11 +58,13 @@ class Row:
 
 @dataclass(eq=False)
 class Run:
-    """An operation."""
+    """An operation, with the id and the content of the request that it is for."""
 
     name: str
     row: Row
     token: int
+    request_id: str = ""
+    content: str = ""
     state: str = "PREPARING"
     rolling_back: bool = False
     sealed: bool = False
@@ -106,22 +109,28 @@ class Appliers(RuleBasedStateMachine):
     def wait(self, seconds: int) -> None:
         self.clock.forward(seconds)
 
-    @rule(name=st.sampled_from(["a", "b", ""]))
-    def begin(self, name: str) -> None:
+    @rule(name=st.sampled_from(["a", "b", ""]), request_id=st.sampled_from(["", "", "r-1", "r-2"]))
+    def begin(self, name: str, request_id: str) -> None:
         request = journal_pb2.BeginOperationRequest(
             operation=f"operations/{len(self.runs)}",
             kind=OPERATION_KIND_APPLY,
             holder="applier",
             ttl=duration(SECONDS),
             create_missing=True,
+            request_id=request_id,
+            request_digest=name,
         )
         if name:
             request.named.CopyFrom(stack_pb2.NamedStack(name=name))
         else:
             request.none.CopyFrom(target_to_pb(Target()))
-        row = self.named.get(name)
+        row, earlier = self.named.get(name), self.begun_by(request_id)
         error: type[PkgerError] | None = None
-        if row and self.held(row):
+        if earlier and earlier.content != name:
+            error = RequestIdReused
+        elif earlier:
+            pass
+        elif row and self.held(row):
             error = StackLeased
         elif row and any(run.row is row and run.state not in FINISHED | {"PREPARING"} for run in self.runs):
             error = OperationUnfinished
@@ -131,15 +140,26 @@ class Appliers(RuleBasedStateMachine):
         for run in self.runs:
             if run.state == "PREPARING" and not self.held(run.row):
                 run.state = "FAILED"
+        if earlier:
+            assert (answer.operation.name, answer.token) == (earlier.name, 0)
+            return
         row = row or Row(answer.stack.id)
         if name:
             self.named[name] = row
         row.token, row.expires = row.token + 1, self.clock.now + SECONDS * 1_000_000
         assert (answer.stack.id, answer.token) == (row.id, row.token)
         assert answer.is_pending == (bool(name) and not row.active)
-        self.runs.append(Run(request.operation, row, row.token))
+        self.runs.append(Run(request.operation, row, row.token, request_id, content=name))
         again = self.expect(self.journal.BeginOperation(request, None))
         assert again == answer
+
+    def begun_by(self, request_id: str) -> Run | None:
+        """What a request began before; one that ended, or died, before it started does not count."""
+        for run in self.runs:
+            is_dead = run.state == "PREPARING" and not self.held(run.row)
+            if request_id and run.request_id == request_id and run.state != "FAILED" and not is_dead:
+                return run
+        return None
 
     @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99), older=st.booleans())
