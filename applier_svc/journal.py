@@ -53,6 +53,8 @@ class Journal:
             else:
                 request.plan = _kept_plan(plan).SerializeToString()
             await self._lease.start(request)
+            # The event is going to have a copy of a large plan as well.
+            del request
             reach("after_start")
             accepted.accepted.plan.CopyFrom(plan)
             await self._feed.publish(accepted)
@@ -188,7 +190,6 @@ def _kept_end(event: operation_pb2.OperationEvent) -> operation_pb2.OperationEve
     """What the store keeps of the last event, likewise."""
     if not event.finished.no_change:
         return event
-    kept = operation_pb2.OperationEvent()
-    kept.CopyFrom(event)
-    kept.finished.ClearField("summary_json")
-    return kept
+    told = {field.name: value for field, value in event.finished.ListFields() if field.name != "summary_json"}
+    finished = operation_pb2.Finished(**told)
+    return operation_pb2.OperationEvent(operation=event.operation, seq=event.seq, time=event.time, finished=finished)

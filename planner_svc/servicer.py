@@ -19,7 +19,7 @@ from planner_svc.storing import PlanStore
 from services.core.errors import RequestInvalid
 from services.core.model import Desired, Key, Package
 from services.rpc.convert.objects import package_from_pb, violation_from_pb
-from services.rpc.convert.plans import plan_to_pb
+from services.rpc.convert.plans import plan_fields
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
@@ -74,11 +74,17 @@ class PlannerServicer(PlannerServiceServicer):
         if not request.allow_empty:
             refuse_emptying(desired, matching, stack)
         refuse_owned(matching, await self._reader.owners(stack.target, owner_questions(matching)), stack)
+        # A large package is worth giving up before its plan is made.
+        del parsed
         # In a thread: a large plan takes a moment, in which other calls are answered.
-        plan = await asyncio.to_thread(lambda: plan_to_pb(make_plan(desired, stack, matching, traits, remarks, held)))
+        answer = await asyncio.to_thread(
+            lambda: planner_pb2.CreatePlanResponse(
+                plan=plan_fields(make_plan(desired, stack, matching, traits, remarks, held))
+            )
+        )
         if not request.validate_only:
-            plan = await self._plans.keep(plan, request_id, content)
-        return planner_pb2.CreatePlanResponse(plan=plan)
+            answer.plan.CopyFrom(await self._plans.keep(answer.plan, request_id, content))
+        return answer
 
 
 def register(reader: Reader, plans: PlanStore) -> Register:

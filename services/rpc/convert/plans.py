@@ -98,32 +98,32 @@ def _mapping_fields(diff: model.LabelMappingDiff) -> Any:
     }
 
 
-def plan_to_pb(plan: model.Plan) -> plan_pb2.Plan:
-    """Translate a plan."""
-    return plan_pb2.Plan(
-        target=target_to_pb(plan.target),
-        stack_id=plan.stack_id,
-        base_generation=plan.base_generation,
-        stages=plan.stages,
-        steps=map(step_fields, plan.steps),
-        resource_diffs=map(_diff_fields, plan.resource_diffs),
-        label_mapping_diffs=map(_mapping_fields, plan.label_mapping_diffs),
-        inventory=map(entry_fields, plan.inventory),
-        no_change=plan.no_change,
-        summary_json=plan.summary,
-        missing_env_refs=plan.missing_env_refs,
-        missing_secrets=plan.missing_secrets,
-        warnings=plan.warnings,
-        sources=plan.sources,
-        digest=plan.digest,
-        unresolved_env_refs=plan.unresolved_env_refs,
-        conflicts=[
-            plan_pb2.Conflict(key=key_fields(conflict.key), remote_id=conflict.remote_id, message=conflict.message)
+def plan_fields(plan: model.Plan) -> Any:
+    """A plan as part of another message."""
+    return {
+        "target": target_to_pb(plan.target),
+        "stack_id": plan.stack_id,
+        "base_generation": plan.base_generation,
+        "stages": plan.stages,
+        "steps": map(step_fields, plan.steps),
+        "resource_diffs": map(_diff_fields, plan.resource_diffs),
+        "label_mapping_diffs": map(_mapping_fields, plan.label_mapping_diffs),
+        "inventory": map(entry_fields, plan.inventory),
+        "no_change": plan.no_change,
+        "summary_json": plan.summary,
+        "missing_env_refs": plan.missing_env_refs,
+        "missing_secrets": plan.missing_secrets,
+        "warnings": plan.warnings,
+        "sources": plan.sources,
+        "digest": plan.digest,
+        "unresolved_env_refs": plan.unresolved_env_refs,
+        "conflicts": [
+            {"key": key_fields(conflict.key), "remote_id": conflict.remote_id, "message": conflict.message}
             for conflict in plan.conflicts
         ],
-        stack_name=plan.stack_name,
-        ends_stack=plan.ends_stack,
-    )
+        "stack_name": plan.stack_name,
+        "ends_stack": plan.ends_stack,
+    }
 
 
 def work_from_pb(message: plan_pb2.Plan) -> model.Plan:
