@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pkger.model.v1 import operation_pb2
 
 from applier_svc.ids import Ids
-from applier_svc.outcomes import Failed, GivenUp, Unknown
+from applier_svc.outcomes import Done, Failed, GivenUp, Unknown
 from applier_svc.progress import Progress
 from applier_svc.undo import inverse
 from services.core.model import Key, Plan, PlatformTraits, Resource, Spec, Step, Verb
@@ -22,6 +22,7 @@ def late_effects(
     live: Sequence[Resource],
     owned: Collection[ResourceKey],
     platform: PlatformTraits,
+    held_secrets: Collection[str] = (),
 ) -> list[operation_pb2.LateEffect]:
     """
     Compare what an operation left with what is there now, at its end; sorted by kind and id.
@@ -35,6 +36,7 @@ def late_effects(
         live: All resources of the kinds that the plan touches.
         owned: Those that a stack owns, or that the operation is about to record.
         platform: The platform.
+        held_secrets: Keys of the secrets that the platform holds, for a plan that writes some.
     """
     by_id = {(resource.kind, resource.id): resource for resource in live}
     steps = [step for step in plan.steps if _is_certain(step, progress)]
@@ -42,6 +44,7 @@ def late_effects(
         *_extra(plan.steps, progress, live, owned, platform),
         *_drift(steps, progress, ids, by_id, platform),
         *_labels(steps, progress, ids, by_id),
+        *_secrets(plan.steps, progress, held_secrets),
     ]
     return sorted(found, key=lambda each: (each.key.kind, each.remote_id, each.message))
 
@@ -140,6 +143,19 @@ def _labels(
             continue
         problem = "lost" if is_wanted else "got back"
         found.append(_told(step.key, remote_id, f"it {problem} its label {step.label.name or label_id}"))
+    return found
+
+
+def _secrets(steps: Iterable[Step], progress: Progress, held: Collection[str]) -> list[operation_pb2.LateEffect]:
+    found = []
+    for step in steps:
+        if not step.is_secret or step.number in progress.stays:
+            continue
+        is_there, was_sent = step.key.name in held, isinstance(progress.done.get(step.number), Done | Failed | Unknown)
+        if _stands(step, progress) and not is_there:
+            found.append(_told(step.key, step.key.name, "it is gone"))
+        elif step.verb is Verb.CREATE and was_sent and not _stands(step, progress) and is_there:
+            found.append(_told(step.key, step.key.name, "it may have been written late: it was taken back before"))
     return found
 
 

@@ -306,7 +306,7 @@ class Operation:
         if result.state == operation_pb2.OPERATION_STATE_SUCCEEDED:
             entries = after_success(plan, lease.stack, ids, result.leftovers, journal.progress.kept)
             if effects.may_be_late:
-                await self._tell_late_effects(plan, entries, ids, journal, resolver, traits)
+                await self._tell_late_effects(plan, entries, ids, journal, resolver, traits, secrets)
             try:
                 await journal.finish(ending.outcome(entries), ending.told(entries, result))
             except _REFUSALS as error:
@@ -320,7 +320,7 @@ class Operation:
             await journal.finish(None, ending.told(lease.stack.resources, result), blocked)
             return
         if effects.may_be_late:
-            await self._tell_late_effects(plan, entries, ids, journal, resolver, traits)
+            await self._tell_late_effects(plan, entries, ids, journal, resolver, traits, secrets)
         await journal.finish(ending.record(entries), ending.told(entries, result))
 
     async def _tell_late_effects(
@@ -331,17 +331,19 @@ class Operation:
         journal: Journal,
         resolver: Resolver,
         traits: PlatformTraits,
+        secrets: Secrets,
     ) -> None:
         """Wait once more, and tell what took effect meanwhile: it may not have been waited for (engine.md 5)."""
         await asyncio.sleep(self._peers.patience.settle)
         late = operation_pb2.LateEffects()
         try:
             live, owned = await resolver.live_and_owned(kinds_touched(plan))
+            held = await resolver.secret_keys() if any(step.is_secret for step in plan.steps) else frozenset[str]()
         except UNREADABLE as error:
-            late.problem = f"nobody could look what took effect late: {error}"
+            late.problem = f"nobody could look what took effect late: {secrets.masked(str(error))}"
         else:
             owned |= {(entry.key.kind, entry.remote_id) for entry in entries}
-            late.effects.extend(late_effects(plan, journal.progress, ids, live, owned, traits))
+            late.effects.extend(late_effects(plan, journal.progress, ids, live, owned, traits, held))
         if late.effects or late.problem:
             await journal.tell(late)
 

@@ -11,7 +11,7 @@ from applier_svc.resolving import Doubt, Finding, finding, finding_of_create
 from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, Target, Verb
 from services.rpc.client import Peer
-from services.rpc.resources import find_owners, list_resources, read_resources
+from services.rpc.resources import find_owners, list_resources, list_secret_keys, read_resources
 
 UNREADABLE = (PkgerError, grpc.aio.AioRpcError)
 """What a driver, or a store, that does not tell what is there answers with."""
@@ -91,6 +91,15 @@ class Resolver:
         live = await self._listed(kinds)
         owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
         return live, set(owners)
+
+    async def secret_keys(self) -> frozenset[str]:
+        """
+        Keys of the secrets that the platform holds.
+
+        Raises:
+            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+        """
+        return await list_secret_keys(self._driver, self._target.org)
 
     async def _changes(self, doubts: Sequence[Doubt]) -> dict[int, Finding]:
         ids = sorted({(each.step.key.kind, each.remote_id) for each in doubts})

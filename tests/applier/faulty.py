@@ -184,7 +184,7 @@ class FaultyDriver(DriverServiceServicer):
 
     async def _look(self) -> None:
         if self._blind_from is not None and self.looks >= self._blind_from:
-            raise ServiceUnavailable("platform", "elsewhere", "scripted")
+            raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))
         if self.looks >= self._arrival:
             for late in self._late:
                 await self._behind.call(self._stub.Mutate, self._forgetting(late))

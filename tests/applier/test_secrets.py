@@ -5,6 +5,8 @@ from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
+from applier_svc.ids import Ids
+from applier_svc.late_effects import late_effects
 from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
 from applier_svc.progress import Progress
 from applier_svc.secrets import Secrets, in_doubt, what_stays
@@ -12,10 +14,23 @@ from applier_svc.undo import inverse, is_to_be_undone, seals
 from planner_svc.secrets import secret_steps
 from services.core.errors import PkgerError, PlanStale, RequestInvalid, TokenStale
 from services.core.model import Key, Plan, Step, Target, Undo, Verb
+from services.drivers.embedded.kinds import EMBEDDED
 from services.rpc.requests import content_digest
 from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.packages import FRESH, MIXED
-from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Events, World, check, end, plan_of, put_secrets, told
+from tests.applier.world import (
+    BLOCKED,
+    ROLLED_BACK,
+    SUCCEEDED,
+    Case,
+    Events,
+    World,
+    check,
+    end,
+    plan_of,
+    put_secrets,
+    told,
+)
 from tests.apply.packages import an_object, text
 
 CANARY = "canary-8a1f"
@@ -169,6 +184,26 @@ def test_of_many_only_the_first_are_named() -> None:
         " (secrets that stay overwritten: '10', '11', '12', '13', '14' and 2 more;"
         " secrets that may have been overwritten: '17', '18', '19')"
     )
+
+
+@pytest.mark.parametrize(
+    ("done", "undone", "held_keys", "late"),
+    [
+        ({0: Done("a"), 1: Done("b")}, {}, {"a", "b"}, []),
+        ({0: Done("a"), 1: Done("b")}, {}, {"b"}, ["a: it is gone"]),
+        ({0: Done("a"), 1: Done("b")}, {0: Done("a")}, {"b"}, []),
+        ({0: Unknown("?"), 1: Unknown("?")}, {0: Done("a")}, {"a", "b"}, ["a: it may have been written late"]),
+        ({0: Failed("no"), 1: Failed("no")}, {}, {"a"}, ["a: it may have been written late"]),
+        ({0: Skipped("no"), 1: Skipped("no")}, {}, {"a"}, []),
+        ({}, {}, {"a"}, []),
+    ],
+)
+def test_a_secret_that_arrives_late_is_told(
+    done: dict[int, Outcome], undone: dict[int, Outcome], held_keys: set[str], late: list[str]
+) -> None:
+    secrets = plan(CREATE, UPDATE)
+    found = late_effects(secrets, Progress(done=done, undone=undone), Ids(secrets), [], set(), EMBEDDED, held_keys)
+    assert [f"{each.remote_id}: {each.message}".partition(": it was")[0] for each in found] == late
 
 
 async def held(case: Case) -> list[str]:
@@ -384,6 +419,46 @@ def test_a_request_is_the_same_with_other_values_of_the_same_secrets() -> None:
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3
     assert requests[0].secrets["a"] == "1"
+
+
+async def test_a_secret_that_cannot_be_removed_again_blocks_until_somebody_decides(faulty: World) -> None:
+    case = faulty.case()
+    before = await case.look()
+    # The bucket is refused, and then the removal of the secret.
+    case.driver.fail({4: ItemFault.REJECT}, lasting=True)
+    events = await case.apply(REFUSED, secrets={"k": CANARY})
+    assert events[-1].finished.state == BLOCKED
+    [blocked] = (await case.operation(events[0].operation)).blocked_steps
+    assert (blocked.key.kind, blocked.key.name) == ("Secret", "k")
+    assert await held(case) == ["k"]
+    events = await case.recover(events[0].operation, _0="skip")
+    assert events[-1].finished.state == ROLLED_BACK
+    assert await held(case) == ["k"]
+    assert (await case.look()).content == before.content
+
+
+async def test_a_secret_that_is_written_after_it_was_removed_is_told(faulty: World) -> None:
+    faulty.driver.memory = Memory.SEARCHED
+    case = faulty.case()
+    case.driver.fail({0: ItemFault.DELAY}, lasting=True)
+    events = await case.apply(LABEL, secrets={"k": CANARY})
+    assert end(events).state == ROLLED_BACK
+    assert await held(case) == ["k"]
+    [late] = [effect for event in events for effect in event.late_effects.effects]
+    assert (late.key.kind, late.remote_id) == ("Secret", "k")
+
+
+async def test_what_nobody_could_look_for_is_told_without_a_value(faulty: World) -> None:
+    faulty.driver.memory = Memory.SEARCHED
+    case = faulty.case()
+    await case.services.plan(LABEL, stack="s", org=case.org, secret_keys=["k"])
+    looks_of_plan = case.driver.looks
+    case.driver.fail({0: ItemFault.LOSE_RESPONSE})
+    case.driver.hide(looks_of_plan)
+    case.driver.echoes = True
+    events = await case.apply(LABEL, secrets={"k": CANARY})
+    assert "nobody could look" in outcome_texts(events)
+    assert CANARY not in outcome_texts(events)
 
 
 async def test_secrets_are_taken_back_when_the_operation_is_cancelled(faulty: World) -> None:
