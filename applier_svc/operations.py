@@ -19,7 +19,8 @@ from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from applier_svc.deciding import check_decisions
 from applier_svc.feed import Feed, Message
 from applier_svc.lease import AlreadyBegunError, claim
-from applier_svc.operation import Agreed, Operation, Peers, Wish
+from applier_svc.operation import Operation, Peers
+from applier_svc.wish import Agreed, Wish
 from services.core.errors import (
     Internal,
     OperationNotFound,

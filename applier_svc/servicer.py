@@ -11,9 +11,9 @@ from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import journal_pb2
 
-from applier_svc.operation import Agreed, Request, Wish
 from applier_svc.operations import Operations
 from applier_svc.secrets import Secrets
+from applier_svc.wish import Agreed, Request, Wish
 from services.core.errors import RequestInvalid
 from services.rpc.requests import content_digest
 from services.rpc.server import Register

@@ -12,9 +12,10 @@ from pkger.model.v1 import operation_pb2
 from pkger.planner.v1 import planner_pb2
 
 from applier_svc.feed import Feed
-from applier_svc.operation import Peers, Wish
+from applier_svc.operation import Peers
 from applier_svc.operations import Operations
 from applier_svc.patience import Patience
+from applier_svc.wish import Wish
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
 from services.rpc.client import Platforms
 from tests.applier.faulty import CallFault
