@@ -20,6 +20,7 @@ from applier_svc.patience import Patience
 from applier_svc.resolver import UNREADABLE, Resolver
 from applier_svc.run import Run
 from applier_svc.secrets import Secrets
+from applier_svc.sender import Sender
 from services.core.errors import ResourceOwned, StackMoved
 from services.core.model import InventoryEntry, Plan, PlatformTraits
 from services.rpc.client import Peer
@@ -79,20 +80,11 @@ async def carry_out(
     """
     plan, ids, lease, journal, secrets = work.plan, work.ids, work.lease, work.journal, work.secrets
     resolver = Resolver(place.driver, place.store, place.traits, plan.target, place.patience, secrets.masked)
+    sender = Sender(place.driver, place.traits, plan.target.org, lease, place.patience, secrets)
     effects = Effects(
-        place.driver,
-        place.traits,
-        plan.target.org,
-        lease.operation,
-        ids,
-        journal,
-        lease,
-        place.patience,
-        resolver,
-        secrets,
-        work.taken_over,
+        sender, place.traits, lease.operation, ids, journal, place.patience, resolver, secrets, work.taken_over
     )
-    run = Run(plan, effects, journal, lambda: is_cancelled() or lease.cancel_requested)
+    run = Run(plan, place.traits, effects, journal, lambda: is_cancelled() or lease.cancel_requested)
     try:
         if decisions:
             await _decide(run, decisions, work)

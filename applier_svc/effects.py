@@ -1,38 +1,32 @@
-"""The one place where effects are sent to a platform: an intent before, the outcome after, and retries between."""
+"""The one place where effects are sent to a platform from: an intent before, the outcome after."""
 
 import asyncio
 import logging
 import traceback
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
-import grpc
 from pkger.driver.v1 import driver_pb2
-from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import operation_pb2
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt, stop_after_delay
 
 from applier_svc.batches import batches, rounds
 from applier_svc.failpoints import reach
 from applier_svc.feed import Happening
 from applier_svc.ids import Ids
-from applier_svc.outcomes import Direction, Done, Failed, NotHappened, Outcome, Skipped, Unknown
+from applier_svc.outcomes import Direction, Done, Failed, NotHappened, Outcome, Outcomes, Skipped, Unknown
 from applier_svc.patience import Patience
 from applier_svc.progress import Progress
+from applier_svc.repeating import is_remembered, is_repeatable, is_to_be_searched_for
 from applier_svc.resolver import UNREADABLE, IdsByName, Resolver
 from applier_svc.resolving import Doubt
 from applier_svc.secrets import Secrets
-from applier_svc.throttle import Budget, Throttle
+from applier_svc.sender import Sender
 from applier_svc.undo import inverse
-from services.core.errors import PkgerError, RequestInvalid, TokenStale
-from services.core.model import Identity, PlatformTraits, Step, Verb
-from services.rpc.client import Peer
+from services.core.errors import PkgerError
+from services.core.model import PlatformTraits, Step, Verb
 from services.rpc.convert.drivers import mutation_to_pb
 
 log = logging.getLogger("pkger.applier")
-
-Outcomes = dict[int, Outcome]
-"""Outcome of each step by its number."""
 
 
 class Journal(Protocol):
@@ -52,21 +46,6 @@ class Journal(Protocol):
         """Note how steps ended, and tell it."""
 
 
-class Right(Protocol):
-    """The right to write to the platform."""
-
-    async def hold(self, seconds: float) -> driver_pb2.Fence:
-        """
-        See to it that the right lasts another *seconds*.
-
-        Returns:
-            What to show to the driver.
-
-        Raises:
-            LeaseLost: Somebody else may be writing; send nothing more.
-        """
-
-
 class Effects:
     """
     Sends the steps of one operation to one platform.
@@ -79,13 +58,11 @@ class Effects:
 
     def __init__(
         self,
-        driver: Peer,
+        sender: Sender,
         traits: PlatformTraits,
-        org: str,
         operation: str,
         ids: Ids,
         journal: Journal,
-        right: Right,
         patience: Patience,
         resolver: Resolver,
         secrets: Secrets,
@@ -94,22 +71,14 @@ class Effects:
         """*claimed* is when the operation was taken over, by the clock of *patience*; None: it began here."""
         self.secrets = secrets
         self.halted: PkgerError | None = None
-        self._driver = driver
-        self._stub = DriverServiceStub(driver.channel)
+        self._sender = sender
         self._traits = traits
-        self._org = org
         self._operation = operation
         self._ids = ids
         self._journal = journal
-        self._right = right
         self._patience = patience
         self._resolver = resolver
         self._claimed = claimed
-        self._throttle = Throttle(traits.max_concurrency)
-        # What is waited on the way forward leaves an undo all the time it may take.
-        self._budgets = {False: Budget(patience.busy), True: Budget(patience.stubborn)}
-        # When a batch of this applier last got no answer; what it sent may still take effect.
-        self._unanswered: float | None = None
 
     async def send(
         self,
@@ -145,11 +114,11 @@ class Effects:
                 await self._send_round(waiting, direction, is_stopped, told, stubborn, before)
                 failed = await self.resolve(self._doubtful(waiting, direction), direction, told)
                 # Those that can be repeated were, as often as patience has it.
-                await self._give_up([step for step in failed if self._is_repeatable(step)], direction, told)
-                waiting = [step for step in failed if not self._is_repeatable(step)]
+                await self._give_up([step for step in failed if is_repeatable(step, self._traits)], direction, told)
+                waiting = [step for step in failed if not is_repeatable(step, self._traits)]
                 return bool(waiting)
 
-            await self._patiently(attempt, stubborn)
+            await self._sender.patiently(attempt, stubborn)
             await self._give_up(waiting, direction, told)
 
     async def resolve(
@@ -158,7 +127,7 @@ class Effects:
         """
         Find out what became of steps that were sent and not answered, by reading; the journal knows what came out.
 
-        Those of ``is_remembered`` are left alone: to send them again tells, and has its effect once.
+        Those that are remembered are left alone: to send them again tells, and has its effect once.
 
         Args:
             steps: The steps, as they were sent.
@@ -171,7 +140,7 @@ class Effects:
         Raises:
             PkgerError: Nothing more may be sent, see ``halted``.
         """
-        asked = [step for step in steps if not self.is_remembered(step)]
+        asked = [step for step in steps if not is_remembered(step, self._traits)]
         if not asked:
             return []
         await self.settle()
@@ -201,26 +170,17 @@ class Effects:
         """
         if self._claimed is not None and self._traits.fences:
             # From here on the platform refuses what the applier before this one sent.
-            await self._mutate([])
+            await self._sender.show_token()
             self._claimed = None
-        times = [time for time in (self._unanswered, self._claimed) if time is not None]
+        times = [time for time in (self._sender.unanswered, self._claimed) if time is not None]
         if times:
             await asyncio.sleep(max(times) + self._patience.settle - self._patience.clock())
 
     @property
     def may_be_late(self) -> bool:
         """Whether something that was sent may take effect after nobody waits for it any more."""
-        has_doubted = self._claimed is not None or self._unanswered is not None
+        has_doubted = self._claimed is not None or self._sender.unanswered is not None
         return has_doubted and not self._traits.fences
-
-    def is_remembered(self, step: Step) -> bool:
-        """
-        Whether sending *step* again is the way to find out what became of it.
-
-        That is so for creations that the platform remembers by their idempotency key, and for secrets: nobody can read
-        them.
-        """
-        return step.is_secret or (step.verb is Verb.CREATE and self._identity(step) is Identity.NATIVE)
 
     async def _send_round(
         self,
@@ -260,7 +220,7 @@ class Effects:
 
     async def _there_before(self, steps: Sequence[Step], stubborn: bool) -> IdsByName | Failed:
         """What is there before *steps* are sent, of the kinds whose creations may have to be searched for."""
-        kinds = {step.key.kind for step in steps if self._is_to_be_searched_for(step)}
+        kinds = {step.key.kind for step in steps if is_to_be_searched_for(step, self._traits)}
         found: IdsByName | Failed = {}
 
         async def attempt() -> bool:
@@ -274,7 +234,7 @@ class Effects:
             return isinstance(found, Failed)
 
         if kinds:
-            await self._patiently(attempt, stubborn)
+            await self._sender.patiently(attempt, stubborn)
         return found
 
     async def _give_up(
@@ -314,7 +274,7 @@ class Effects:
             await self._journal.intend(targets, direction, self._before_ids(ready, before))
             reach("after_undo_intent" if direction is Direction.UNDO else "after_intent")
             try:
-                outcomes |= await self._answers(ready, mutations, sent_before, stubborn)
+                outcomes |= await self._sender.answers(ready, mutations, sent_before, stubborn)
             except PkgerError:
                 raise
             except Exception as error:
@@ -322,7 +282,7 @@ class Effects:
                 log.error("batch cut off", extra={"operation": self._operation, "trace": trace})  # noqa: TRY400
                 problem = self.secrets.masked(repr(error))
                 outcomes |= {step.number: Unknown(f"a defect of the applier: {problem}") for step in ready}
-                self._unanswered = self._patience.clock()
+                self._sender.unanswered = self._patience.clock()
             reach("after_undo_send" if direction is Direction.UNDO else "after_send")
         for step in batch:
             outcome = outcomes[step.number]
@@ -337,7 +297,7 @@ class Effects:
         return {
             step.number: before.get((step.key.kind, step.new_spec.display_name), ())
             for step in steps
-            if step.new_spec and self._is_to_be_searched_for(step)
+            if step.new_spec and is_to_be_searched_for(step, self._traits)
         }
 
     def _mutations(
@@ -359,177 +319,9 @@ class Effects:
                 outcomes[step.number] = Failed("what it needs does not exist", operation_pb2.REJECTION_REASON_NOT_FOUND)
             elif step.is_secret:
                 mutations[step.number] = self.secrets.mutation(step)
-            elif isinstance(before, Failed) and self._is_to_be_searched_for(step):
+            elif isinstance(before, Failed) and is_to_be_searched_for(step, self._traits):
                 outcomes[step.number] = before
             else:
                 key = f"{self._operation}/{step.number}/{direction.value}"
                 mutations[step.number] = mutation_to_pb(step, remote_id, label_id, key, references)
         return mutations, outcomes
-
-    async def _answers(
-        self,
-        steps: Sequence[Step],
-        mutations: Mapping[int, driver_pb2.Mutation],
-        sent_before: Collection[int],
-        stubborn: bool,
-    ) -> Outcomes:
-        """
-        Send *steps* in one batch, and again those of them that got no answer and may be repeated.
-
-        Raises:
-            LeaseLost: This time nothing was sent.
-            TokenStale: This time all was refused.
-        """
-        outcomes: Outcomes = dict.fromkeys(sent_before, Unknown("it was sent before, and not answered"))
-        waiting = list(steps)
-
-        async def attempt() -> bool:
-            """Send what is waiting; true while there is something worth sending again."""
-            answers = await self._unhurried(waiting, mutations, stubborn)
-            for step, answer in zip(waiting, answers, strict=True):
-                outcomes[step.number] = _with_earlier(outcomes.get(step.number), answer)
-            waiting[:] = [step for step in waiting if self._is_worth_repeating(step, outcomes[step.number])]
-            return bool(waiting)
-
-        await self._patiently(attempt, stubborn)
-        return outcomes
-
-    async def _unhurried(
-        self, steps: Sequence[Step], mutations: Mapping[int, driver_pb2.Mutation], stubborn: bool
-    ) -> list[Outcome]:
-        """Send one batch, and again what the platform asks patience for and can be sent again, while patience lasts."""
-        answers: dict[int, Outcome] = {}
-        waiting = list(steps)
-
-        async def attempt() -> float | None:
-            """Send what is waiting; for how long the platform asks to wait, None when there is nothing to wait for."""
-            async with self._throttle.slot() as slot:
-                said = await self._mutate([mutations[step.number] for step in waiting])
-                slot.was_refused = any(_asked_wait(answer) is not None for answer in said)
-                slot.was_taken = not any(isinstance(answer, Unknown) for answer in said)
-            if not slot.was_taken:
-                self._unanswered = self._patience.clock()
-            for step, answer in zip(waiting, said, strict=True):
-                answers[step.number] = _with_earlier(answers.get(step.number), answer)
-            waiting[:] = [step for step in waiting if self._is_worth_waiting_for(step, answers[step.number])]
-            return max((_asked_wait(answers[step.number]) or 0.0 for step in waiting), default=None)
-
-        jitter = self._patience.between_attempts()
-
-        def wait(state: RetryCallState) -> float:
-            asked = state.outcome.result() if state.outcome else 0.0
-            return max(asked, jitter(state))
-
-        def is_over(state: RetryCallState) -> bool:
-            budget = self._budgets[stubborn].after_wait(self._patience.clock(), state.upcoming_sleep)
-            self._budgets[stubborn] = budget or self._budgets[stubborn]
-            return budget is None
-
-        await AsyncRetrying(
-            retry=retry_if_result(lambda asked: asked is not None),
-            wait=wait,
-            stop=is_over,
-            retry_error_callback=lambda state: None,
-        )(attempt)
-        return [answers[step.number] for step in steps]
-
-    def _is_worth_waiting_for(self, step: Step, outcome: Outcome) -> bool:
-        """Whether the platform asks for patience with *step*, and it may be sent again."""
-        may_repeat = isinstance(outcome, Failed) or self._is_repeatable(step)
-        return may_repeat and _asked_wait(outcome) is not None
-
-    async def _patiently(self, attempt: Callable[[], Awaitable[bool]], stubborn: bool) -> None:
-        """Make attempts, with waits between them, while they return true and patience lasts."""
-        patience = self._patience
-        await AsyncRetrying(
-            retry=retry_if_result(bool),
-            wait=patience.between_attempts(),
-            stop=stop_after_delay(patience.stubborn) if stubborn else stop_after_attempt(patience.attempts),
-            retry_error_callback=lambda state: None,
-        )(attempt)
-
-    def _is_repeatable(self, step: Step) -> bool:
-        """Whether sending *step* twice has its effect once."""
-        return step.verb is not Verb.CREATE or self.is_remembered(step)
-
-    def _is_to_be_searched_for(self, step: Step) -> bool:
-        """Whether *step* is a creation that, without an answer, has to be searched for among others of its name."""
-        return step.verb is Verb.CREATE and not step.is_secret and self._identity(step) is Identity.SEARCH
-
-    def _is_worth_repeating(self, step: Step, outcome: Outcome) -> bool:
-        """Whether nobody knows what became of *step*, and it may be sent again."""
-        return isinstance(outcome, Unknown) and self._is_repeatable(step)
-
-    def _identity(self, step: Step) -> Identity:
-        return self._traits.kinds[step.key.kind].identity
-
-    async def _mutate(self, mutations: list[driver_pb2.Mutation]) -> list[Outcome]:
-        """
-        Send one batch once.
-
-        Raises:
-            LeaseLost: Nothing was sent.
-            TokenStale: Nothing took effect.
-        """
-        fence = await self._right.hold(self._patience.mutate)
-        request = driver_pb2.MutateRequest(org=self._org, fence=fence, mutations=mutations)
-        try:
-            answer = await self._driver.call(self._stub.Mutate, request, self._patience.mutate)
-        except TokenStale as error:
-            self.secrets.mask_error(error)
-            raise error from None
-        except RequestInvalid as error:
-            return [Failed(self.secrets.masked(str(error))) for _ in mutations]
-        except PkgerError as error:
-            # Whatever else it says, the outcome of every item is unknown (driver.proto).
-            return [Unknown(self.secrets.masked(str(error))) for _ in mutations]
-        except grpc.aio.AioRpcError as error:
-            problem = self.secrets.masked(str(error.details()))
-            return [Unknown(f"the driver failed: {problem}") for _ in mutations]
-        if len(answer.results) != len(mutations):
-            problem = f"the driver gave {len(answer.results)} results for {len(mutations)} mutations"
-            return [Unknown(problem) for _ in mutations]
-        outcomes = [_outcome(mutation, result) for mutation, result in zip(mutations, answer.results, strict=True)]
-        return list(map(self.secrets.masked_outcome, outcomes))
-
-
-def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
-    """
-    What *answer* says of a step that was sent before.
-
-    A refusal of the mutation says that it never took effect, or it would count as done (driver.proto). A refusal for
-    any other reason, such as credentials that ran out meanwhile, says nothing of what was sent before.
-    """
-    match earlier, answer:
-        case Unknown(before), Failed(now, operation_pb2.REJECTION_REASON_UNSPECIFIED, retry_after):
-            return Unknown(f"{before}; sent again: {now}", retry_after=retry_after)
-        case _:
-            return answer
-
-
-def _outcome(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -> Outcome:
-    match result.WhichOneof("result"):
-        case "done" if mutation.HasField("create"):
-            if result.done.resource.id:
-                return Done(result.done.resource.id)
-            return Unknown("the driver did not say what it created")
-        case "done":
-            change = getattr(mutation, mutation.WhichOneof("change") or "")
-            is_secret = isinstance(change, driver_pb2.PutSecret | driver_pb2.DeleteSecret)
-            return Done(change.key if is_secret else change.id)
-        case "rejected":
-            return Failed(result.rejected.message, result.rejected.reason, _seconds(result.rejected))
-        case "ambiguous":
-            return Unknown(result.ambiguous.message, retry_after=_seconds(result.ambiguous))
-        case _:
-            # Anything unlisted is ambiguous (engine.md 4).
-            return Unknown("the driver gave no result")
-
-
-def _seconds(message: driver_pb2.Rejected | driver_pb2.Ambiguous) -> float | None:
-    """For how long the platform asks to wait; None when it does not ask."""
-    return message.retry_after.ToMicroseconds() / 1e6 if message.HasField("retry_after") else None
-
-
-def _asked_wait(outcome: Outcome) -> float | None:
-    return outcome.retry_after if isinstance(outcome, Failed | Unknown) else None

@@ -75,6 +75,9 @@ class GivenUp:
 
 Outcome = Done | Failed | Unknown | Skipped | GivenUp
 
+Outcomes = dict[int, Outcome]
+"""Outcome of each step by its number."""
+
 
 def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
     """The outcome of step number *step* as it stands in an event."""

@@ -7,14 +7,15 @@ from itertools import groupby
 from pkger.model.v1 import operation_pb2
 from pkger.stack.v1 import journal_pb2
 
-from applier_svc.effects import Effects, Outcomes
+from applier_svc.effects import Effects
 from applier_svc.feed import Happening
 from applier_svc.ids import Ids
 from applier_svc.journal import Journal
-from applier_svc.outcomes import Direction, Done, Failed, GivenUp, Outcome, Skipped, Unknown, outcome_to_pb
+from applier_svc.outcomes import Direction, Done, Failed, GivenUp, Outcome, Outcomes, Skipped, Unknown, outcome_to_pb
+from applier_svc.repeating import is_remembered
 from applier_svc.secrets import in_doubt, what_stays
 from applier_svc.undo import inverse, is_to_be_undone, seals
-from services.core.model import Plan, Step, Verb
+from services.core.model import Plan, PlatformTraits, Step, Verb
 
 CANCELLED = "the operation was cancelled"
 
@@ -38,8 +39,16 @@ class Result:
 class Run:
     """One run of one plan."""
 
-    def __init__(self, plan: Plan, effects: Effects, journal: Journal, is_cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        platform: PlatformTraits,
+        effects: Effects,
+        journal: Journal,
+        is_cancelled: Callable[[], bool],
+    ) -> None:
         self._plan = plan
+        self._platform = platform
         self._effects = effects
         self._journal = journal
         self._progress = journal.progress
@@ -158,7 +167,7 @@ class Run:
             step
             for step in self._plan.steps
             if progress.may_have_happened(step, Direction.DO)
-            and self._effects.is_remembered(step)
+            and is_remembered(step, self._platform)
             # An inverse of one does not need to know, and what is to be taken back is not to be written first.
             and not step.is_secret
         ]
@@ -177,11 +186,11 @@ class Run:
         ]
         if self._progress.sealed:
             return any(step.verb is Verb.CREATE for step in unknown)
-        return any(not self._effects.is_remembered(step) for step in unknown)
+        return any(not is_remembered(step, self._platform) for step in unknown)
 
     def _is_undo_in_doubt(self, step: Step) -> bool:
         is_unknown = isinstance(self._progress.undone.get(step.number), Unknown)
-        return is_unknown and not self._effects.is_remembered(inverse(step))
+        return is_unknown and not is_remembered(inverse(step), self._platform)
 
     def _is_stopped(self) -> bool:
         return self._is_cancelled() and not self._progress.sealed
