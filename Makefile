@@ -20,8 +20,8 @@ lint: setup  ## Format, types, import layers, protos
 test: setup  ## Run the tests; ARGS go to pytest
 	$(BIN)/pytest $(ARGS)
 
-test-faults: setup  ## Kill an applier at every place, again and again: a quarter of an hour
-	$(BIN)/pytest --faults tests/crash $(ARGS)
+test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample; takes long
+	$(BIN)/pytest --faults tests/crash tests/applier $(ARGS)
 
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)

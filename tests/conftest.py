@@ -19,14 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
-    parser.addoption("--faults", action="store_true", help="kill appliers at every place, instead of at some")
+    parser.addoption("--faults", action="store_true", help="try every crash and every fault, instead of a sample")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    is_whole = config.getoption("--faults")
     # Each of these takes seconds: three services die and come back.
-    settings.register_profile(
-        "crashes", settings.get_profile("steady"), max_examples=40 if config.getoption("--faults") else 2
-    )
+    settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
+    settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 15)
 
 
 @pytest.fixture

@@ -8,16 +8,25 @@ from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.packages import CHANGES, FRESH
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Content, Events, World, check, end, plan_of
 
-change = pytest.mark.parametrize("change", CHANGES)
-remembered = pytest.mark.parametrize(
-    ("memory", "change"),
-    [
-        *((Memory.KEYS, change) for change in CHANGES),
-        *((Memory.NOTHING, change) for change in ("mixed", "replaced", "rewired")),
-        *((memory, "mixed") for memory in (Memory.NAMES, Memory.SEARCHED)),
-    ],
-)
+EVERYWHERE = [
+    *((Memory.KEYS, change) for change in CHANGES),
+    *((Memory.NOTHING, change) for change in ("mixed", "replaced", "rewired")),
+    *((memory, "mixed") for memory in (Memory.NAMES, Memory.SEARCHED)),
+]
 """Every change on a platform that remembers all that helps, and those that differ on one that does not."""
+
+SAMPLE = [(Memory.KEYS, "mixed"), (Memory.NOTHING, "rewired"), (Memory.SEARCHED, "mixed")]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every change on every platform with --faults; else a sample."""
+    is_whole, names = metafunc.config.getoption("--faults"), set(metafunc.fixturenames)
+    if {"memory", "change"} <= names:
+        metafunc.parametrize(("memory", "change"), EVERYWHERE if is_whole else SAMPLE)
+    elif "change" in names:
+        metafunc.parametrize("change", list(CHANGES) if is_whole else ["mixed", "rewired"])
+    elif "memory" in names:
+        metafunc.parametrize("memory", list(Memory) if is_whole else [Memory.KEYS, Memory.SEARCHED])
 
 
 async def wanted_after(faulty: World, before: str, after: str) -> tuple[Content, int, int]:
@@ -46,7 +55,6 @@ def sealed_at(events: Events) -> int:
     return next((step.number for step in steps if step.undo == plan_pb2.UNDO_NONE), len(steps))
 
 
-@change
 async def test_a_refused_write_is_undone_or_left_for_the_next_apply(faulty: World, change: str) -> None:
     before, after = CHANGES[change]
     wanted, mutations, _ = await wanted_after(faulty, before, after)
@@ -66,7 +74,6 @@ async def test_a_refused_write_is_undone_or_left_for_the_next_apply(faulty: Worl
         await finishes_the_job(case, after, wanted)
 
 
-@remembered
 @pytest.mark.parametrize("fault", [ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
 async def test_a_write_lost_once_has_its_effect_once(
     faulty: World, memory: Memory, change: str, fault: ItemFault
@@ -90,7 +97,6 @@ async def test_a_write_lost_once_has_its_effect_once(
         assert len(case.driver.sent) == (mutations if is_found else mutations + 1)
 
 
-@remembered
 @pytest.mark.parametrize("fault", [ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
 async def test_a_write_lost_for_good_is_undone_or_found_or_blocks(
     faulty: World, memory: Memory, change: str, fault: ItemFault
@@ -120,7 +126,6 @@ async def test_a_write_lost_for_good_is_undone_or_found_or_blocks(
         await finishes_the_job(case, after, wanted)
 
 
-@change
 @pytest.mark.parametrize(
     "fault",
     [
@@ -145,7 +150,6 @@ async def test_a_call_that_fails_once_changes_nothing(faulty: World, change: str
         check(at_first, events, await case.look(), wanted)
 
 
-@change
 @pytest.mark.parametrize("fault", [CallFault.AWAY, CallFault.AWAY_AFTERWARDS])
 async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
     faulty: World, change: str, fault: CallFault
@@ -163,7 +167,6 @@ async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
         await finishes_the_job(case, after, wanted)
 
 
-@change
 async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more_until_somebody_carries_on(
     faulty: World, change: str
 ) -> None:
@@ -179,7 +182,6 @@ async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more_until_some
         await finishes_the_job(case, after, wanted)
 
 
-@pytest.mark.parametrize("memory", Memory)
 async def test_what_a_cut_off_applier_sent_is_found_by_the_one_that_carries_on(faulty: World, memory: Memory) -> None:
     before, after = CHANGES["mixed"]
     faulty.driver.memory = memory

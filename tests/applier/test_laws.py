@@ -18,7 +18,7 @@ item_faults = st.dictionaries(st.integers(0, 24), st.sampled_from(prompt_faults)
 call_faults = st.dictionaries(st.integers(0, 10), st.sampled_from(CallFault), max_size=2)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("faults"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=packages(),
     wanted=packages(),
@@ -59,7 +59,7 @@ async def test_record_and_platform_agree_unless_an_event_says_where_not(
 few_keys = st.sets(st.sampled_from(["a", "b", "c"]))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("faults"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(held=few_keys, given_keys=few_keys, items=item_faults, calls=call_faults, lasting=st.booleans())
 async def test_an_apply_makes_all_secrets_that_it_is_given_or_none_and_takes_none_away(
     faulty: World,

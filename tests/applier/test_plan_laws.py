@@ -49,7 +49,7 @@ async def change(case: Case, way: str, pick: int) -> None:
         await case.services.mutate(mutation, org=case.org)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("faults"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=packages(),
     wanted=packages(),
