@@ -29,6 +29,14 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 15)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked ``faults``, unless all faults are asked for."""
+    if not config.getoption("--faults"):
+        left_out = [item for item in items if item.get_closest_marker("faults")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
     """All services on an empty store."""

@@ -8,7 +8,7 @@ import pytest
 from applier_svc.failpoints import STATUS
 from tests.applier.packages import FRESH
 from tests.applier.world import SUCCEEDED, end
-from tests.crash.changes import BACK, CHANGES, FORWARD
+from tests.crash.changes import BACK, CHANGES, FORWARD, rare
 from tests.crash.world import Crashing, check, content_after, crashing
 
 ALL = [
@@ -18,9 +18,8 @@ ALL = [
     for count in range(1, 5)
 ]
 SAMPLE = [
-    *(("new", name) for name in FORWARD if name != "after_seal"),
-    *(("mixed", name) for name in ("after_seal", "after_send", "after_intent:3", "after_record:3")),
-    *(("reversible", "after_intent:2"), ("reversible", "after_send:3")),
+    *(("new", name) for name in ("after_begin", "after_start", "after_send", "before_finish", "after_finish")),
+    *(("mixed", "after_seal"), ("mixed", "after_intent:3"), ("reversible", "after_record:3")),
     *(("failing", name) for name in BACK),
 ]
 
@@ -71,11 +70,11 @@ async def test_an_apply_with_nothing_to_do_leaves_everything_alone_when_another_
 @pytest.mark.parametrize(
     ("change", "first", "second"),
     [
-        ("reversible", "after_intent:2", "after_claim"),
+        rare("reversible", "after_intent:2", "after_claim"),
         ("reversible", "after_intent:2", "after_send"),
-        ("mixed", "after_send:3", "after_seal"),
+        rare("mixed", "after_send:3", "after_seal"),
         ("failing", "after_undo_send", "after_undo_intent"),
-        ("failing", "after_turn_back", "before_finish"),
+        rare("failing", "after_turn_back", "before_finish"),
     ],
 )
 async def test_one_that_carries_on_may_die_as_well(world: Crashing, change: str, first: str, second: str) -> None:

@@ -11,6 +11,7 @@ from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from services.core.errors import PlanUsed
 from tests.applier.packages import FRESH, REVERSIBLE
 from tests.applier.world import SUCCEEDED, end
+from tests.crash.changes import rare
 from tests.crash.world import Crashing, check, content_after, crashing
 
 FAILED = operation_pb2.OPERATION_STATE_FAILED
@@ -22,7 +23,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
         yield running
 
 
-@pytest.mark.parametrize("failpoint", ["after_start", "after_intent:2", "before_finish", "after_finish"])
+@pytest.mark.parametrize("failpoint", [rare("after_start"), "after_intent:2", rare("before_finish"), "after_finish"])
 async def test_a_stored_plan_is_carried_on_like_any_other(world: Crashing, failpoint: str) -> None:
     wanted = await content_after(world, FRESH, REVERSIBLE)
     case = await world.case_with(FRESH)
@@ -52,7 +53,7 @@ async def test_a_stored_plan_is_still_good_when_its_applier_died_before_it_took_
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
 
-@pytest.mark.parametrize("failpoint", ["after_begin", "after_start", "after_intent:2", "after_finish"])
+@pytest.mark.parametrize("failpoint", ["after_begin", rare("after_start"), "after_intent:2", rare("after_finish")])
 async def test_a_request_that_is_sent_again_is_carried_out_once(world: Crashing, failpoint: str) -> None:
     """Whoever lost the answer to it gets all of it from another applier, out of a store that was started anew."""
     wanted = await content_after(world, FRESH, REVERSIBLE)

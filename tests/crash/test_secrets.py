@@ -14,7 +14,7 @@ from services.cli.supervisor import MODULES
 from tests.applier.packages import FRESH
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, end, put_secrets
 from tests.apply.packages import an_object, text
-from tests.crash.changes import FAILING
+from tests.crash.changes import FAILING, rare
 from tests.crash.world import Crashing, check, content_after, crashing
 
 CANARY = "canary-8a1f\N{SNOWMAN}"
@@ -34,21 +34,29 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
 
 CASES = [
     # Not sent: nobody knows the values any more.
-    (FRESH, ["after_start"], ROLLED_BACK, [AGAIN]),
-    (FRESH, ["after_intent"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    rare(FRESH, ["after_start"], ROLLED_BACK, [AGAIN]),
+    rare(FRESH, ["after_intent"], ROLLED_BACK, [AGAIN, PERHAPS]),
     # Sent, and not noted.
     (FRESH, ["after_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
     # All written: it goes on without them.
     (FRESH, ["after_record"], SUCCEEDED, []),
-    (FRESH, ["after_send:2"], SUCCEEDED, []),
+    rare(FRESH, ["after_send:2"], SUCCEEDED, []),
     # Refused by the platform later on.
     (FAILING, ["after_turn_back"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
-    (FAILING, ["after_undo_intent:3"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
-    (FAILING, ["after_undo_send:3"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
+    rare(
+        FAILING,
+        ["after_undo_intent:3"],
+        ROLLED_BACK,
+        ["create Bucket 'reserved'", OVERWRITTEN],
+        marks=pytest.mark.faults,
+    ),
+    rare(
+        FAILING, ["after_undo_send:3"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN], marks=pytest.mark.faults
+    ),
     # Those that carry on die as well.
     (FRESH, ["after_send", "after_turn_back"], ROLLED_BACK, [AGAIN, PERHAPS]),
-    (FRESH, ["after_send", "after_undo_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
-    (FRESH, ["after_start", "before_finish"], ROLLED_BACK, [AGAIN]),
+    rare(FRESH, ["after_send", "after_undo_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    rare(FRESH, ["after_start", "before_finish"], ROLLED_BACK, [AGAIN]),
 ]
 
 
