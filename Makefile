@@ -20,7 +20,7 @@ lint: setup  ## Format, types, import layers, protos
 test: setup  ## Run the tests; ARGS go to pytest
 	$(BIN)/pytest $(ARGS)
 
-test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample: half an hour
+test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample: twenty minutes
 	$(BIN)/pytest --faults tests/crash tests/applier $(ARGS)
 
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
