@@ -1,19 +1,20 @@
 """Asks the platform and the store for all that tells whether a stored plan still fits (engine.md 7)."""
 
 from applier_svc.staleness import adopted, kinds_to_read, owned_parts, stale_parts, stale_secrets
-from services.core.model import Plan, StackRecord
+from services.core.model import Plan, PlatformTraits, StackRecord
 from services.rpc.client import Peer
-from services.rpc.resources import find_owners, list_resources, list_secret_keys, platform_traits
+from services.rpc.resources import find_owners, list_resources, list_secret_keys
 
 
-async def stale_now(plan: Plan, record: StackRecord, driver: Peer, store: Peer) -> list[str]:
+async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, driver: Peer, store: Peer) -> list[str]:
     """
     What *plan* was made from that is no longer so, one sentence for each resource; one listing, however many steps.
 
     Args:
         plan: The plan, made from the generation that *record* has.
         record: The stack that it is for.
-        driver: The driver of its platform.
+        traits: What its platform can do.
+        driver: The driver of that platform.
         store: The stack service.
 
     Raises:
@@ -21,7 +22,6 @@ async def stale_now(plan: Plan, record: StackRecord, driver: Peer, store: Peer) 
         PkgerError: Somebody cannot be asked; that never means that all is as it was.
     """
     org = plan.target.org
-    traits = await platform_traits(driver)
     kinds = kinds_to_read(plan, traits)
     live = await list_resources(driver, org, kinds) if kinds else []
     parts = stale_parts(plan, live, traits)

@@ -24,19 +24,27 @@ from applier_svc.staleness import problem_of
 from applier_svc.wish import Agreed, Wish, beginning
 from services.core.errors import (
     DigestMismatch,
+    EncodingInvalid,
     PkgerError,
     PlanExpired,
     PlanNotFound,
     PlanStale,
     PlanUsed,
+    SourceTooLarge,
+    SourceUndecodable,
+    SourceUnreadable,
     StackMoved,
 )
+from services.core.model import Plan
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.plans import work_from_pb
 from services.rpc.readiness import refuse_missing_values
 from services.rpc.resources import platform_traits
 
 log = logging.getLogger("pkger.applier")
+
+_OF_SOURCES = (EncodingInvalid, SourceTooLarge, SourceUndecodable, SourceUnreadable)
+"""What may quote the text or the address of a package, where credentials may stand."""
 
 _STALE = (StackMoved, PlanStale)
 """What makes a stored plan one that can never be applied."""
@@ -53,6 +61,15 @@ class Peers:
     stack: Peer
     platforms: Platforms
     patience: Patience
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A plan that fits, as a message and as what is worked with, and where it is carried out."""
+
+    message: plan_pb2.Plan
+    plan: Plan
+    place: Place
 
 
 class Operation:
@@ -89,24 +106,23 @@ class Operation:
             journal = Journal(lease, self._feed, Progress())
             try:
                 if isinstance(wish, Wish):
-                    message = await self._plan(wish, lease)
+                    prepared = await self._planned(wish, lease)
                 else:
-                    message = await self._agreed_plan(wish, begun.plan, lease)
-                place = await self._place(message.target.platform) if message else None
+                    prepared = await self._agreed(wish, begun.plan, lease)
             except BaseException as error:
                 await _give_up(lease, error, wish.plan if isinstance(wish, Agreed) else "")
                 raise
-            if message is None or place is None:
+            if prepared is None:
                 await _give_up(lease, "the package breaks rules")
                 return
-            plan = work_from_pb(message)
+            plan, place = prepared.plan, prepared.place
             try:
-                await journal.start(message, is_stored=isinstance(wish, Agreed))
+                await journal.start(prepared.message, is_stored=isinstance(wish, Agreed))
             except _UNUSABLE as error:
                 await _give_up(lease, error)
                 raise
             # The event has a copy of its own; that of a large plan is worth giving up before the work begins.
-            del message
+            del prepared
             work = Work(begun.operation, plan, Ids(plan), lease, journal, wish.secrets)
             await carry_out(work, place, self._is_cancelled)
         finally:
@@ -140,8 +156,8 @@ class Operation:
         finally:
             await lease.drop()
 
-    async def _plan(self, wish: Wish, lease: Lease) -> plan_pb2.Plan | None:
-        """The plan to run; None when the package breaks rules, which the feed then says."""
+    async def _planned(self, wish: Wish, lease: Lease) -> _Prepared | None:
+        """The plan made now; None when the package breaks rules, which the feed then says."""
         request = planner_pb2.CreatePlanRequest(validate_only=True, target=wish.target)
         request.MergeFrom(wish.desired)
         if not lease.is_transient:
@@ -157,9 +173,10 @@ class Operation:
             refuse_missing_values(answer.plan)
         # An operation and the plan that it made for itself are found by one word.
         answer.plan.name = self.name.replace("operations/", "plans/")
-        return answer.plan
+        place = await self._place(answer.plan.target.platform)
+        return _Prepared(answer.plan, work_from_pb(answer.plan), place)
 
-    async def _agreed_plan(self, agreed: Agreed, stored: bytes, lease: Lease) -> plan_pb2.Plan:
+    async def _agreed(self, agreed: Agreed, stored: bytes, lease: Lease) -> _Prepared:
         """
         The stored plan, if it still fits.
 
@@ -178,12 +195,12 @@ class Operation:
             raise StackMoved(stack.name or stack.id, message.base_generation, stack.generation)
         plan = work_from_pb(message)
         agreed.secrets.refuse_others(plan)
-        driver = self._peers.platforms.driver(plan.target.platform)
-        if parts := await stale_now(plan, stack, driver, self._peers.stack):
+        place = await self._place(plan.target.platform)
+        if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(message.name, problem_of(parts))
         if not agreed.allow_missing:
             refuse_missing_values(message)
-        return message
+        return _Prepared(message, plan, place)
 
     async def _place(self, platform: str) -> Place:
         driver = self._peers.platforms.driver(platform)
@@ -205,8 +222,14 @@ async def _give_up(lease: Lease, why: BaseException | str, plan: str = "") -> No
     stale = None
     if plan and isinstance(why, _STALE):
         stale = journal_pb2.StalePlan(plan=plan, problem=why.metadata.get("problem", str(why)))
-    # What other errors say is for the log: it may quote anything.
-    cause = str(why) if isinstance(why, PkgerError | str) else "a defect of the applier; its log says more"
+    match why:
+        case error if isinstance(error, _OF_SOURCES):
+            cause = "the package cannot be read"
+        case PkgerError() | str():
+            cause = str(why)
+        case _:
+            # It may quote anything.
+            cause = "a defect of the applier; its log says more"
     try:
         await lease.finish(None, operation_pb2.OPERATION_STATE_FAILED, None, stale, cause=cause)
     except PkgerError:

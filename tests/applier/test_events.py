@@ -4,7 +4,7 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
-from services.core.errors import PlanStale, StackNotFound
+from services.core.errors import PlanStale, SourceUndecodable, StackNotFound
 from tests.applier.faulty import ItemFault
 from tests.applier.packages import FRESH, MIXED
 from tests.applier.world import SUCCEEDED, Case, World, end, told
@@ -162,6 +162,13 @@ async def test_a_package_that_breaks_rules_is_the_only_answer_and_gives_the_stac
     assert await case.look() == before
     assert (await case.settled()).cause == "the package breaks rules"
     assert end(await case.apply(SMALL)).no_change
+
+
+async def test_what_an_unreadable_package_says_is_not_kept(faulty: World) -> None:
+    case = faulty.case()
+    with pytest.raises(SourceUndecodable, match="hunter2"):
+        await case.apply("hunter2: 1\nhunter2: 2\n")
+    assert (await case.settled()).cause == "the package cannot be read"
 
 
 async def test_a_plan_that_was_not_agreed_to_writes_nothing_and_gives_the_stack_back(
