@@ -32,9 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is marked ``faults``, unless all faults are asked for."""
     if not config.getoption("--faults"):
-        left_out = [item for item in items if item.get_closest_marker("faults")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("faults")])
+        items[:] = [item for item in items if not item.get_closest_marker("faults")]
 
 
 @pytest.fixture

@@ -72,12 +72,18 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
         lines.append(Text(f"environment values not given, their defaults are used: {', '.join(defaulted)}", "yellow"))
     if plan.missing_secrets:
         lines.append(Text(f"secrets not given: {', '.join(plan.missing_secrets)}", "yellow"))
-    lines += [Text(f"conflict: {conflict.message}", "yellow") for conflict in plan.conflicts]
-    lines += [Text(f"warning: {warning}", "yellow") for warning in plan.warnings[:SHOWN_WARNINGS]]
-    if (more := len(plan.warnings) - SHOWN_WARNINGS) > 0:
-        lines.append(Text(f"and {more} more warnings; `pkger validate` shows all of a package", "yellow"))
+    conflicts = [conflict.message for conflict in plan.conflicts]
+    lines += _remarks("conflict", conflicts, "`-o json` shows all of a plan")
+    lines += _remarks("warning", plan.warnings, "`pkger validate` shows all of a package")
     lines.append(Text(f"Plan: {plan_sum(plan)}.", "bold"))
     _print_lines(out, lines)
+
+
+def _remarks(what: str, remarks: Sequence[str], way_on: str) -> list[Text]:
+    told = [f"{what}: {remark}" for remark in remarks[:SHOWN_WARNINGS]]
+    if (more := len(remarks) - SHOWN_WARNINGS) > 0:
+        told.append(f"and {more} more {what}s; {way_on}")
+    return [Text(line, "yellow") for line in told]
 
 
 def plan_sum(plan: plan_pb2.Plan, done: bool = False) -> str:

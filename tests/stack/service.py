@@ -1,6 +1,7 @@
 """A stack service on a port of its own, as its callers see it, with a clock that the test turns."""
 
 import secrets
+import sqlite3
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -387,3 +388,14 @@ def microseconds(stack: Stack) -> tuple[int, int]:
 
 def _named(name: str, target: model.Target) -> stack_pb2.NamedStack:
     return stack_pb2.NamedStack(target=target_to_pb(target), name=name)
+
+
+def finish_many(path: Path, count: int, clock: Clock) -> None:
+    """Put so many operations into the store at *path* that failed just now, behind the back of its service."""
+    with sqlite3.connect(path) as connection:
+        connection.executemany(
+            "INSERT INTO operations (name, stack, nameless, stack_name, platform, org, kind, state, holder, token,"
+            " create_time, update_time) VALUES (?, 's', 0, '', '', '', 'APPLY', 'FAILED', '', ?, 1, ?)",
+            [(f"operations/{number}", number, clock.now) for number in range(count)],
+        )
+    connection.close()

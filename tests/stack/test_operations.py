@@ -24,7 +24,7 @@ from pkger.stack.v1 import journal_pb2
 from pkger.stack.v1.journal_pb2 import StepRecord, StepState
 
 from services.core.errors import LeaseLost, OperationNotFound, RequestInvalid, StackLeased, StackNotFound
-from tests.stack.service import ELSEWHERE, HERE, Client, Clock, a_plan, entry, stage_started, start_request
+from tests.stack.service import ELSEWHERE, HERE, Client, Clock, a_plan, entry, finish_many, stage_started, start_request
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
 
@@ -494,13 +494,7 @@ async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
     await service.advance(oldest, [StepRecord(step=0, state=DONE)], seqs=[2])
     await service.record(oldest)
     clock.forward(1)
-    with sqlite3.connect(tmp_path / "stack.db") as connection:
-        connection.executemany(
-            "INSERT INTO operations (name, stack, nameless, stack_name, platform, org, kind, state, holder, token,"
-            " create_time, update_time) VALUES (?, 's', 0, '', '', '', 'APPLY', 'FAILED', '', ?, 1, ?)",
-            [(f"operations/{number}", number, clock.now) for number in range(1000)],
-        )
-    connection.close()
+    finish_many(tmp_path / "stack.db", 1000, clock)
 
     await service.begin("next")
 

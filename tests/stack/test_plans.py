@@ -1,7 +1,6 @@
 """Stored plans: kept for a day, applied once; requests, each of which begins one operation (engine.md 7, AIP-155)."""
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from services.core.errors import (
     StackLeased,
     StackNotFound,
 )
-from tests.stack.service import Begun, Client, Clock, a_plan, entry
+from tests.stack.service import Begun, Client, Clock, a_plan, entry, finish_many
 
 DAY = 24 * 3600
 
@@ -316,13 +315,7 @@ async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, c
     await service.start(begun, stored_plan=planned().name)
     await service.record(begun)
     clock.forward(1)
-    with sqlite3.connect(tmp_path / "stack.db") as connection:
-        connection.executemany(
-            "INSERT INTO operations (name, stack, nameless, stack_name, platform, org, kind, state, holder, token,"
-            " create_time, update_time) VALUES (?, 's', 0, '', '', '', 'APPLY', 'FAILED', '', ?, 1, ?)",
-            [(f"operations/{number}", number, clock.now) for number in range(1000)],
-        )
-    connection.close()
+    finish_many(tmp_path / "stack.db", 1000, clock)
 
     await service.begin("next")
 
