@@ -9,7 +9,7 @@ from applier_svc.outcomes import Done, Failed, GivenUp, Unknown
 from applier_svc.progress import Progress
 from applier_svc.undo import inverse
 from services.core.model import Key, Plan, PlatformTraits, Resource, Spec, Step, Verb
-from services.kinds.canonical import in_order
+from services.kinds.comparing import comparable
 
 ResourceKey = tuple[str, str]
 """Kind and id of a resource."""
@@ -161,7 +161,7 @@ def _secrets(steps: Iterable[Step], progress: Progress, held: Collection[str]) -
 
 def _is_alike(resource: Resource, spec: Spec, platform: PlatformTraits) -> bool:
     sets = platform.kinds[resource.kind].set_paths
-    return in_order(resource.spec, sets) == in_order(spec, sets)
+    return comparable(resource.kind, resource.spec, sets) == comparable(resource.kind, spec, sets)
 
 
 def _told(key: Key, remote_id: str, message: str) -> operation_pb2.LateEffect:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from applier_svc.outcomes import Done, NotHappened, Unknown
 from services.core.model import Identity, KindTraits, Reference, Resource, Spec, Step, Verb
-from services.kinds.canonical import in_order
+from services.kinds.comparing import comparable
 
 Finding = Done | NotHappened | Unknown
 """Unknown: the platform does not tell; somebody has to look."""
@@ -88,9 +88,10 @@ def finding_of_create(doubt: Doubt, live: Iterable[Resource], owned: Collection[
 
 def is_alike(resource: Resource, spec: Spec | None, references: Collection[Reference], traits: KindTraits) -> bool:
     """Whether *resource* has the content *spec* and refers to *references*, as far as the order of lists counts."""
-    if spec is None or in_order(resource.spec, traits.set_paths) != in_order(spec, traits.set_paths):
+    if spec is None or set(resource.references) != set(references):
         return False
-    return set(resource.references) == set(references)
+    held, meant = (comparable(resource.kind, each, traits.set_paths) for each in (resource.spec, spec))
+    return held == meant
 
 
 def _searched(doubt: Doubt, named: Sequence[Resource], traits: KindTraits) -> Finding:

@@ -40,6 +40,7 @@ class ApplierServicer(ApplierServiceServicer):
                 skip=request.skip,
                 secret_keys=secrets.keys(),
                 allow_empty=request.allow_empty,
+                allow_replace=request.allow_replace,
             ),
             plan_digest=request.plan_digest,
             allow_missing=request.allow_missing,

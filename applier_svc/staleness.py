@@ -8,6 +8,7 @@ from applier_svc.ids import Ids
 from services.core.diff import changes
 from services.core.errors import KindUnsupported
 from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, StackRecord, Step, Verb
+from services.kinds.comparing import comparable
 
 SHOWN = 10
 """Resources that a problem names; of more it tells the number."""
@@ -83,9 +84,14 @@ def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
 
 
 def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
-    """The resources that *plan* takes into a stack, or that an apply without one writes to, with their keys."""
+    """
+    The resources that *plan* takes into a stack, or deletes as none owns them, with their keys.
+
+    Of an apply without a stack, those that it writes to.
+    """
     recorded = {(entry.key.kind, entry.remote_id) for entry in record.resources}
     known = {(entry.key.kind, entry.remote_id): entry.key for entry in plan.inventory if entry.remote_id}
+    known |= {(step.key.kind, step.remote_id): step.key for step in plan.steps if step.verb is Verb.DELETE}
     return {resource: key for resource, key in known.items() if resource not in recorded}
 
 
@@ -153,7 +159,11 @@ class _Look:
     def _compare(self, step: Step, resource: ResourceKey) -> None:
         found = self._found[resource]
         held = {each.pointer: (each.key.kind, each.id) for each in step.old_references}
-        differing = {change.path for change in changes(step.old_spec, found.spec)} if step.old_spec else set()
+        differing = set()
+        if step.old_spec:
+            sets = self._platform.kinds[step.key.kind].set_paths
+            then, now = (comparable(step.key.kind, spec, sets) for spec in (step.old_spec, found.spec))
+            differing = {change.path for change in changes(then, now)}
         differing |= {
             pointer
             for pointer in held.keys() | found.references.keys()

@@ -1,10 +1,11 @@
 """Which labels are to be attached and detached."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from planner_svc.matching import Match, Matching
-from services.core.model import LABEL, DiffStatus, Key, LabelMappingDiff, PlatformTraits
+from planner_svc.references import names_of_resources
+from services.core.model import LABEL, DiffStatus, InventoryEntry, Key, LabelMappingDiff, PlatformTraits
 
 
 class Association(NamedTuple):
@@ -41,7 +42,8 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
     Compare the associations that are wanted, recorded and live.
 
     Labels that people attached on the platform are left alone, unless the resource or the label is deleted: the
-    deletion would detach them unseen, and an undo could not bring them back.
+    deletion would detach them unseen, and an undo could not bring them back. What takes the place of a replaced
+    resource gets its labels.
 
     Args:
         matching: The matches.
@@ -57,41 +59,55 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
         if platform.kinds[match.key.kind].labelled:
             labels = _labels(match, matching)
             found += _wanted(match, labels, matching, replaced)
-            found += _unwanted(match, labels, matching)
+            found += _unwanted(match, labels, matching, replaced)
     deleted = replaced | {key for key, match in matching.matches.items() if match.is_removal}
     covered = {(item.resource.kind, item.resource_id, item.label_id) for item in found if not item.wanted}
-    found += _lost(matching, deleted, covered)
+    lost = list(_lost(matching, deleted, replaced, covered))
+    found += lost
+    asked = {(item.resource, item.label) for item in found if item.wanted}
+    found += _following(lost, asked, matching, deleted, replaced)
     return sorted(found)
+
+
+def recorded_labels(entry: InventoryEntry, matching: Matching) -> Set[Key]:
+    """The labels that the stack attached for *entry*, by the keys that they have now."""
+    return {matching.renamed.get(label, label) for label in entry.associations}
 
 
 def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
     """What the package asks for; nothing for an object that left it."""
+    is_new = match.live is None or match.key in replaced
     attached_ids = match.live.label_ids if match.live else ()
-    resource_id = match.live.id if match.live else ""
+    resource_id = "" if match.live is None or is_new else match.live.id
     for label in labels:
-        label_id = _label_id(label, matching)
-        attached = label_id in attached_ids and match.key not in replaced and label not in replaced
+        label_id = "" if label in replaced else _label_id(label, matching)
+        attached = not is_new and label not in replaced and label_id in attached_ids
         yield Association(match.key, resource_id, label, label_id, wanted=True, attached=attached)
 
 
-def _unwanted(match: Match, labels: Set[Key], matching: Matching) -> Iterator[Association]:
+def _unwanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
     """What the stack recorded and the package does not ask for any more."""
     if match.recorded is None:
         return
+    key = match.live_key if match.key in replaced else match.key
     attached_ids = match.live.label_ids if match.live else ()
     resource_id = match.live.id if match.live else match.recorded.remote_id
-    for label in set(match.recorded.associations) - labels:
+    for label in recorded_labels(match.recorded, matching) - labels:
         label_id = _label_id(label, matching)
         if label not in matching.untouched:
-            yield Association(match.key, resource_id, label, label_id, wanted=False, attached=label_id in attached_ids)
+            yield Association(key, resource_id, label, label_id, wanted=False, attached=label_id in attached_ids)
 
 
-def _lost(matching: Matching, deleted: Set[Key], covered: Set[tuple[str, str, str]]) -> Iterator[Association]:
+def _lost(
+    matching: Matching, deleted: Set[Key], replaced: Set[Key], covered: Set[tuple[str, str, str]]
+) -> Iterator[Association]:
     """What goes with resources and labels that are *deleted*; *covered*: kind, id and label id of what goes anyway."""
-    named = {(key.kind, match.live.id): key for key, match in matching.matches.items() if match.live}
-    lost = {resource for resource, key in named.items() if key in deleted}
+    lost = {
+        (match.live.kind, match.live.id) for key, match in matching.matches.items() if match.live and key in deleted
+    }
     if not lost:
         return
+    named = names_of_resources(matching, replaced)
     for resource in matching.live.values():
         own = (resource.kind, resource.id)
         for label_id in resource.label_ids:
@@ -99,6 +115,21 @@ def _lost(matching: Matching, deleted: Set[Key], covered: Set[tuple[str, str, st
                 key = named.get(own, Key(resource.kind, ""))
                 label = named.get((LABEL, label_id), Key(LABEL, ""))
                 yield Association(key, resource.id, label, label_id, wanted=False, attached=True)
+
+
+def _following(
+    lost: Iterable[Association],
+    asked: Set[tuple[Key, Key]],
+    matching: Matching,
+    deleted: Set[Key],
+    replaced: Set[Key],
+) -> Iterator[Association]:
+    """What of *lost* is attached again to what takes the place of a replaced resource, but for what is *asked* for."""
+    heirs = {matching.matches[key].live_key: key for key in replaced}
+    for each in lost:
+        heir = heirs.get(each.resource)
+        if heir and each.label not in deleted and (heir, each.label) not in asked:
+            yield Association(heir, "", each.label, each.label_id, wanted=True, attached=False)
 
 
 def _labels(match: Match, matching: Matching) -> Set[Key]:

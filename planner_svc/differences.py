@@ -13,7 +13,7 @@ from planner_svc.references import (
 )
 from services.core.diff import changes, touches
 from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource
-from services.kinds.canonical import in_order
+from services.kinds.comparing import comparable
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Differences:
 
     Attributes:
         changed: The differences of live resource and wanted object, sorted by path, for each key that has both.
-        replaced: The keys whose change touches an immutable path, with that path: their resource is deleted and created
-            anew.
+        replaced: The keys whose resource is deleted and created anew, with what of it cannot change: a field, or its
+            kind.
         references: What wanted objects are to refer to.
         names: The key of each live resource that has one.
     """
@@ -33,15 +33,6 @@ class Differences:
     replaced: Mapping[Key, str]
     references: Mapping[Key, References]
     names: Mapping[ResourceKey, Key]
-
-    @property
-    def awaiting(self) -> frozenset[Key]:
-        """The keys that refer to something that is replaced: they can be written only after it."""
-        return frozenset(
-            key
-            for key, references in self.references.items()
-            if key not in self.replaced and any(each.key in self.replaced for each in references)
-        )
 
     def live_references(self, resource: Resource) -> References:
         """What a live resource refers to."""
@@ -57,7 +48,7 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
     """
     changed = _spec_changes(matching, platform)
     # Nothing refers to what refers to others, so a reference never makes another one change.
-    references = wanted_references(desired, matching, _replacements(changed, platform).keys(), platform)
+    references = wanted_references(desired, matching, _replacements(matching, changed, platform).keys(), platform)
     names = names_of_resources(matching)
     for key, match in matching.matches.items():
         if match.live and match.wanted and (match.live.references or key in references):
@@ -65,7 +56,8 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
             told = {change.path for change in changed[key]}
             further = [change for change in differing if change.path not in told]
             changed[key] = tuple(sorted([*changed[key], *further], key=lambda change: change.path))
-    return Differences(changed, _replacements(changed, platform), references, names)
+    replaced = _replacements(matching, changed, platform)
+    return Differences(changed, replaced, references, names_of_resources(matching, replaced.keys()))
 
 
 def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:
@@ -73,15 +65,23 @@ def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tup
     for key, match in matching.matches.items():
         if match.live and match.wanted:
             sets = platform.kinds[key.kind].set_paths
-            found[key] = changes(in_order(match.live.spec, sets), in_order(match.wanted.spec, sets))
+            found[key] = changes(
+                comparable(match.live.kind, match.live.spec, sets), comparable(key.kind, match.wanted.spec, sets)
+            )
     return found
 
 
-def _replacements(changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits) -> dict[Key, str]:
+def _replacements(
+    matching: Matching, changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits
+) -> dict[Key, str]:
     found: dict[Key, str] = {}
     for key, differing in changed.items():
+        live = matching.matches[key].live
+        if live and live.kind != key.kind:
+            found[key] = "its kind"
+            continue
         for path in platform.kinds[key.kind].immutable_paths:
             if touches(path, differing):
-                found[key] = path
+                found[key] = path.lstrip("/")
                 break
     return found

@@ -1,6 +1,7 @@
 """Which live resource belongs to which object (engine.md 2)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,8 +31,10 @@ class Match(NamedTuple):
     Attributes:
         key: The key.
         wanted: The object; None when it left the package.
-        recorded: What the stack has for the key; None when it is new to the stack.
-        live: The resource on the platform; None when there certainly is none.
+        recorded: What the stack has for the key, or for the resource of an object that had another key; None when both
+            are new to the stack.
+        live: The resource on the platform; None when there certainly is none. Its kind may be another one of the
+            family.
     """
 
     key: Key
@@ -43,6 +46,15 @@ class Match(NamedTuple):
     def is_removal(self) -> bool:
         """Whether the object left the package."""
         return self.wanted is None
+
+    @property
+    def live_key(self) -> Key:
+        """The key that the resource has until the plan has run: an object may change its name, or its kind."""
+        if self.live is None:
+            return self.key
+        if self.recorded and (self.recorded.key.kind, self.recorded.remote_id) == (self.live.kind, self.live.id):
+            return self.recorded.key
+        return Key(self.live.kind, self.key.name)
 
     @property
     def origin(self) -> Origin:
@@ -72,16 +84,18 @@ class Matching:
         untouched: Recorded entries that the caller skips, by key.
         released: Recorded entries that the stack gives up without deleting their resource, sorted by key.
         live: All resources that were listed, by kind and id.
+        renamed: The keys that recorded objects had before, each with the one that it has now.
     """
 
     matches: Mapping[Key, Match]
     untouched: Mapping[Key, InventoryEntry]
     released: Sequence[InventoryEntry]
     live: Mapping[ResourceKey, Resource]
+    renamed: Mapping[Key, Key]
 
     @property
     def adopted(self) -> list[Match]:
-        """The matches found by name: the stack does not own their resource yet."""
+        """The matches found by name whose resource the stack does not own yet."""
         return [
             match
             for match in self.matches.values()
@@ -117,7 +131,9 @@ def kinds_of_record(stack: StackRecord, platform: PlatformTraits) -> list[str]:
 
 def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits) -> list[str]:
     """The kinds to list for a plan that wants objects of some kinds and removes some of others, or of the same."""
-    replaceable = {kind for kind in wanted if platform.kinds[kind].immutable_paths}
+    families = Counter(KINDS[kind].family for kind in KINDS.keys() & platform.kinds.keys())
+    # An object may change its kind within its family.
+    replaceable = {kind for kind in wanted if platform.kinds[kind].immutable_paths or families[KINDS[kind].family] > 1}
     if LABEL in removed | replaceable:
         return sorted(platform.kinds)
     used = {family for kind in wanted for family in KINDS[kind].uses.values()}
@@ -135,6 +151,9 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     """
     Match by recorded id, then by unique name, else not at all.
 
+    An object is known by its name within its family: a recorded one that changed its kind still means its resource, and
+    so does a unique name that a resource of another kind of the family has (service.md 1.2).
+
     Args:
         desired: What is wanted.
         stack: What is recorded; empty without a stack.
@@ -144,43 +163,75 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     Raises:
         NameTaken: Two objects claim one resource.
     """
-    recorded = by_key([entry for entry in stack.resources if not desired.skips(entry.key)])
+    recorded = [entry for entry in stack.resources if not desired.skips(entry.key)]
     untouched = by_key([entry for entry in stack.resources if desired.skips(entry.key)])
     wanted = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
     by_id = {(resource.kind, resource.id): resource for resource in live}
-    known = {key: by_id.get((key.kind, recorded[key].remote_id)) for key in wanted.keys() & recorded.keys()}
+    entries = entries_of(wanted.keys(), recorded)
+    known = {key: by_id.get((entry.key.kind, entry.remote_id)) for key, entry in entries.items()}
     by_name: dict[tuple[str, str], Resource] = {}
     kept: dict[ResourceKey, Key] = {}
+    moved: dict[ResourceKey, InventoryEntry] = {}
     # Mostly the record knows all: then no name is looked at.
     if len(known) < len(wanted) or not all(known.values()):
-        by_name = {(found.kind, unique): found for unique, found in _unique_names(by_id.values(), platform)}
+        by_name = {
+            (platform.kinds[found.kind].scope, unique): found
+            for unique, found in _unique_names(by_id.values(), platform)
+        }
         # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
-        staying = (*untouched.values(), *(recorded[key] for key in known))
-        kept = {(entry.key.kind, entry.remote_id): entry.key for entry in staying}
+        kept = {(entry.key.kind, entry.remote_id): key for key, entry in (*untouched.items(), *entries.items())}
+        moved = {(entry.key.kind, entry.remote_id): entry for entry in recorded}
     matches: dict[Key, Match] = {}
     taken: dict[ResourceKey, Key] = {}
     for key, item in wanted.items():
-        entry, found = recorded.get(key), known.get(key)
-        if found is None and (unique := platform.kinds[key.kind].unique_name(item.spec.display_name)) is not None:
-            found = by_name.get((key.kind, unique))
-            if found and kept.get((found.kind, found.id), key) != key:
-                found = None
+        entry, found = entries.get(key), known.get(key)
+        if found is None and (named := _named(item, by_name, platform)):
+            own = (named.kind, named.id)
+            if kept.get(own, key) == key:
+                found, entry = named, moved.get(own, entry)
         if found:
             other = taken.setdefault((found.kind, found.id), key)
             if other != key:
                 raise NameTaken(key.kind, key.name, item.spec.display_name, f"{other} of the same package")
         matches[key] = Match(key, item, entry, found)
+    meant = {entry.key for entry in entries.values()}
     released = []
-    for key, entry in sorted(recorded.items()):
-        resource_key = (key.kind, entry.remote_id)
-        # A resource whose object got another metadata.name moves to the new key instead of being deleted.
-        if key in wanted or resource_key in taken:
+    for entry in sorted(recorded, key=lambda entry: entry.key):
+        resource_key = (entry.key.kind, entry.remote_id)
+        # A resource whose object got another key moves to that instead of being deleted.
+        if entry.key in meant or resource_key in taken:
             continue
         if desired.is_end and entry.origin is Origin.ADOPTED:
             released.append(entry)
         else:
-            matches[key] = Match(key, None, entry, by_id.get(resource_key))
-    return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id)
+            matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
+    renamed = {
+        found.recorded.key: key
+        for key, found in matches.items()
+        if found.wanted and found.recorded and found.recorded.key != key
+    }
+    return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id, renamed)
+
+
+def entries_of(wanted: Collection[Key], recorded: Iterable[InventoryEntry]) -> dict[Key, InventoryEntry]:
+    """What is recorded of *wanted* objects: under their key, else under another kind of their family."""
+    exact = by_key(list(recorded))
+    alike = {(family_of(key.kind), key.name): entry for key, entry in exact.items() if key not in wanted}
+    found = {key: exact.get(key) or alike.get((family_of(key.kind), key.name)) for key in wanted}
+    return {key: entry for key, entry in found.items() if entry}
+
+
+def family_of(kind: str) -> str:
+    """The family of *kind*; a platform and a record may have kinds that this version does not know."""
+    return KINDS[kind].family if kind in KINDS else kind
+
+
+def _named(item: Object, by_name: Mapping[tuple[str, str], Resource], platform: PlatformTraits) -> Resource | None:
+    """The resource of the family of *item* that has its unique name."""
+    traits = platform.kinds[item.key.kind]
+    unique = traits.unique_name(item.spec.display_name)
+    found = None if unique is None else by_name.get((traits.scope, unique))
+    return found if found and family_of(found.kind) == family_of(item.key.kind) else None
 
 
 def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:
@@ -213,13 +264,18 @@ def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack:
             raise ResourceOwned(*found.key, found.live.id, owner.stack_id, owner.stack_name)
 
 
-def name_needs(matching: Matching, last: Set[Key], platform: PlatformTraits) -> dict[Key, set[Key]]:
+def name_needs(matching: Matching, turns: Mapping[Key, int], platform: PlatformTraits) -> dict[Key, set[Key]]:
     """
     For each wanted object whose name another resource still has: the objects that must be renamed first.
 
+    Args:
+        matching: The matches.
+        turns: When objects are written that are not written first, and when those that leave are removed: a higher turn
+            comes after a lower one, and within one, removals come before writes. Missing: 0, before all of them.
+        platform: What the platform demands of names.
+
     Raises:
-        NameTaken: The other resource keeps its name, or is removed or written, as *last* ones are, only at the end of
-            the plan.
+        NameTaken: The other resource keeps its name, or gives it up too late.
     """
     holders = {
         (platform.kinds[found.kind].scope, unique): found
@@ -254,15 +310,17 @@ def name_needs(matching: Matching, last: Set[Key], platform: PlatformTraits) -> 
         if found.live and holder_key == (found.live.kind, found.live.id):
             continue
         if holder_key in removed:
+            if turns.get(removed[holder_key], 0) <= turns.get(key, 0):
+                continue
             other = f"{removed[holder_key]}, which is removed only afterwards: remove it first, then rename,"
             raise NameTaken(key.kind, key.name, display_name, other)
         if holder_key not in renamed:
             raise NameTaken(key.kind, key.name, display_name, f"{holder.kind} resource {holder.id} on the platform")
         # That holder's own name is another one by now, or `claims` would have found it.
         giver = renamed[holder_key].key
-        if giver not in last:
+        if not turns.get(giver):
             needs[key].add(giver)
-        elif key not in last:
+        elif turns[giver] > turns.get(key, 0):
             other = f"{giver}, which is replaced only afterwards: replace it first, then rename,"
             raise NameTaken(key.kind, key.name, display_name, other)
     return needs

@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from planner_svc.associations import Association, associations
-from planner_svc.differences import differences
+from planner_svc.associations import Association, associations, recorded_labels
+from planner_svc.differences import Differences, differences
 from planner_svc.matching import Match, Matching
 from planner_svc.secrets import missing_secrets, secret_steps
 from planner_svc.steps import Stage, stages
+from services.core.errors import ReplacementRefused
 from services.core.model import (
     Conflict,
     Desired,
@@ -18,12 +19,14 @@ from services.core.model import (
     Key,
     LabelMappingDiff,
     Object,
+    Origin,
     Plan,
     PlatformTraits,
     ResourceDiff,
     StackRecord,
     Step,
     StepReference,
+    Undo,
 )
 from services.kinds.canonical import canonical_text
 from services.kinds.summary import summary_document
@@ -68,13 +71,17 @@ def make_plan(
         NameTaken: Two resources would have to have one unique name.
         DependencyCycle: Objects exchange their names.
         RequestInvalid: Something that is referred to is skipped and does not exist.
+        ReplacementRefused: What no stack owns would be deleted, and nobody allows that.
     """
     found = differences(desired, matching, platform)
+    conflicts = _conflicts(matching, found, platform)
+    if not desired.allow_replace:
+        _refuse_replacements(conflicts, found)
     replaced = frozenset(found.replaced)
     links = associations(matching, replaced, platform)
     ordered = stages(matching, found, links, platform, secret_steps(desired.secret_keys, held_secrets))
     steps = tuple(step for stage in ordered for step in stage.steps)
-    inventory = _inventory(matching, replaced)
+    inventory = _inventory(desired, matching, replaced)
     missing = missing_secrets(remarks.secret_refs, desired.secret_keys, held_secrets)
     return Plan(
         target=stack.target,
@@ -83,7 +90,7 @@ def make_plan(
         stages=tuple(stage.name for stage in ordered),
         steps=steps,
         resource_diffs=tuple(_diff(match, found.changed) for match in matching.matches.values()),
-        label_mapping_diffs=_mapping_diffs(links),
+        label_mapping_diffs=_mapping_diffs(links, matching),
         inventory=inventory,
         no_change=not steps and inventory == tuple(sorted(stack.resources, key=lambda entry: entry.key)),
         summary=canonical_text(_summary(desired, matching, links, remarks.missing_env_refs, missing)),
@@ -98,7 +105,7 @@ def make_plan(
         sources=desired.package.sources,
         digest=_digest(desired, stack, platform, ordered, inventory),
         unresolved_env_refs=_unresolved(desired, remarks),
-        conflicts=_conflicts(matching, found.changed),
+        conflicts=conflicts,
         stack_name=stack.name,
         ends_stack=desired.is_end,
     )
@@ -115,25 +122,51 @@ def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
     return tuple(key for key in remarks.missing_env_refs if not settled.get(key, False))
 
 
-def _conflicts(matching: Matching, changed: Mapping[Key, tuple[FieldChange, ...]]) -> tuple[Conflict, ...]:
-    """What belongs to no stack and is overwritten (service.md 1.5)."""
+def _conflicts(matching: Matching, found: Differences, platform: PlatformTraits) -> tuple[Conflict, ...]:
+    """What belongs to no stack and is overwritten or replaced (service.md 1.5)."""
     return tuple(
         Conflict(
-            found.key,
-            found.live.id,
-            f"{found.key} is on the platform already, no stack owns it, and its"
-            f" {', '.join(change.path.lstrip('/') for change in changed[found.key])} will be overwritten",
+            match.key,
+            match.live.id,
+            f"{match.live_key} is on the platform already, no stack owns it,"
+            f" and {_what_becomes(match, found, platform)}",
         )
-        for found in matching.adopted
-        if found.live and changed.get(found.key)
+        for match in matching.adopted
+        if match.live and (found.changed.get(match.key) or match.key in found.replaced)
     )
 
 
-def _mapping_diffs(links: Sequence[Association]) -> tuple[LabelMappingDiff, ...]:
+def _what_becomes(match: Match, found: Differences, platform: PlatformTraits) -> str:
+    if match.key in found.replaced and match.live:
+        is_lost = platform.kinds[match.live.kind].delete_undo is Undo.NONE
+        with_data = ", with its data," if is_lost else ""
+        return f"it will be deleted{with_data} and created anew, as {found.replaced[match.key]} cannot change"
+    return f"its {', '.join(change.path.lstrip('/') for change in found.changed[match.key])} will be overwritten"
+
+
+def _refuse_replacements(conflicts: Sequence[Conflict], found: Differences) -> None:
+    """
+    Refuse to delete what no stack owns.
+
+    Raises:
+        ReplacementRefused: Says what would be deleted, and why.
+    """
+    replaced = [conflict for conflict in conflicts if conflict.key in found.replaced]
+    if replaced:
+        raise ReplacementRefused([(conflict.key.kind, conflict.key.name, conflict.message) for conflict in replaced])
+
+
+def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[LabelMappingDiff, ...]:
     """One entry for each association of two objects; one that goes away only to come back is shown as it will be."""
-    shown = {(link.resource, link.label): link for link in links if link.resource.name and link.label.name}
-    # Sorted so that of two entries the wanted one is the last.
-    return tuple(link.diff() for link in shown.values())
+    keys = {match.live_key: key for key, match in matching.matches.items()}
+    shown: dict[tuple[Key, Key], Association] = {}
+    for link in links:
+        resource = keys.get(link.resource, link.resource)
+        if resource.name and link.label.name:
+            before = shown.get((resource, link.label))
+            if before is None or link.wanted:
+                shown[resource, link.label] = link._replace(resource=resource)
+    return tuple(shown[names].diff() for names in sorted(shown))
 
 
 def _emptiness(desired: Desired) -> list[str]:
@@ -164,13 +197,31 @@ def _releases(matching: Matching) -> list[str]:
     ]
 
 
-def _inventory(matching: Matching, replaced: frozenset[Key]) -> tuple[InventoryEntry, ...]:
-    entries = list(matching.untouched.values())
+def _inventory(desired: Desired, matching: Matching, replaced: frozenset[Key]) -> tuple[InventoryEntry, ...]:
+    """What the stack owns once the plan has run."""
+    gone = {key for key, match in matching.matches.items() if match.is_removal}
+    entries = [
+        entry._replace(associations=tuple(sorted(recorded_labels(entry, matching) - gone)))
+        for entry in matching.untouched.values()
+    ]
     for key, match in matching.matches.items():
         if match.wanted:
-            remote_id = match.live.id if match.live and key not in replaced else ""
-            entries.append(InventoryEntry(key, remote_id, match.origin, match.wanted.associations))
+            is_new = match.live is None or key in replaced
+            remote_id = "" if match.live is None or is_new else match.live.id
+            origin = Origin.CREATED if is_new else match.origin
+            entries.append(InventoryEntry(key, remote_id, origin, _recorded_associations(desired, matching, match)))
     return tuple(sorted(entries, key=lambda entry: entry.key))
+
+
+def _recorded_associations(desired: Desired, matching: Matching, match: Match) -> tuple[Key, ...]:
+    """The labels that the package asks for; of those that are skipped, the recorded ones."""
+    assert match.wanted is not None  # noqa: S101 - only wanted objects have any
+    if not desired.skip:
+        return match.wanted.associations
+    labels = {label for label in match.wanted.associations if not desired.skips(label)}
+    if match.recorded:
+        labels |= {label for label in recorded_labels(match.recorded, matching) if desired.skips(label)}
+    return tuple(sorted(labels))
 
 
 def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> ResourceDiff:
@@ -179,6 +230,7 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
         # A recorded resource that is gone still "exists" in the diff, under its recorded id (service.md 1.4).
         status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
     known = match.live.id if match.live else match.recorded.remote_id if match.recorded else ""
+    kind = match.live.kind if match.live else match.key.kind
     return ResourceDiff(
         key=match.key,
         remote_id=known,
@@ -186,6 +238,7 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
         old_spec=match.live.spec if match.live else None,
         new_spec=match.wanted.spec if match.wanted else None,
         changes=changed.get(match.key, ()),
+        old_kind="" if kind == match.key.kind else kind,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 
-from planner_svc.matching import Matching, ResourceKey
+from planner_svc.matching import Matching, ResourceKey, entries_of, family_of
 from services.core.errors import RequestInvalid
 from services.core.model import Desired, FieldChange, Key, Object, PlatformTraits, Resource, StepReference
 from services.kinds.canonical import canonical_text
@@ -57,13 +57,13 @@ def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tup
     if item.key in matching.matches:
         live = matching.matches[item.key].live
         return item.key, live.id if live else ""
-    entry = matching.untouched.get(item.key)
-    if entry and (item.key.kind, entry.remote_id) in matching.live:
-        return item.key, entry.remote_id
+    entry = entries_of([item.key], matching.untouched.values()).get(item.key)
+    if entry and (entry.key.kind, entry.remote_id) in matching.live:
+        return entry.key, entry.remote_id
     held = _live_by_name(item, matching, platform)
     if held is None:
         return None
-    owner = names_of_resources(matching).get((held.kind, held.id), item.key)
+    owner = names_of_resources(matching).get((held.kind, held.id), Key(held.kind, item.key.name))
     is_removed = owner in matching.matches and matching.matches[owner].is_removal
     return None if is_removed else (owner, held.id)
 
@@ -74,15 +74,24 @@ def _live_by_name(item: Object, matching: Matching, platform: PlatformTraits) ->
     if traits is None or unique is None:
         return None
     for resource in matching.live.values():
-        if resource.kind == item.key.kind and traits.unique_name(resource.spec.display_name) == unique:
-            return resource
+        if family_of(resource.kind) == family_of(item.key.kind):
+            found = platform.kinds[resource.kind]
+            if found.scope == traits.scope and found.unique_name(resource.spec.display_name) == unique:
+                return resource
     return None
 
 
-def names_of_resources(matching: Matching) -> dict[ResourceKey, Key]:
-    """The key of each live resource that an object, or an entry of the stack, names."""
+def names_of_resources(matching: Matching, replaced: Set[Key] = frozenset()) -> dict[ResourceKey, Key]:
+    """
+    The key of each live resource that an object, or an entry of the stack, names.
+
+    Where an object gets another resource, as *replaced* ones do, the resource of today has the key of today.
+    """
     names = {(key.kind, entry.remote_id): key for key, entry in matching.untouched.items()}
-    return names | {(key.kind, match.live.id): key for key, match in matching.matches.items() if match.live}
+    for key, match in matching.matches.items():
+        if match.live:
+            names[match.live.kind, match.live.id] = match.live_key if key in replaced else key
+    return names
 
 
 def live_references(resource: Resource, names: Mapping[ResourceKey, Key]) -> References:

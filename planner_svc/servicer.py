@@ -59,6 +59,7 @@ class PlannerServicer(PlannerServiceServicer):
             skip=skipped_keys(Key(skip.kind, skip.name) for skip in request.skip),
             is_end=request.HasField("destroy"),
             secret_keys=frozenset(request.secret_keys),
+            allow_replace=request.allow_replace,
         )
         refuse_written_secrets(desired, traits)
         refuse_unusable_keys(desired, traits)

@@ -1,14 +1,14 @@
 """From matches to steps and stages (engine.md 3)."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
-from planner_svc.matching import Match, Matching, name_needs
+from planner_svc.matching import Matching, name_needs
 from planner_svc.references import References
 from services.core.graph import waves
-from services.core.model import Key, PlatformTraits, Resource, Step, Undo, Verb
+from services.core.model import Key, PlatformTraits, Resource, Step, StepReference, Undo, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,10 @@ class Stage:
 
     name: str
     steps: tuple[Step, ...]
+
+
+_REMOVALS = {1: "removals", 2: "irreversible removals"}
+"""The turns in which things are deleted."""
 
 
 def stages(
@@ -30,30 +34,49 @@ def stages(
     Put the steps in order: what can be taken back first, what cannot last.
 
     Labels, primary kinds and what refers to them are created and updated; then associations, and references to what is
-    going to be deleted; then deletions that can be undone, in reverse order of kinds; then those that cannot; last,
-    what takes the place of a deleted resource, and what refers to that. Before all of them come *secrets*, also those
-    whose old value is lost: a platform may look at them when it gets what refers to them.
+    going to be deleted; then deletions that can be undone, in reverse order of kinds, and what takes the place of what
+    they deleted; then the same with deletions that cannot be undone. What refers to the place of something replaced
+    follows it. Before all of them come *secrets*, also those whose old value is lost: a platform may look at them when
+    it gets what refers to them.
 
     Raises:
         NameTaken: Two resources would have to have one unique name.
         DependencyCycle: Objects exchange their names, so that none can be renamed first.
     """
-    writes, awaiting = _writes(matching, found), found.awaiting
-    last = found.replaced.keys() | awaiting
+    writes, turns = _writes(matching, found), _turns(matching, found, platform)
     # Where nothing is written, everything has its name already.
-    needs = name_needs(matching, last, platform) if writes or found.replaced else {}
-    early, late = ({key: writes[key] for key in writes if (key in awaiting) is is_late} for is_late in (False, True))
+    needs = name_needs(matching, turns, platform) if writes or found.replaced else {}
+    early = {key: step for key, step in writes.items() if not turns.get(key)}
     losing = _losing(matching, found, early)
+    following = _following(matching, found, losing, turns)
     # By then it has lost what it is to get anew.
+    late = {key: writes[key] for key in writes.keys() - early.keys()}
     late |= {step.key: late[step.key]._replace(old_references=step.references) for step in losing if step.key in late}
+    late |= _recreations(matching, found)
     ordered = [Stage("secrets", tuple(secrets)), *_in_waves(early, needs, platform)]
     ordered.append(Stage("references", tuple(losing)))
-    ordered.append(Stage("associations", _links([link for link in links if not _awaits(link, last)])))
-    for undo, title in ((Undo.RECREATE, "removals"), (Undo.NONE, "irreversible removals")):
-        ordered += _deletions(matching, found, platform, undo, title)
-    ordered += _by_kind_stage("replacements", _recreations(matching, found) | late, platform)
-    ordered.append(Stage("associations of replacements", _links([link for link in links if _awaits(link, last)])))
+    ordered.append(Stage("associations", _links(link for link in links if not _turn_of(link, turns))))
+    for turn, title in _REMOVALS.items():
+        ordered += _deletions(matching, found, turn, turns, platform, title)
+        ordered += _by_kind_stage("replacements", {key: late[key] for key in late if turns[key] == turn}, platform)
+        ordered.append(Stage("references to replacements", tuple(step for at, step in following if at == turn)))
+        ordered.append(
+            Stage("associations of replacements", _links(link for link in links if _turn_of(link, turns) == turn))
+        )
     return _numbered([stage for stage in ordered if stage.steps])
+
+
+def _turns(matching: Matching, found: Differences, platform: PlatformTraits) -> dict[Key, int]:
+    """The turn of each object that leaves, or is written only after a deletion."""
+    turns: dict[Key, int] = {}
+    for key, match in matching.matches.items():
+        if match.live and (match.is_removal or key in found.replaced):
+            turns[key] = 2 if platform.kinds[match.live.kind].delete_undo is Undo.NONE else 1
+    for key, references in found.references.items():
+        awaited = [turns[each.key] for each in references if each.key in found.replaced]
+        if awaited and key not in found.replaced:
+            turns[key] = max(awaited)
+    return turns
 
 
 def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
@@ -91,7 +114,7 @@ def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step])
     else by then.
     """
     deleted = {
-        (key.kind, match.live.id)
+        (match.live.kind, match.live.id)
         for key, match in matching.matches.items()
         if match.live and (match.is_removal or key in found.replaced)
     }
@@ -104,6 +127,27 @@ def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step])
         left = tuple(each for each in held if (each.key.kind, each.id) not in deleted)
         if left != held and key not in written:
             steps.append(_losing_step(key, resource, held, left))
+    return steps
+
+
+def _following(
+    matching: Matching, found: Differences, losing: Iterable[Step], turns: Mapping[Key, int]
+) -> list[tuple[int, Step]]:
+    """
+    What gives references back to resources that lost them to a replacement, each with its turn.
+
+    No object of the package says what these resources refer to, so they are to refer to what they did.
+    """
+    heirs = {matching.matches[key].live_key: key for key in found.replaced}
+    steps: list[tuple[int, Step]] = []
+    for lost in losing:
+        inherited = {each.pointer: heirs[each.key] for each in lost.old_references if each.key in heirs}
+        if inherited and lost.key not in found.references:
+            given = [StepReference(pointer, heir) for pointer, heir in inherited.items()]
+            references = tuple(sorted([*lost.references, *given], key=lambda each: each.pointer))
+            reason = "what it refers to is replaced"
+            step = lost._replace(reason=reason, old_references=lost.references, references=references)
+            steps.append((max(turns[heir] for heir in inherited.values()), step))
     return steps
 
 
@@ -132,31 +176,30 @@ def _in_waves(steps: Mapping[Key, Step], needs: Mapping[Key, Iterable[Key]], pla
     return found
 
 
-def _deletions(matching: Matching, found: Differences, platform: PlatformTraits, undo: Undo, title: str) -> list[Stage]:
+def _deletions(
+    matching: Matching, found: Differences, turn: int, turns: Mapping[Key, int], platform: PlatformTraits, title: str
+) -> list[Stage]:
     steps: dict[Key, Step] = {}
     for key, match in matching.matches.items():
-        if match.live is None or platform.kinds[key.kind].delete_undo is not undo:
-            continue
-        if match.is_removal:
-            steps[key] = _deletion(match, found, undo, "left the package")
-        elif key in found.replaced:
-            steps[key] = _deletion(match, found, undo, f"{found.replaced[key].lstrip('/')} cannot change: replaced")
+        if match.live and turns.get(key) == turn and (match.is_removal or key in found.replaced):
+            undo = platform.kinds[match.live.kind].delete_undo
+            reason = _why_replaced(found.replaced[key], undo) if key in found.replaced else "left the package"
+            steps[match.live_key] = Step(
+                0,
+                0,
+                Verb.DELETE,
+                match.live_key,
+                match.live.id,
+                old_spec=match.live.spec,
+                undo=undo,
+                reason=reason,
+                old_references=found.live_references(match.live),
+            )
     return list(reversed(_by_kind_stage(title, steps, platform)))
 
 
-def _deletion(match: Match, found: Differences, undo: Undo, reason: str) -> Step:
-    assert match.live is not None  # noqa: S101 - nothing else is deleted
-    return Step(
-        0,
-        0,
-        Verb.DELETE,
-        match.key,
-        match.live.id,
-        old_spec=match.live.spec,
-        undo=undo,
-        reason=reason,
-        old_references=found.live_references(match.live),
-    )
+def _why_replaced(what: str, undo: Undo) -> str:
+    return f"{what} cannot change: replaced" + (", with its data" if undo is Undo.NONE else "")
 
 
 def _recreations(matching: Matching, found: Differences) -> dict[Key, Step]:
@@ -187,9 +230,9 @@ def _links(links: Iterable[Association]) -> tuple[Step, ...]:
     )
 
 
-def _awaits(link: Association, last: Set[Key]) -> bool:
-    """Whether an association has to wait for something that is created at the end of the plan."""
-    return link.wanted and (link.resource in last or link.label in last)
+def _turn_of(link: Association, turns: Mapping[Key, int]) -> int:
+    """The turn after which an association can be made; 0 for one that goes away."""
+    return max(turns.get(link.resource, 0), turns.get(link.label, 0)) if link.wanted else 0
 
 
 def _by_kind_stage(title: str, steps: Mapping[Key, Step], platform: PlatformTraits) -> list[Stage]:

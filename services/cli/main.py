@@ -43,6 +43,9 @@ skip_option = click.option(
 allow_empty_option = click.option(
     "--allow-empty", is_flag=True, help="A package without objects may take all from the stack."
 )
+allow_replace_option = click.option(
+    "--allow-replace", is_flag=True, help="What no stack owns may be deleted, to be created anew."
+)
 secret_option = click.option(
     "--secret",
     "secrets",
@@ -131,6 +134,7 @@ def schema(kind: str, server: str | None) -> None:
 @env_option
 @skip_option
 @allow_empty_option
+@allow_replace_option
 @secret_keys_option
 @click.option("--save", is_flag=True, help="Keep the plan for a day, for `pkger apply --plan`.")
 @output_option
@@ -144,6 +148,7 @@ def plan(
     env: tuple[str, ...],
     skip: tuple[str, ...],
     allow_empty: bool,
+    allow_replace: bool,
     secrets: tuple[str, ...],
     save: bool,
     output: str,
@@ -157,7 +162,17 @@ def plan(
 
     # A value may stand there, as for an apply; a plan has no use for it.
     keys = dict.fromkeys(split(secrets), "")
-    wanted = Wanted(_some(files + more_files), stack, org, _pairs(env), recursive, skip, allow_empty, secrets=keys)
+    wanted = Wanted(
+        _some(files + more_files),
+        stack,
+        org,
+        _pairs(env),
+        recursive,
+        skip,
+        allow_empty,
+        allow_replace=allow_replace,
+        secrets=keys,
+    )
     asyncio.run(run(wanted, environment(server), output, save))
 
 
@@ -173,6 +188,7 @@ def plan(
 @env_option
 @skip_option
 @allow_empty_option
+@allow_replace_option
 @click.option("--allow-missing", is_flag=True, help="Go on although environment values or secrets are missing.")
 @secret_option
 @yes_option
@@ -187,6 +203,7 @@ def apply(
     env: tuple[str, ...],
     skip: tuple[str, ...],
     allow_empty: bool,
+    allow_replace: bool,
     allow_missing: bool,
     secrets: tuple[str, ...],
     yes: bool,
@@ -200,12 +217,14 @@ def apply(
 
     sources = files + more_files
     if plan_name:
-        if sources or stack or recursive or org or env or skip or allow_empty:
+        if sources or stack or recursive or org or env or skip or allow_empty or allow_replace:
             raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
         asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ())))
         return
     values = given(secrets, _some(sources))
-    wanted = Wanted(sources, stack, org, _pairs(env), recursive, skip, allow_empty, allow_missing, values)
+    wanted = Wanted(
+        sources, stack, org, _pairs(env), recursive, skip, allow_empty, allow_missing, allow_replace, values
+    )
     asyncio.run(run(wanted, environment(server), yes))
 
 

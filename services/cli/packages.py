@@ -57,6 +57,7 @@ class Wanted:
         skip: What to leave out: ``KIND`` or ``KIND:NAME``.
         allow_empty: Whether a package without objects may take all from the stack.
         allow_missing: Whether to apply although values are missing.
+        allow_replace: Whether what no stack owns may be deleted, to be created anew.
         secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
     """
 
@@ -68,6 +69,7 @@ class Wanted:
     skip: Sequence[str] = ()
     allow_empty: bool = False
     allow_missing: bool = False
+    allow_replace: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
@@ -87,6 +89,7 @@ class Wanted:
             target=object_pb2.Target(org=self.org),
             secret_keys=sorted(self.secrets),
             allow_empty=self.allow_empty,
+            allow_replace=self.allow_replace,
         )
         for skipped in self.skip:
             kind, _, name = skipped.partition(":")
@@ -232,6 +235,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
         secrets=wanted.secrets,
         allow_missing=wanted.allow_missing,
         allow_empty=wanted.allow_empty,
+        allow_replace=wanted.allow_replace,
     )
     if request.HasField("stack"):
         wish.stack.CopyFrom(request.stack)

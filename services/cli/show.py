@@ -61,6 +61,8 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
     lines = []
     for step in plan.steps:
         lines.append(_step_line(step))
+        if step.verb == plan_pb2.VERB_DELETE:
+            lines[-1].append(f"  ({step.reason})", "dim")
         if step.verb == plan_pb2.VERB_UPDATE:
             # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
             lines += map(_change_line, changes.get((step.key.kind, step.key.name), ()))

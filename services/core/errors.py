@@ -1,6 +1,10 @@
 """Every error that a service answers with: data first, text built from it."""
 
+from collections.abc import Sequence
 from enum import StrEnum
+
+_SHOWN = 10
+"""Most resources that the text of an error names."""
 
 
 class Reason(StrEnum):
@@ -35,6 +39,7 @@ class Reason(StrEnum):
     DIGEST_MISMATCH = "DIGEST_MISMATCH"
     PACKAGE_EMPTY = "PACKAGE_EMPTY"
     VALUES_MISSING = "VALUES_MISSING"
+    REPLACEMENT_REFUSED = "REPLACEMENT_REFUSED"
 
 
 class PkgerError(Exception):
@@ -374,6 +379,21 @@ class ValuesMissing(PkgerError):
             f"these are not given: {'; '.join(told)}; give them (--env-ref, --secret), or allow it (--allow-missing)",
             env_refs=env_refs,
             secrets=secrets,
+        )
+
+
+class ReplacementRefused(PkgerError):
+    """A plan would delete what no stack owns; *replaced* has kind, name and a sentence about each of them."""
+
+    reason = Reason.REPLACEMENT_REFUSED
+
+    def __init__(self, replaced: Sequence[tuple[str, str, str]]) -> None:
+        shown = "; ".join(message for _, _, message in replaced[:_SHOWN])
+        more = f"; and {len(replaced) - _SHOWN} more" if replaced[_SHOWN:] else ""
+        super().__init__(
+            f"{shown}{more}; allow it (--allow-replace) if you mean that",
+            objects=",".join(f"{kind}/{name}" for kind, name, _ in replaced[:_SHOWN]),
+            count=str(len(replaced)),
         )
 
 

@@ -275,7 +275,11 @@ class FieldChange:
 
 
 class ResourceDiff(NamedTuple):
-    """What the package wants of one object beside what the platform holds."""
+    """
+    What the package wants of one object beside what the platform holds.
+
+    ``old_kind`` is the kind of the resource where that is another one of the family, else empty.
+    """
 
     key: Key
     remote_id: str
@@ -283,6 +287,7 @@ class ResourceDiff(NamedTuple):
     old_spec: Spec | None
     new_spec: Spec | None
     changes: tuple[FieldChange, ...] = ()
+    old_kind: str = ""
 
 
 class LabelMappingDiff(NamedTuple):
@@ -297,7 +302,7 @@ class LabelMappingDiff(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A resource that no stack owns and that a plan overwrites; ``message`` is one sentence about it."""
+    """A resource that no stack owns and that a plan changes or replaces; ``message`` is one sentence about it."""
 
     key: Key
     remote_id: str
@@ -434,12 +439,14 @@ class Desired:
         skip: Keys to leave out; an empty name stands for all of the kind.
         is_end: Whether the stack ends: what it adopted then stays on the platform (engine.md 9, on_delete).
         secret_keys: Keys of the secrets that are given with the apply.
+        allow_replace: Whether what no stack owns may be deleted, to be created anew.
     """
 
     package: Package
     skip: frozenset[Key] = field(default_factory=frozenset)
     is_end: bool = False
     secret_keys: frozenset[str] = field(default_factory=frozenset)
+    allow_replace: bool = False
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

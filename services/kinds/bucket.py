@@ -170,4 +170,5 @@ KIND = Kind(
     fields=_FIELDS,
     read=_read,
     summarise=_summarise,
+    default_words={"schemaType": "implicit"},
 )

@@ -1,8 +1,6 @@
 """Canonical JSON: sorted keys, no insignificant space, so that equal content has equal text."""
 
-import copy
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -64,18 +62,3 @@ def plain(value: Any) -> Any:
             return value.rfc3339()
         case _:
             return None
-
-
-def in_order(spec: Spec, set_paths: Sequence[str]) -> Spec:
-    """*spec* with the lists at *set_paths* sorted: their order has no meaning to the platform."""
-    if not set_paths:
-        return spec
-    value = copy.deepcopy(dict(spec.value))
-    for path in set_paths:
-        *holders, name = path.split("/")[1:]
-        holder: Any = value
-        for step in holders:
-            holder = holder.get(step) if isinstance(holder, dict) else None
-        if isinstance(holder, dict) and isinstance(holder.get(name), list):
-            holder[name].sort(key=canonical_text)
-    return spec_of(value)

@@ -78,6 +78,7 @@ class Kind:
         labelled: Whether labels can be attached.
         references_by_key: Whether a summary lists environment references by key instead of by field (packages.md 6.4).
         uses: Fields of the spec that name another object of the package, with the family of that object.
+        default_words: Fields of the spec with the word that means the same as an empty text.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Kind:
     labelled: bool = True
     references_by_key: bool = False
     uses: Mapping[str, str] = field(default_factory=dict)
+    default_words: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:

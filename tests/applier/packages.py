@@ -59,6 +59,24 @@ REWIRED = text(
 )
 """After ALERTS: a rule gets another endpoint, another one goes with its endpoint, a third comes with a new one."""
 
+WATCHED = text(
+    an_object("Label", "red", "red"),
+    a_check("Deadman", "silent", "silent", ["red"]),
+    an_endpoint("PagerDuty", "pager", "pager", ["red"]),
+    an_endpoint("Slack", "chat", "chat"),
+    a_rule("paging", "pager"),
+    a_rule("chatting", "chat"),
+)
+TURNED = text(
+    an_object("Label", "red", "red"),
+    a_check("Threshold", "silent", "silent", ["red"]),
+    an_endpoint("HTTP", "pager", "pager", ["red"]),
+    an_endpoint("Slack", "chat", "chat"),
+    a_rule("paging", "pager"),
+    a_rule("chatting", "chat"),
+)
+"""After WATCHED: a check and an endpoint are of another kind of their family."""
+
 CHANGES = {
     "fresh": ("", FRESH),
     "updated": (FRESH, UPDATED),
@@ -66,5 +84,6 @@ CHANGES = {
     "reversible": (FRESH, REVERSIBLE),
     "replaced": (IMPLICIT, EXPLICIT),
     "rewired": (ALERTS, REWIRED),
+    "turned": (WATCHED, TURNED),
 }
 """Pairs of packages: what a stack has, and what it is to get."""

@@ -30,9 +30,7 @@ def packages(draw: st.DrawFn) -> str:
             objects.append(an_object(kind, name, shown, sorted(draw(some_labels)), **spec))
     endpoints = draw(st.dictionaries(st.sampled_from(["one", "two"]), st.sampled_from(["PagerDuty", "Slack"])))
     for name, kind in sorted(endpoints.items()):
-        # Endpoints of all kinds share their names: one that becomes another kind takes two applies.
-        shown = f"{kind} {name}"
-        objects.append(an_endpoint(kind, name, shown, sorted(draw(some_labels)), description=draw(descriptions)))
+        objects.append(an_endpoint(kind, name, name, sorted(draw(some_labels)), description=draw(descriptions)))
     for name in sorted(draw(st.sets(st.sampled_from(["one", "two"])))) if endpoints else []:
         endpoint = draw(st.sampled_from(sorted(endpoints)))
         objects.append(a_rule(name, endpoint, "same", sorted(draw(some_labels)), description=draw(descriptions)))

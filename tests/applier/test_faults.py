@@ -10,7 +10,7 @@ from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Content, 
 
 EVERYWHERE = [
     *((Memory.KEYS, change) for change in CHANGES),
-    *((Memory.NOTHING, change) for change in ("mixed", "replaced", "rewired")),
+    *((Memory.NOTHING, change) for change in ("mixed", "replaced", "rewired", "turned")),
     *((memory, "mixed") for memory in (Memory.NAMES, Memory.SEARCHED)),
 ]
 """Every change on a platform that remembers all that helps, and those that differ on one that does not."""
@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"memory", "change"} <= names:
         metafunc.parametrize(("memory", "change"), EVERYWHERE if is_whole else SAMPLE)
     elif "change" in names:
-        metafunc.parametrize("change", list(CHANGES) if is_whole else ["mixed"])
+        metafunc.parametrize("change", list(CHANGES) if is_whole else ["mixed", "turned"])
     elif "memory" in names:
         metafunc.parametrize("memory", list(Memory) if is_whole else [Memory.SEARCHED])
 

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from applier_svc.failpoints import NAMES
-from tests.applier.packages import FRESH, MIXED, REVERSIBLE
+from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, MIXED, REVERSIBLE, TURNED, WATCHED
 from tests.apply.packages import an_object, text
 
 rare = partial(pytest.param, marks=pytest.mark.faults)
@@ -18,7 +18,14 @@ FAILING = text(
 )
 """After FRESH: the platform refuses the last one, when the others are done, and so all is undone."""
 
-CHANGES = {"new": ("", FRESH), "mixed": (FRESH, MIXED), "reversible": (FRESH, REVERSIBLE), "failing": (FRESH, FAILING)}
+CHANGES = {
+    "new": ("", FRESH),
+    "mixed": (FRESH, MIXED),
+    "reversible": (FRESH, REVERSIBLE),
+    "replaced": (IMPLICIT, EXPLICIT),
+    "turned": (WATCHED, TURNED),
+    "failing": (FRESH, FAILING),
+}
 """What a stack has, and what it is to get."""
 
 FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_claim")]

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from applier_svc.ids import Ids
 from applier_svc.undo import inverse
-from services.core.model import Object, Undo
+from planner_svc.matching import family_of
+from services.core.model import Object, Reference, Undo
 from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, told
 
@@ -21,8 +22,31 @@ PLATFORM = replace(
 """A platform on which endpoints are replaced, too."""
 
 
+def _in_family(named: tuple[str, str]) -> tuple[str, str]:
+    return family_of(named[0]), named[1]
+
+
 def a_world() -> World:
     return World(platform=PLATFORM)
+
+
+def with_strangers(world: World) -> set[tuple[str, str]]:
+    """
+    Hang a label of nobody on all that carries labels, and rules of nobody on all endpoints.
+
+    Returns:
+        Family and display name of what they hang on.
+    """
+    theirs = world.add("Label", "theirs")
+    hung = set()
+    for resource in list(world.live.values()):
+        if resource.kind in ENDPOINTS:
+            reference = Reference("/endpointName", resource.kind, resource.id)
+            world.add("NotificationRule", f"of {resource.spec.display_name}", references=[reference])
+        if PLATFORM.kinds[resource.kind].labelled:
+            world._link(resource.id, {*resource.label_ids, theirs.id})
+            hung.add((family_of(resource.kind), resource.spec.display_name))
+    return hung
 
 
 @st.composite
@@ -30,23 +54,23 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
     """
     Up to four labels, six labelled objects that refer to nothing, two endpoints and rules that refer to them.
 
-    A display name is kind and meta name, so that names never clash.
+    A display name is family and meta name: names never clash, and an object that changes its kind keeps its name.
     """
     labels = draw(st.lists(st.sampled_from("abcd"), unique=True))
     found = [an_object("Label", name, color=draw(st.sampled_from(["", "red"]))) for name in labels]
     for kind, name in draw(
-        st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from("mnop")), unique=True, max_size=6)
+        st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from("mnop")), unique_by=_in_family, max_size=6)
     ):
         attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
         fields = {"description": draw(st.sampled_from(["", "one", "two"]))}
         if kind == "Bucket":
             fields["schemaType"] = draw(st.sampled_from(["", "explicit"]))
-        found.append(an_object(kind, name, attached, name=f"{kind} {name}", **fields))
+        found.append(an_object(kind, name, attached, name=f"{family_of(kind)} {name}", **fields))
     endpoints = draw(st.dictionaries(st.sampled_from("ef"), st.sampled_from(ENDPOINTS)))
     for name, kind in endpoints.items():
         url = draw(st.sampled_from(["https://example.com", "https://example.org"]))
         attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
-        found.append(an_object(kind, name, attached, name=f"{kind} {name}", url=url))
+        found.append(an_object(kind, name, attached, name=f"endpoint {name}", url=url))
     for name in draw(st.sets(st.sampled_from("rs"))) if endpoints else ():
         fields = {"endpointName": draw(st.sampled_from(sorted(endpoints))), "description": draw(st.sampled_from("ab"))}
         attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
@@ -90,6 +114,7 @@ def test_what_was_done_of_a_plan_can_be_taken_back_until_something_irreversible_
     """What is deleted and created again gets another id, which labels and references have to find."""
     world = a_world()
     world.apply(*before)
+    with_strangers(world)
     plan, content = world.plan(*wanted), world.content()
     ids = Ids(plan)
     sealed = next((step.number for step in plan.steps if step.undo is Undo.NONE), len(plan.steps))
@@ -102,6 +127,25 @@ def test_what_was_done_of_a_plan_can_be_taken_back_until_something_irreversible_
 
 
 @given(packages(), packages())
+def test_what_people_hung_on_a_resource_hangs_on_what_takes_its_place(
+    before: tuple[Object, ...], wanted: tuple[Object, ...]
+) -> None:
+    world = a_world()
+    world.apply(*before)
+    hung = with_strangers(world)
+    world.apply(*wanted)
+    left = hung & {(family_of(item.key.kind), item.spec.display_name) for item in wanted}
+    theirs = next(resource.id for resource in world.live.values() if resource.spec.display_name == "theirs")
+    live = {(family_of(each.kind), each.spec.display_name): each for each in world.live.values()}
+    assert {each for each in live if theirs in live[each].label_ids} == left
+    for family, name in left:
+        if family == family_of(ENDPOINTS[0]):
+            [reference] = live["rule", f"of {name}"].references
+            assert world.live[reference.id].spec.display_name == name
+    assert told(world.plan(*wanted)) == []
+
+
+@given(packages(), packages())
 def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_its_resource(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
@@ -110,7 +154,12 @@ def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_it
     plan = world.plan(*wanted)
     sealed = [step.stage for step in plan.steps if step.undo is Undo.NONE]
     late = {plan.stages[step.stage] for step in plan.steps if sealed and step.stage > min(sealed)}
-    assert late <= {"irreversible removals", "replacements", "associations of replacements"}
+    assert late <= {
+        "irreversible removals",
+        "replacements",
+        "references to replacements",
+        "associations of replacements",
+    }
 
 
 @given(packages(), packages())

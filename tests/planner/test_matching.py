@@ -112,24 +112,11 @@ def test_a_kind_that_the_platform_has_not_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "other"),
-    [("CheckDeadman", "CheckThreshold"), ("NotificationEndpointHTTP", "NotificationEndpointSlack")],
+    ("kind", "other"), [("CheckDeadman", "CheckThreshold"), ("NotificationEndpointHTTP", "NotificationEndpointSlack")]
 )
-def test_kinds_of_one_family_share_their_names_and_are_not_matched_with_each_other(kind: str, other: str) -> None:
-    world = World()
-    held = world.add(kind, "same")
-    with pytest.raises(NameTaken, match=f"{other} 'x' wants the name 'same', which {kind} resource {held.id}"):
-        world.plan(an_object(other, "x", name="same"))
-    assert told(world.plan(an_object(kind, "x", name="same"))) == []
+def test_two_objects_of_one_family_cannot_have_one_name(kind: str, other: str) -> None:
     with pytest.raises(NameTaken, match=f"which {kind} 'a' of the same package has"):
         World().plan(an_object(kind, "a", name="same"), an_object(other, "b", name="same"))
-
-
-def test_an_object_that_becomes_another_kind_of_its_family_cannot_keep_its_name_in_the_same_plan() -> None:
-    world = World()
-    world.apply(an_object("CheckDeadman", "a", name="cpu"))
-    with pytest.raises(NameTaken, match="CheckDeadman 'a', which is removed only afterwards"):
-        world.plan(an_object("CheckThreshold", "a", name="cpu"))
 
 
 def test_a_name_is_given_up_before_an_object_of_another_kind_of_the_family_takes_it() -> None:

@@ -182,9 +182,20 @@ def test_a_skipped_endpoint_that_is_live_serves_a_rule_by_its_name() -> None:
     assert [entry.key for entry in plan.inventory] == [RULE]
 
 
+def test_a_skipped_endpoint_that_is_of_another_kind_today_serves_a_rule() -> None:
+    world = World()
+    world.apply(an_object("NotificationEndpointSlack", "e", name="team"))
+    plan = world.plan(a_rule(), PAGER, skip=[PAGER.key, Key("NotificationEndpointSlack", "e")])
+    assert [each.key for each in plan.steps[0].references] == [Key("NotificationEndpointSlack", "e")]
+    stranger = World()
+    live = stranger.add("NotificationEndpointSlack", "e")
+    plan = stranger.plan(a_rule(), PAGER, skip=[PAGER.key])
+    assert [(each.key.kind, each.id) for each in plan.steps[0].references] == [(live.kind, live.id)]
+
+
 def test_a_skipped_endpoint_that_is_nowhere_is_refused_with_both_names() -> None:
     world = World()
-    world.add("NotificationEndpointSlack", "e")
+    world.add("NotificationEndpointSlack", "another")
     with pytest.raises(RequestInvalid, match="NotificationRule 'r' refers to NotificationEndpointPagerDuty 'e'"):
         world.plan(a_rule(), PAGER, skip=[PAGER.key])
     assert told(world.plan(a_rule(), PAGER, skip=[PAGER.key, RULE])) == []

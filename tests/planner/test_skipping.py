@@ -5,6 +5,7 @@ import pytest
 from planner_svc.skipping import skipped_keys
 from services.core.errors import RequestInvalid
 from services.core.model import Key
+from tests.planner.world import World, an_object, told
 
 CHECKS = {"CheckDeadman", "CheckThreshold"}
 ENDPOINTS = {"NotificationEndpointHTTP", "NotificationEndpointPagerDuty", "NotificationEndpointSlack"}
@@ -34,3 +35,53 @@ def test_what_is_no_kind_is_refused_with_its_place(kind: str, problem: str) -> N
     with pytest.raises(RequestInvalid, match=problem) as caught:
         skipped_keys([Key("Label", ""), Key(kind, "one")])
     assert caught.value.metadata["field"] == "skip[1].kind"
+
+
+LABEL_L = an_object("Label", "l")
+NO_LABELS = [Key("Label", "")]
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_an_association_that_goes_while_its_label_is_skipped_goes_later(adopted: bool) -> None:
+    world = World()
+    if adopted:
+        world.add("Bucket", "b")
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    plan = world.apply(LABEL_L, an_object("Bucket", "b"), skip=NO_LABELS)
+    assert told(plan) == []
+    assert plan.no_change
+    assert world.entry("Bucket", "b").associations == (LABEL_L.key,)
+    assert told(world.apply(LABEL_L, an_object("Bucket", "b"))) == ["0 detach Bucket b l"]
+
+
+def test_an_association_with_a_skipped_label_is_recorded_once_it_is_made() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]), skip=NO_LABELS)
+    assert [(entry.key.name, entry.associations) for entry in world.record.resources] == [("b", ())]
+    assert told(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 create Label l", "1 attach Bucket b l"]
+    assert world.entry("Bucket", "b").associations == (LABEL_L.key,)
+
+
+def test_a_label_that_goes_leaves_the_record_of_what_is_skipped() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    plan = world.apply(an_object("Bucket", "b", ["l"]), skip=[Key("Bucket", "")])
+    assert told(plan) == ["0 detach Bucket b l", "1 delete Label l"]
+    assert [(entry.key.name, entry.associations) for entry in world.record.resources] == [("b", ())]
+
+
+def test_what_is_skipped_knows_its_label_by_the_name_that_it_got() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    renamed = an_object("Label", "m", name="l")
+    world.apply(renamed, skip=[Key("Bucket", "")])
+    assert world.entry("Bucket", "b").associations == (renamed.key,)
+    assert told(world.plan(renamed, an_object("Bucket", "b"))) == ["0 detach Bucket b m"]
+
+
+def test_a_skipped_label_stays_on_what_is_replaced() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"), skip=NO_LABELS)
+    assert world.live[world.entry("Bucket", "b").remote_id].label_ids == (world.entry(*LABEL_L.key).remote_id,)
+    assert told(world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"))) == ["0 detach Bucket b l"]

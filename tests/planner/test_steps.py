@@ -118,7 +118,7 @@ def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_l
     ]
     assert plan.stages == ("associations", "irreversible removals", "replacements", "associations of replacements")
     assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.NEW]
-    assert plan.steps[1].reason == "schemaType cannot change: replaced"
+    assert plan.steps[1].reason == "schemaType cannot change: replaced, with its data"
     assert world.entry("Bucket", "pristine_noir").remote_id != first
     assert world.plan(
         label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")

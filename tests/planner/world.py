@@ -61,18 +61,23 @@ class World:
         return self._create(kind, an_object(kind, name, **spec).spec, references)
 
     def plan(
-        self, *objects: Object, skip: Iterable[Key] = (), is_end: bool = False, secret_keys: Iterable[str] = ()
+        self,
+        *objects: Object,
+        skip: Iterable[Key] = (),
+        is_end: bool = False,
+        secret_keys: Iterable[str] = (),
+        allow_replace: bool = False,
     ) -> Plan:
         """Plan *objects* as the package of the stack."""
-        desired = Desired(Package(objects), frozenset(skip), is_end, frozenset(secret_keys))
+        desired = Desired(Package(objects), frozenset(skip), is_end, frozenset(secret_keys), allow_replace)
         kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
         matching = match(desired, self.record, listed, self.platform)
         return make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets)
 
-    def apply(self, *objects: Object) -> Plan:
+    def apply(self, *objects: Object, skip: Iterable[Key] = (), allow_replace: bool = False) -> Plan:
         """Plan *objects* and carry the plan out, step by step."""
-        plan = self.plan(*objects)
+        plan = self.plan(*objects, skip=skip, allow_replace=allow_replace)
         self.run(plan)
         return plan
 

@@ -2,6 +2,7 @@
 
 from services.core.diff import changes, touches
 from services.core.model import LABEL, Identity, KindTraits, NameUniqueness, PlatformTraits, Spec, Undo
+from services.kinds.comparing import comparable
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
 """Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
@@ -93,7 +94,7 @@ def content_refusal(kind: str, spec: Spec) -> str | None:
 
 def change_refusal(kind: str, old: Spec, new: Spec) -> str | None:
     """Why the platform does not let a resource turn from *old* into *new*, as one sentence; None when it does."""
-    changed = changes(old, new)
+    changed = changes(comparable(kind, old), comparable(kind, new))
     for path in EMBEDDED.kinds[kind].immutable_paths:
         if touches(path, changed):
             return f"{path} of a {kind} cannot change; delete the {kind} {old.display_name!r} and create it again"

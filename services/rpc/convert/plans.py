@@ -85,6 +85,7 @@ def _diff_fields(diff: model.ResourceDiff) -> Any:
         "old_spec_json": text_of(diff.old_spec),
         "new_spec_json": text_of(diff.new_spec),
         "changes": [{"path": change.path, "old_json": change.old, "new_json": change.new} for change in diff.changes],
+        "old_kind": diff.old_kind,
     }
 
 

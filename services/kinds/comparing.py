@@ -1,0 +1,31 @@
+"""When two specs mean the same to a platform, though their texts differ."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from services.core.model import Spec
+from services.kinds.canonical import canonical_text, spec_of
+from services.kinds.table import KINDS
+
+
+def comparable(kind: str, spec: Spec, set_paths: Sequence[str] = ()) -> Spec:
+    """
+    The form of *spec* that is equal for all specs of a *kind* that mean the same.
+
+    Words that stand for what is so anyway are left empty, and the lists at *set_paths*, whose order has no meaning to
+    the platform, are sorted. It is for comparing only: what is written is what the package says.
+    """
+    words = KINDS[kind].default_words if kind in KINDS else {}
+    changed = {field: "" for field, word in words.items() if spec.value.get(field) == word}
+    if not (changed or set_paths):
+        return spec
+    value = copy.deepcopy(dict(spec.value)) | changed
+    for path in set_paths:
+        *holders, name = path.split("/")[1:]
+        holder: Any = value
+        for step in holders:
+            holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and isinstance(holder.get(name), list):
+            holder[name].sort(key=canonical_text)
+    return spec_of(value)

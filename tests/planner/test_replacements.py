@@ -1,0 +1,231 @@
+"""What cannot become what the package wants is replaced: fields that never change, and kinds (engine.md 2)."""
+
+from dataclasses import replace
+
+import pytest
+
+from services.core.errors import NameTaken, ReplacementRefused
+from services.core.model import LABEL, DiffStatus, Key, Object, Origin, Reference, StackRecord, Target, Undo
+from tests.planner.world import World, an_object, told
+
+STACKLESS = StackRecord("", Target(), "", 0)
+
+DEADMAN, THRESHOLD = Key("CheckDeadman", "c"), Key("CheckThreshold", "c")
+HTTP, SLACK = "NotificationEndpointHTTP", "NotificationEndpointSlack"
+
+
+def a_bucket(schema_type: str = "", **spec: str) -> Object:
+    return an_object("Bucket", "b", name="readings", schemaType=schema_type, **spec)
+
+
+def a_check(kind: str, *labels: str) -> Object:
+    return an_object(kind, "c", labels, name="C")
+
+
+def a_rule(name: str, endpoint: str) -> Object:
+    return an_object("NotificationRule", name, endpointName=endpoint)
+
+
+@pytest.mark.parametrize("record", [StackRecord("1" * 16, Target(), "s", 0), STACKLESS])
+@pytest.mark.parametrize(("held", "wanted"), [("", "implicit"), ("implicit", "")])
+def test_the_implicit_schema_type_is_that_of_a_bucket_without_one(record: StackRecord, held: str, wanted: str) -> None:
+    world = World(record=record)
+    world.apply(a_bucket(held))
+    plan = world.apply(a_bucket(wanted))
+    assert plan.steps == ()
+    assert [(diff.status, diff.changes) for diff in plan.resource_diffs] == [(DiffStatus.EXISTS, ())]
+    [step] = world.plan(a_bucket(wanted, description="new")).steps
+    assert (step.verb.value, step.reason) == ("update", "differs in description")
+
+
+@pytest.mark.parametrize("record", [StackRecord("1" * 16, Target(), "s", 0), STACKLESS])
+def test_what_no_stack_owns_is_replaced_only_if_the_caller_allows_it(record: StackRecord) -> None:
+    world = World(record=record)
+    held = world.add("Bucket", "theirs", name="readings")
+    with pytest.raises(ReplacementRefused) as caught:
+        world.plan(a_bucket("explicit"))
+    assert str(caught.value) == (
+        "Bucket 'b' is on the platform already, no stack owns it, and it will be deleted, with its data, and created"
+        " anew, as schemaType cannot change; allow it (--allow-replace) if you mean that"
+    )
+    assert caught.value.metadata == {"objects": "Bucket/b", "count": "1"}
+    plan = world.plan(a_bucket("explicit"), allow_replace=True)
+    assert told(plan) == ["0 delete Bucket b", "1 create Bucket b"]
+    assert [(conflict.key, conflict.remote_id) for conflict in plan.conflicts] == [(Key("Bucket", "b"), held.id)]
+    assert plan.conflicts[0].message in str(caught.value)
+
+
+def test_all_that_would_be_replaced_is_refused_at_once() -> None:
+    world = World()
+    buckets = [an_object("Bucket", f"b{number:02}", schemaType="explicit") for number in range(12)]
+    for bucket in buckets:
+        world.add("Bucket", bucket.spec.display_name)
+    with pytest.raises(ReplacementRefused, match=r"'b09' .*; and 2 more; allow it") as caught:
+        world.plan(*buckets)
+    assert caught.value.metadata["count"] == "12"
+
+
+def test_what_a_stack_owns_is_replaced_and_is_its_own_from_then_on() -> None:
+    world = World()
+    world.add("Bucket", "theirs", name="readings")
+    world.apply(a_bucket())
+    assert world.entry("Bucket", "b").origin is Origin.ADOPTED
+    plan = world.apply(a_bucket("explicit"))
+    assert told(plan) == ["0 delete Bucket b", "1 create Bucket b"]
+    assert plan.conflicts == ()
+    assert world.entry("Bucket", "b").origin is Origin.CREATED
+
+
+def test_labels_of_people_stay_with_what_is_replaced() -> None:
+    world = World()
+    world.apply(an_object(LABEL, "ours"), an_object("Bucket", "b", ["ours"], name="readings"))
+    theirs = world.add(LABEL, "theirs")
+    held = world.entry("Bucket", "b").remote_id
+    world._link(held, {theirs.id, world.entry(LABEL, "ours").remote_id})
+    wanted = (an_object(LABEL, "ours"), an_object("Bucket", "b", name="readings", schemaType="explicit"))
+    assert told(world.apply(*wanted)) == [
+        f"0 detach Bucket b {theirs.id}",
+        "0 detach Bucket b ours",
+        "1 delete Bucket b",
+        "2 create Bucket b",
+        f"3 attach Bucket b {theirs.id}",
+    ]
+    assert told(world.plan(*wanted)) == []
+
+
+@pytest.mark.parametrize(("old", "new"), [("CheckDeadman", "CheckThreshold"), ("CheckThreshold", "CheckDeadman")])
+def test_an_object_that_changes_its_kind_gets_another_resource_in_one_plan(old: str, new: str) -> None:
+    world = World()
+    label = an_object(LABEL, "l")
+    world.apply(label, a_check(old, "l"))
+    first = world.entry(old, "c").remote_id
+    plan = world.apply(label, a_check(new, "l"))
+    assert told(plan) == [
+        f"0 detach {old} c l",
+        f"1 delete {old} c",
+        f"2 create {new} c",
+        f"3 attach {new} c l",
+    ]
+    assert [(step.undo, step.reason) for step in plan.steps[1:3]] == [
+        (Undo.RECREATE, "its kind cannot change: replaced"),
+        (Undo.EXACT, "takes the place of the replaced one"),
+    ]
+    [diff] = [diff for diff in plan.resource_diffs if diff.key.name == "c"]
+    assert (diff.key, diff.status, diff.remote_id, diff.old_kind) == (Key(new, "c"), DiffStatus.EXISTS, first, old)
+    assert [(each.resource, each.label.name) for each in plan.label_mapping_diffs] == [(Key(new, "c"), "l")]
+    assert [entry.key for entry in world.record.resources] == [Key(new, "c"), Key(LABEL, "l")]
+    assert told(world.plan(label, a_check(new, "l"))) == []
+
+
+def test_rules_follow_an_endpoint_that_changes_its_kind() -> None:
+    world = World()
+    world.apply(an_object(HTTP, "e"), a_rule("r", "e"))
+    held = world.live[world.entry(HTTP, "e").remote_id]
+    foreign = world.add("NotificationRule", "theirs", references=[Reference("/endpointName", HTTP, held.id)])
+    wanted = (an_object(SLACK, "e"), a_rule("r", "e"))
+    assert told(world.apply(*wanted)) == [
+        "0 update NotificationRule r",
+        f"0 update NotificationRule {foreign.id}",
+        f"1 delete {HTTP} e",
+        f"2 create {SLACK} e",
+        "3 update NotificationRule r",
+        f"4 update NotificationRule {foreign.id}",
+    ]
+    now = world.entry(SLACK, "e").remote_id
+    for rule in (world.entry("NotificationRule", "r").remote_id, foreign.id):
+        assert world.live[rule].references == (Reference("/endpointName", SLACK, now),)
+    assert told(world.plan(*wanted)) == []
+
+
+def test_a_skipped_rule_keeps_its_endpoint_when_that_is_replaced() -> None:
+    world = World()
+    world.apply(an_object(HTTP, "e"), a_rule("r", "e"))
+    rule = world.entry("NotificationRule", "r").remote_id
+    world.apply(an_object(SLACK, "e"), a_rule("r", "e"), skip=[Key("NotificationRule", "")])
+    assert world.live[rule].references == (Reference("/endpointName", SLACK, world.entry(SLACK, "e").remote_id),)
+    assert told(world.plan(an_object(SLACK, "e"), a_rule("r", "e"))) == []
+
+
+def test_an_object_of_another_kind_and_name_takes_the_resource_of_its_display_name() -> None:
+    world = World()
+    world.apply(an_object(HTTP, "a", name="team"))
+    plan = world.apply(an_object(SLACK, "b", name="team"))
+    assert told(plan) == [f"0 delete {HTTP} a", f"1 create {SLACK} b"]
+    assert plan.conflicts == ()
+    assert [entry.key for entry in world.record.resources] == [Key(SLACK, "b")]
+
+
+def test_a_resource_of_another_kind_that_no_stack_owns_is_a_conflict() -> None:
+    world = World(record=STACKLESS)
+    held = world.add("CheckDeadman", "x", name="C")
+    with pytest.raises(ReplacementRefused, match=r"CheckDeadman 'c' is on the platform .* as its kind cannot change"):
+        world.plan(a_check("CheckThreshold"))
+    plan = world.plan(a_check("CheckThreshold"), allow_replace=True)
+    assert told(plan) == ["0 delete CheckDeadman c", "1 create CheckThreshold c"]
+    assert [(each.key, each.remote_id) for each in plan.conflicts] == [(THRESHOLD, held.id)]
+
+
+def test_a_recorded_object_of_another_kind_that_is_gone_is_created() -> None:
+    world = World()
+    world.apply(a_check("CheckDeadman"))
+    world.delete(world.entry(*DEADMAN).remote_id)
+    plan = world.apply(a_check("CheckThreshold"))
+    assert told(plan) == ["0 create CheckThreshold c"]
+    assert [diff.key for diff in plan.resource_diffs] == [THRESHOLD]
+    assert [entry.key for entry in world.record.resources] == [THRESHOLD]
+
+
+def test_two_objects_can_exchange_their_kinds() -> None:
+    world = World()
+    world.apply(an_object(HTTP, "a"), an_object(SLACK, "b"), a_rule("r", "a"), a_rule("s", "b"))
+    wanted = (an_object(SLACK, "a"), an_object(HTTP, "b"), a_rule("r", "a"), a_rule("s", "b"))
+    world.apply(*wanted)
+    assert told(world.plan(*wanted)) == []
+    assert {entry.key for entry in world.record.resources} == {item.key for item in wanted}
+
+
+def test_a_change_of_kind_is_over_before_anything_irreversible() -> None:
+    world = World()
+    world.apply(a_check("CheckDeadman"), an_object("Bucket", "old"))
+    assert told(world.plan(a_check("CheckThreshold"))) == [
+        "0 delete CheckDeadman c",
+        "1 create CheckThreshold c",
+        "2 delete Bucket old",
+    ]
+
+
+def test_a_replacement_may_take_the_name_of_what_is_removed_before_it() -> None:
+    world = World()
+    world.apply(a_check("CheckDeadman"), an_object("CheckThreshold", "leaving", name="L"))
+    world.apply(an_object("CheckThreshold", "c", name="L"))
+    assert [entry.key for entry in world.record.resources] == [THRESHOLD]
+    assert [each.spec.display_name for each in world.live.values()] == ["L"]
+
+
+def test_a_replacement_that_cannot_be_undone_frees_its_name_too_late_for_one_that_can() -> None:
+    world = World()
+    kinds = world.platform.kinds
+    irreversible = replace(kinds["CheckThreshold"], delete_undo=Undo.NONE)
+    world.platform = replace(world.platform, kinds={**kinds, "CheckThreshold": irreversible})
+    world.apply(a_check("CheckDeadman"), an_object("CheckThreshold", "d", name="D"))
+    with pytest.raises(NameTaken, match="CheckDeadman 'd', which is replaced only afterwards"):
+        world.plan(an_object("CheckThreshold", "c", name="D"), an_object("CheckDeadman", "d", name="E"))
+
+
+def test_a_renamed_object_stays_what_the_stack_created() -> None:
+    world = World()
+    world.apply(an_object(LABEL, "l"), an_object("Bucket", "old", ["l"], name="raw"))
+    plan = world.apply(an_object(LABEL, "m", name="l"), an_object("Bucket", "new", ["m"], name="raw"))
+    assert plan.steps == ()
+    assert [(entry.key.name, entry.origin) for entry in world.record.resources] == [
+        ("new", Origin.CREATED),
+        ("m", Origin.CREATED),
+    ]
+    assert told(world.plan(is_end=True))[-1] == "2 delete Bucket new"
+
+
+def test_a_label_that_got_another_name_is_still_detached() -> None:
+    world = World()
+    world.apply(an_object(LABEL, "l"), an_object("Bucket", "b", ["l"]))
+    plan = world.apply(an_object(LABEL, "m", name="l"), an_object("Bucket", "b"))
+    assert told(plan) == ["0 detach Bucket b m"]
