@@ -9,11 +9,11 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 
 from services.core.errors import (
     DigestMismatch,
-    NameTaken,
     PkgerError,
     PlanNotFound,
     PlanStale,
     PlanUsed,
+    ReplacementRefused,
     RequestIdReused,
     RequestInvalid,
     StackMoved,
@@ -361,13 +361,13 @@ async def test_a_request_id_stands_for_one_content(faulty: World) -> None:
 
 
 async def test_a_request_that_got_no_operation_can_be_sent_again(faulty: World) -> None:
-    """What kept it from starting is no answer to remember: here a name that was taken, and a package with a mistake."""
+    """What kept it from starting is no answer to remember: here what would be replaced, and a package with a mistake."""
     case = faulty.case()
     package = text(an_object("NotificationEndpointSlack", "chat", "chat", url="https://example.com"))
     create = driver_pb2.CreateResource(kind="NotificationEndpointPagerDuty", spec_json=PAGER)
     await on_the_platform(case, driver_pb2.Mutation(create=create))
     for _ in range(2):
-        with pytest.raises(NameTaken):
+        with pytest.raises(ReplacementRefused):
             await case.apply(package, request_id="r-1")
         with pytest.raises(InvalidPackage):
             await case.apply(text(an_object("Label", "Bad Name", "x")), request_id="r-2")
