@@ -361,7 +361,7 @@ async def test_a_request_id_stands_for_one_content(faulty: World) -> None:
 
 
 async def test_a_request_that_got_no_operation_can_be_sent_again(faulty: World) -> None:
-    """What kept it from starting is no answer to remember: here what would be replaced, and a package with a mistake."""
+    """What kept it from starting is no answer to remember: here a refused replacement, and a package with a mistake."""
     case = faulty.case()
     package = text(an_object("NotificationEndpointSlack", "chat", "chat", url="https://example.com"))
     create = driver_pb2.CreateResource(kind="NotificationEndpointPagerDuty", spec_json=PAGER)
