@@ -295,7 +295,7 @@ class Effects:
         if isinstance(before, Failed):
             return {}
         return {
-            step.number: before.get((step.key.kind, step.new_spec.display_name), ())
+            step.number: before.get(self._traits.compared(step.key.kind, step.new_spec), ())
             for step in steps
             if step.new_spec and is_to_be_searched_for(step, self._traits)
         }

@@ -17,7 +17,7 @@ UNREADABLE = (PkgerError, grpc.aio.AioRpcError)
 """What a driver, or a store, that does not tell what is there answers with."""
 
 IdsByName = dict[tuple[str, str], tuple[str, ...]]
-"""Ids of the resources of each kind and display name."""
+"""Ids of the resources of each kind and display name, in the form in which the platform compares it."""
 
 
 class Resolver:
@@ -71,14 +71,14 @@ class Resolver:
 
     async def ids_by_name(self, kinds: Collection[str]) -> IdsByName:
         """
-        Ids of all resources of *kinds*, by kind and display name.
+        Ids of all resources of *kinds*, by kind and display name as compared.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
         """
         found: dict[tuple[str, str], list[str]] = {}
         for resource in await self._listed(kinds):
-            found.setdefault((resource.kind, resource.spec.display_name), []).append(resource.id)
+            found.setdefault(self._traits.compared(resource.kind, resource.spec), []).append(resource.id)
         return {name: tuple(ids) for name, ids in found.items()}
 
     async def live_and_owned(self, kinds: Sequence[str]) -> tuple[list[Resource], set[tuple[str, str]]]:
@@ -115,9 +115,8 @@ class Resolver:
         if not doubts:
             return {}
         live = await self._listed({each.step.key.kind for each in doubts})
-        # Names that differ in case only may be one name to the platform.
-        names = {each.step.new_spec.display_name.casefold() for each in doubts if each.step.new_spec}
-        asked = [(each.kind, each.id) for each in live if each.spec.display_name.casefold() in names]
+        names = {self._traits.compared(each.step.key.kind, each.step.new_spec) for each in doubts if each.step.new_spec}
+        asked = [(each.kind, each.id) for each in live if self._traits.compared(each.kind, each.spec) in names]
         owned = {*known, *await find_owners(self._stack, self._target, asked)}
         found: dict[int, Finding] = {}
         for each in doubts:

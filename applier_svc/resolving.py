@@ -107,10 +107,7 @@ def _searched(doubt: Doubt, named: Sequence[Resource], traits: KindTraits) -> Fi
 
 def _has_its_name(resource: Resource, step: Step, traits: KindTraits) -> bool:
     assert step.new_spec is not None  # noqa: S101 - what is created has a spec
-    names = (resource.spec.display_name, step.new_spec.display_name)
-    return names[0] == names[1] or (
-        traits.unique_name(names[0]) is not None and traits.unique_name(names[0]) == traits.unique_name(names[1])
-    )
+    return traits.compared_name(resource.spec.display_name) == traits.compared_name(step.new_spec.display_name)
 
 
 def _is_its_content(resource: Resource, doubt: Doubt, traits: KindTraits) -> bool:

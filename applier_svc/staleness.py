@@ -178,7 +178,10 @@ class _Look:
         if step.new_spec is None:
             return
         name = self._name(step.key.kind, step.new_spec)
-        others = self._named[name] - {resource} if name else set()
+        held = self._found.get(resource)
+        # What has the name already keeps it, even where an older file of the platform let another one have it too.
+        keeps_name = held is not None and self._name(step.key.kind, held.spec) == name
+        others = self._named[name] if name and not keeps_name else set()
         if others:
             display_name = step.new_spec.display_name
             self._tell(resource, step.key, f"is to be named {display_name!r}, as {_shown(min(others))} is by now")

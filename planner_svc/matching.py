@@ -1,11 +1,12 @@
 """Which live resource belongs to which object (engine.md 2)."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, ResourceOwned
+from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
+from services.core.errors import KindUnsupported, PackageEmpty, ResourceOwned
 from services.core.model import (
     LABEL,
     Desired,
@@ -161,7 +162,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         platform: What the platform demands of names.
 
     Raises:
-        NameTaken: Two objects claim one resource.
+        NameTaken: Two objects claim one resource, or several resources have the name of an object.
     """
     recorded = [entry for entry in stack.resources if not desired.skips(entry.key)]
     untouched = by_key([entry for entry in stack.resources if desired.skips(entry.key)])
@@ -169,37 +170,30 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     by_id = {(resource.kind, resource.id): resource for resource in live}
     entries = entries_of(wanted.keys(), recorded)
     known = {key: by_id.get((entry.key.kind, entry.remote_id)) for key, entry in entries.items()}
-    by_name: dict[tuple[str, str], Resource] = {}
-    kept: dict[ResourceKey, Key] = {}
-    moved: dict[ResourceKey, InventoryEntry] = {}
+    owned = {(entry.key.kind, entry.remote_id): entry for entry in recorded}
+    holders: Holders = {}
     # Mostly the record knows all: then no name is looked at.
-    if len(known) < len(wanted) or not all(known.values()):
-        by_name = {
-            (platform.kinds[found.kind].scope, unique): found
-            for unique, found in _unique_names(by_id.values(), platform)
-        }
-        # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
-        kept = {(entry.key.kind, entry.remote_id): key for key, entry in (*untouched.items(), *entries.items())}
-        moved = {(entry.key.kind, entry.remote_id): entry for entry in recorded}
+    if desired.skip or len(known) < len(wanted) or not all(known.values()):
+        holders = holders_of(by_id.values(), platform)
+    # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
+    kept = {(entry.key.kind, entry.remote_id): key for key, entry in (*untouched.items(), *entries.items())}
     matches: dict[Key, Match] = {}
-    taken: dict[ResourceKey, Key] = {}
     for key, item in wanted.items():
         entry, found = entries.get(key), known.get(key)
-        if found is None and (named := _named(item, by_name, platform)):
-            own = (named.kind, named.id)
-            if kept.get(own, key) == key:
-                found, entry = named, moved.get(own, entry)
-        if found:
-            other = taken.setdefault((found.kind, found.id), key)
-            if other != key:
-                raise NameTaken(key.kind, key.name, item.spec.display_name, f"{other} of the same package")
+        if found is None and (found := _free(item, holders, kept, platform)):
+            entry = owned.get((found.kind, found.id), entry)
         matches[key] = Match(key, item, entry, found)
-    meant = {entry.key for entry in entries.values()}
-    released = []
-    for entry in sorted(recorded, key=lambda entry: entry.key):
-        resource_key = (entry.key.kind, entry.remote_id)
+    taken = _taken(matches.values())
+    leaving = {
+        key: entry
+        for key, entry in owned.items()
         # A resource whose object got another key moves to that instead of being deleted.
-        if entry.key in meant or resource_key in taken:
+        if key not in taken and key not in kept
+    }
+    untouched |= _protected(desired, leaving, holders, platform)
+    released = []
+    for resource_key, entry in sorted(leaving.items(), key=lambda item: item[1].key):
+        if entry.key in untouched:
             continue
         if desired.is_end and entry.origin is Origin.ADOPTED:
             released.append(entry)
@@ -211,6 +205,48 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         if found.wanted and found.recorded and found.recorded.key != key
     }
     return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id, renamed)
+
+
+def _free(item: Object, holders: Holders, kept: Mapping[ResourceKey, Key], platform: PlatformTraits) -> Resource | None:
+    """
+    The resource that *item* finds by its unique name, if it does not belong to another object.
+
+    Raises:
+        NameTaken: Several have the name.
+    """
+    free = [each for each in _named(item, holders, platform) if kept.get((each.kind, each.id), item.key) == item.key]
+    if free[1:]:
+        raise taken_by_resources(item.key, item.spec.display_name, free)
+    return free[0] if free else None
+
+
+def _taken(matches: Iterable[Match]) -> dict[ResourceKey, Object]:
+    """
+    The resources that objects mean, with their object.
+
+    Raises:
+        NameTaken: Two objects mean one resource.
+    """
+    taken: dict[ResourceKey, Object] = {}
+    for found in matches:
+        if found.live and found.wanted:
+            first = taken.setdefault((found.live.kind, found.live.id), found.wanted)
+            if first is not found.wanted:
+                raise taken_by_object(found.wanted, first)
+    return taken
+
+
+def _protected(
+    desired: Desired, leaving: Mapping[ResourceKey, InventoryEntry], holders: Holders, platform: PlatformTraits
+) -> dict[Key, InventoryEntry]:
+    """What of *leaving* a skipped object means, which got another key: it is left alone under the key of the record."""
+    meant = [
+        leaving.get((each.kind, each.id))
+        for item in desired.package.objects
+        if desired.skips(item.key)
+        for each in _named(item, holders, platform)
+    ]
+    return by_key([entry for entry in meant if entry])
 
 
 def entries_of(wanted: Collection[Key], recorded: Iterable[InventoryEntry]) -> dict[Key, InventoryEntry]:
@@ -226,12 +262,13 @@ def family_of(kind: str) -> str:
     return KINDS[kind].family if kind in KINDS else kind
 
 
-def _named(item: Object, by_name: Mapping[tuple[str, str], Resource], platform: PlatformTraits) -> Resource | None:
-    """The resource of the family of *item* that has its unique name."""
+def _named(item: Object, holders: Holders, platform: PlatformTraits) -> list[Resource]:
+    """The resources of the family of *item* that have its unique name."""
+    if item.key.kind not in platform.kinds:
+        return []
     traits = platform.kinds[item.key.kind]
-    unique = traits.unique_name(item.spec.display_name)
-    found = None if unique is None else by_name.get((traits.scope, unique))
-    return found if found and family_of(found.kind) == family_of(item.key.kind) else None
+    named = holders.get((traits.scope, traits.unique_name(item.spec.display_name)), ())
+    return [each for each in named if family_of(each.kind) == family_of(item.key.kind)]
 
 
 def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:
@@ -262,76 +299,6 @@ def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack:
         owner = owners.get((found.live.kind, found.live.id))
         if owner and owner.stack_id != stack.id:
             raise ResourceOwned(*found.key, found.live.id, owner.stack_id, owner.stack_name)
-
-
-def name_needs(matching: Matching, turns: Mapping[Key, int], platform: PlatformTraits) -> dict[Key, set[Key]]:
-    """
-    For each wanted object whose name another resource still has: the objects that must be renamed first.
-
-    Args:
-        matching: The matches.
-        turns: When objects are written that are not written first, and when those that leave are removed: a higher turn
-            comes after a lower one, and within one, removals come before writes. Missing: 0, before all of them.
-        platform: What the platform demands of names.
-
-    Raises:
-        NameTaken: The other resource keeps its name, or gives it up too late.
-    """
-    holders = {
-        (platform.kinds[found.kind].scope, unique): found
-        for unique, found in _unique_names(matching.live.values(), platform)
-    }
-    renamed = {
-        (found.live.kind, found.live.id): found for found in matching.matches.values() if found.live and found.wanted
-    }
-    removed = {
-        (found.live.kind, found.live.id): found.key
-        for found in matching.matches.values()
-        if found.live and found.is_removal
-    }
-    claims: dict[tuple[str, str], Key] = {}
-    needs: dict[Key, set[Key]] = {}
-    for key, found in matching.matches.items():
-        if found.wanted is None:
-            continue
-        needs[key] = set()
-        display_name = found.wanted.spec.display_name
-        unique = platform.kinds[key.kind].unique_name(display_name)
-        if unique is None:
-            continue
-        claim = (platform.kinds[key.kind].scope, unique)
-        first = claims.setdefault(claim, key)
-        if first != key:
-            raise NameTaken(key.kind, key.name, display_name, f"{first} of the same package")
-        holder = holders.get(claim)
-        if holder is None:
-            continue
-        holder_key = (holder.kind, holder.id)
-        if found.live and holder_key == (found.live.kind, found.live.id):
-            continue
-        if holder_key in removed:
-            if turns.get(removed[holder_key], 0) <= turns.get(key, 0):
-                continue
-            other = f"{removed[holder_key]}, which is removed only afterwards: remove it first, then rename,"
-            raise NameTaken(key.kind, key.name, display_name, other)
-        if holder_key not in renamed:
-            raise NameTaken(key.kind, key.name, display_name, f"{holder.kind} resource {holder.id} on the platform")
-        # That holder's own name is another one by now, or `claims` would have found it.
-        giver = renamed[holder_key].key
-        if not turns.get(giver):
-            needs[key].add(giver)
-        elif turns[giver] > turns.get(key, 0):
-            other = f"{giver}, which is replaced only afterwards: replace it first, then rename,"
-            raise NameTaken(key.kind, key.name, display_name, other)
-    return needs
-
-
-def _unique_names(resources: Iterable[Resource], platform: PlatformTraits) -> Iterator[tuple[str, Resource]]:
-    """The resources with unique names, each after the form in which the platform compares its name."""
-    for resource in resources:
-        unique = platform.kinds[resource.kind].unique_name(resource.spec.display_name)
-        if unique is not None:
-            yield unique, resource
 
 
 def owner_questions(matching: Matching) -> Sequence[ResourceKey]:

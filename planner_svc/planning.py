@@ -220,7 +220,8 @@ def _recorded_associations(desired: Desired, matching: Matching, match: Match) -
         return match.wanted.associations
     labels = {label for label in match.wanted.associations if not desired.skips(label)}
     if match.recorded:
-        labels |= {label for label in recorded_labels(match.recorded, matching) if desired.skips(label)}
+        recorded = recorded_labels(match.recorded, matching)
+        labels |= {label for label in recorded if desired.skips(label) or label in matching.untouched}
     return tuple(sorted(labels))
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
-from planner_svc.matching import Matching, name_needs
+from planner_svc.matching import Matching
+from planner_svc.names import name_needs, refuse_equal_names
 from planner_svc.references import References
 from services.core.graph import waves
 from services.core.model import Key, PlatformTraits, Resource, Step, StepReference, Undo, Verb
@@ -43,6 +44,7 @@ def stages(
         NameTaken: Two resources would have to have one unique name.
         DependencyCycle: Objects exchange their names, so that none can be renamed first.
     """
+    refuse_equal_names(matching, platform)
     writes, turns = _writes(matching, found), _turns(matching, found, platform)
     # Where nothing is written, everything has its name already.
     needs = name_needs(matching, turns, platform) if writes or found.replaced else {}

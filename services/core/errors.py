@@ -270,13 +270,14 @@ class ResourceOwned(PkgerError):
 
 
 class NameTaken(PkgerError):
-    """Two objects, or an object and a live resource, claim one unique name; ``other`` says who has it."""
+    """Two objects, or an object and live resources, claim one unique name; ``other`` says who has it."""
 
     reason = Reason.NAME_TAKEN
 
-    def __init__(self, kind: str, name: str, display_name: str, other: str) -> None:
+    def __init__(self, kind: str, name: str, display_name: str, other: str, way_out: str = "") -> None:
+        """*way_out*: what to do, as one sentence; empty where *other* says all."""
         super().__init__(
-            f"{kind} {name!r} wants the name {display_name!r}, which {other} has",
+            f"{kind} {name!r} wants the name {display_name!r}, which {other} has" + (f". {way_out}" if way_out else ""),
             kind=kind,
             name=name,
             display_name=display_name,

@@ -339,11 +339,17 @@ class Plan:
 
 
 class NameUniqueness(Enum):
-    """What a platform demands of the display names of one kind."""
+    """What a platform demands of the display names of one kind; driver.proto has the rule of each value."""
 
     NONE = "none"
     EXACT = "exact"
     CASE_INSENSITIVE = "case_insensitive"
+    TRIMMED_CASE_INSENSITIVE = "trimmed_case_insensitive"
+
+
+_SPACES = (*range(0x9, 0xE), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
+_WHITE_SPACE = "".join(map(chr, _SPACES))
+"""The characters with the Unicode property White_Space; ``str.strip`` by itself would strip U+001C to U+001F too."""
 
 
 class Identity(Enum):
@@ -390,13 +396,17 @@ class KindTraits:
 
     def unique_name(self, display_name: str) -> str | None:
         """The form in which the platform compares *display_name*; None when names of the kind may repeat."""
+        return None if self.name_uniqueness is NameUniqueness.NONE else self.compared_name(display_name)
+
+    def compared_name(self, display_name: str) -> str:
+        """The form in which *display_name* equals another; names of a kind that may repeat are compared exactly."""
         match self.name_uniqueness:
-            case NameUniqueness.NONE:
-                return None
-            case NameUniqueness.EXACT:
+            case NameUniqueness.NONE | NameUniqueness.EXACT:
                 return display_name
             case NameUniqueness.CASE_INSENSITIVE:
                 return display_name.casefold()
+            case NameUniqueness.TRIMMED_CASE_INSENSITIVE:
+                return display_name.strip(_WHITE_SPACE).casefold()
 
     def written_secrets(self, spec: Spec) -> list[str]:
         """The sensitive paths at which *spec* has something else than nothing or the name of a secret."""
@@ -427,6 +437,10 @@ class PlatformTraits:
     max_concurrency: int
     fences: bool = False
     holds_secrets: bool = False
+
+    def compared(self, kind: str, spec: Spec) -> tuple[str, str]:
+        """The kind of a resource, and its display name in the form in which the platform compares it."""
+        return kind, self.kinds[kind].compared_name(spec.display_name)
 
 
 @dataclass(frozen=True, slots=True)

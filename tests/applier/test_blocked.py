@@ -110,6 +110,24 @@ async def unfindable(faulty: World) -> tuple[Case, str]:
     return case, events[0].operation
 
 
+async def test_a_resource_of_another_stack_is_not_offered_for_a_creation_whose_name_it_has(faulty: World) -> None:
+    """The platform takes the two names for one, so whoever owns the other resource has to be asked for."""
+    faulty.driver.memory = Memory.NAMES
+    case = faulty.case()
+    theirs = Case(case.services, case.driver, case.org, "theirs")
+    case.driver.fail({0: ItemFault.LOSE_REQUEST}, lasting=True)
+    gate = case.driver.gate(0)
+    apply = asyncio.create_task(case.apply(text(an_object("Label", "l", " sensors "))))
+    await gate.reached.wait()
+    assert end(await theirs.apply(text(an_object("Label", "l", "Sensors")))).state == SUCCEEDED
+    gate.opened.set()
+    events = await apply
+    assert end(events).state == BLOCKED
+    [step] = (await case.operation(events[0].operation)).blocked_steps
+    assert (step.reason, step.found_id) == (CONFLICT, "")
+    assert "has the name" in step.message
+
+
 @pytest.mark.parametrize("way", ["retry", "adopt"])
 async def test_a_creation_that_is_found_again_is_recorded(faulty: World, way: str) -> None:
     case, name = await unfindable(faulty)

@@ -81,6 +81,8 @@ def test_a_change_is_told_by_its_resource(sent: Doubt, there: Resource | None, e
         assert found == expected
 
 
+TRIMMED = replace(NAMED, name_uniqueness=NameUniqueness.TRIMMED_CASE_INSENSITIVE)
+PADDED = spec_of({"name": " Roll\t", "every": "2h"})
 SHOUTED = spec_of({"name": "ROLL", "every": "2h"})
 ELSE = live("t9", spec_of({"name": "else", "every": "2h"}))
 CREATE = Doubt(Step(0, 0, Verb.CREATE, KEY, new_spec=NEW))
@@ -105,6 +107,8 @@ CREATE_AFTER = replace(CREATE, before_ids=("t1",))
         pytest.param(NAMED, CREATE, [live(spec=OLD)], (), Unknown("", True, "t1"), id="the name is somebody's"),
         pytest.param(NAMED, CREATE, [live(spec=SHOUTED)], (), Unknown("", True, "t1"), id="the name but for case"),
         pytest.param(NAMED, CREATE, [live(spec=NEW)], ("t1",), Unknown("", True), id="the name is another stack's"),
+        pytest.param(NAMED, CREATE, [live(spec=PADDED)], (), NotHappened(), id="the name with white space counts"),
+        pytest.param(TRIMMED, CREATE, [live(spec=PADDED)], (), Unknown("", True, "t1"), id="the name but for space"),
         pytest.param(NAMED, CREATE, [live(spec=NEW), live("t2", NEW)], (), Unknown(""), id="the name is not unique"),
     ],
 )

@@ -38,6 +38,7 @@ from tests.drivers.client import (
     spec,
     update,
 )
+from tests.drivers.older_file import older_file
 from tests.drivers.platforms import embedded_driver, sample
 
 CANARY = "canary-8a1f"
@@ -84,6 +85,49 @@ async def test_a_file_of_an_earlier_version_keeps_its_resources_and_their_names(
         assert await driver.refusal(create("Bucket", sample("Bucket", "kept", ""), "other")) == NAME_TAKEN
         await driver.made(create("CheckDeadman", sample("CheckDeadman", "kept", ""), "check"))
         assert await driver.refusal(create("CheckThreshold", sample("CheckThreshold", "kept", ""), "t")) == NAME_TAKEN
+
+
+FOLDED = [("Variable", ["abc", "ABC"]), ("Label", ["sensors", " sensors "]), ("Label", [" A", "a ", "a"])]
+
+
+@pytest.mark.parametrize(("kind", "names"), FOLDED)
+async def test_a_file_of_an_earlier_version_keeps_resources_whose_names_are_one_by_now(
+    tmp_path: Path, kind: str, names: list[str]
+) -> None:
+    ids = older_file(tmp_path, kind, *names, "free")
+    for _ in range(2):
+        async with embedded_driver(tmp_path) as driver:
+            held = {resource.id: spec(resource)["name"] for resource in await driver.listing(kind)}
+            assert held == dict(zip(ids, [*names, "free"], strict=True))
+            # Each of them can be written as it is named, and nobody else gets the name.
+            await driver.made(
+                *(update(kind, id_, sample(kind, name, "new")) for id_, name in zip(ids, names, strict=False))
+            )
+            results = await driver.mutate(
+                create(kind, sample(kind, names[0].upper(), ""), "another"),
+                update(kind, ids[-1], sample(kind, names[0], "")),
+            )
+            assert [result.rejected.reason for result in results] == [NAME_TAKEN, NAME_TAKEN]
+            assert all(id_ in results[0].rejected.message for id_ in ids[:-1])
+
+
+@pytest.mark.parametrize(("kind", "names"), FOLDED)
+async def test_a_name_of_several_is_free_when_the_last_of_them_gives_it_up(
+    tmp_path: Path, kind: str, names: list[str]
+) -> None:
+    ids = older_file(tmp_path, kind, *names)
+    async with embedded_driver(tmp_path) as driver:
+        for number, id_ in enumerate(ids):
+            assert await driver.refusal(create(kind, sample(kind, names[0], ""), f"too early {number}")) == NAME_TAKEN
+            renamed = update(kind, id_, sample(kind, f"renamed {number}", ""))
+            await driver.mutate(renamed if number % 2 else delete(kind, id_))
+        await driver.made(create(kind, sample(kind, names[0], ""), "now"))
+        assert await driver.refusal(create(kind, sample(kind, names[1], ""), "too late")) == NAME_TAKEN
+
+
+async def test_a_label_of_white_space_has_a_name_as_any_other(driver: DriverClient) -> None:
+    await driver.made(create("Label", sample("Label", "  ", ""), "1"))
+    assert await driver.refusal(create("Label", sample("Label", "\t\t", ""), "2")) == NAME_TAKEN
 
 
 def test_every_field_that_takes_a_secret_is_a_sensitive_path() -> None:
@@ -310,7 +354,7 @@ async def test_a_rejection_says_what_is_wrong(driver: DriverClient) -> None:
         attach("Label", label.id, label.id),
     )
     assert [result.rejected.message for result in results] == [
-        f"another Label, {label.id}, has the name 'INFRA' (case does not count)",
+        f"another Label, {label.id}, has the name 'INFRA' (case and white space around a name do not count)",
         "there is no Task '00000000deadbeef'",
         f"platform 'embedded' has no kind 'Spaceship'; it has {', '.join(sorted(KINDS))}",
         "labels cannot be attached to a Label",

@@ -39,8 +39,8 @@ KINDS = [
     "NotificationRule",
 ]
 SCOPES = {"CheckDeadman": "check", "CheckThreshold": "check"}
-UNIQUE = {"Bucket", "Variable", "CheckDeadman", "CheckThreshold", "NotificationEndpointSlack"}
-NAMES = ["a", "A", "b", "ß", "SS", "_a", ""]
+UNIQUE = {"Bucket", "CheckDeadman", "CheckThreshold", "NotificationEndpointSlack"}
+NAMES = ["a", "A", " a", "b", "ß", "SS", "ss\u3000", "_a", "", "  "]
 
 Id = tuple[str, str]
 Shown = tuple[str, str, dict[str, Any], list[str], list[tuple[str, str, str]]]
@@ -113,7 +113,9 @@ class Model:
             for other, held in self.held.items()
             if SCOPES.get(other[0], other[0]) == scope and other != id_
         ]
-        if kind == "Label" and name.casefold() in map(str.casefold, others):
+        if kind == "Label" and name.strip().casefold() in [other.strip().casefold() for other in others]:
+            return NAME_TAKEN
+        if kind == "Variable" and name.casefold() in map(str.casefold, others):
             return NAME_TAKEN
         if kind in UNIQUE and name in others:
             return NAME_TAKEN

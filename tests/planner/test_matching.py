@@ -6,9 +6,12 @@ import pytest
 
 from planner_svc.matching import Owner, kinds_of_record, kinds_to_list, match, refuse_owned
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
-from services.core.model import Desired, Key, Origin, Package, StackRecord, Target
+from services.core.model import Desired, Key, Origin, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, told
+
+FOLDED = [("Variable", "abc", "ABC"), ("Label", "sensors", " sensors "), ("Label", "Fleet", "\tfleet")]
+"""Of a kind, two names that the platform takes for one."""
 
 
 def test_a_new_object_of_a_kind_with_unique_names_adopts_the_resource_of_its_name() -> None:
@@ -86,8 +89,101 @@ def test_two_objects_cannot_have_one_resource() -> None:
 
 
 def test_two_new_objects_cannot_have_names_that_the_platform_holds_equal() -> None:
-    with pytest.raises(NameTaken, match="wants the name 'FLEET', which Label 'a' of the same package has"):
+    with pytest.raises(NameTaken, match="wants the name 'FLEET', which Label 'a' of the same package"):
         World().plan(an_object("Label", "a", name="fleet"), an_object("Label", "b", name="FLEET"))
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
+def test_names_that_the_platform_takes_for_one_are_refused_and_both_objects_named(
+    kind: str, first: str, second: str
+) -> None:
+    with pytest.raises(NameTaken) as caught:
+        World().plan(an_object(kind, "a", name=first), an_object(kind, "b", name=second))
+    assert str(caught.value) == (
+        f"{kind} 'b' wants the name {second!r}, which {kind} 'a' of the same package (as {first!r}) has."
+        " The platform takes the two names for one: rename one of the two objects."
+    )
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
+def test_a_resource_is_adopted_whatever_of_its_name_the_platform_ignores(kind: str, first: str, second: str) -> None:
+    world = World()
+    held = world.add(kind, first)
+    assert told(world.apply(an_object(kind, "x", name=second))) == [f"0 update {kind} x"]
+    assert world.entry(kind, "x").remote_id == held.id
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
+def test_an_object_whose_name_several_resources_have_is_refused_and_all_are_named(
+    kind: str, first: str, second: str
+) -> None:
+    """Platforms keep what they took before they compared names like this."""
+    world = World()
+    for number, name in enumerate((first, second)):
+        world.live[f"{number}" * 16] = Resource(kind, f"{number}" * 16, an_object(kind, name).spec)
+    with pytest.raises(NameTaken) as caught:
+        world.plan(an_object(kind, "x", name=first))
+    assert str(caught.value) == (
+        f"{kind} 'x' wants the name {first!r}, which each of {kind} resource {'0' * 16} on the platform and {kind}"
+        f" resource {'1' * 16} on the platform (as {second!r}) has. Only one can have it: rename or delete the others,"
+        " in the stack that owns them or on the platform."
+    )
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
+def test_a_rename_to_a_name_of_several_resources_names_those_that_keep_it(kind: str, first: str, second: str) -> None:
+    world = with_one_name(kind, first, second)
+    world.live["f" * 16] = Resource(kind, "f" * 16, an_object(kind, second).spec)
+    one, two = (world.entry(kind, name).remote_id for name in ("one", "two"))
+    world.record = replace(world.record, resources=(world.entry(kind, "one"),))
+    with pytest.raises(NameTaken, match=f"{two} on the platform.* and .*{'f' * 16}") as caught:
+        world.plan(an_object(kind, "one", name="free"), an_object(kind, "three", name=first))
+    assert one not in str(caught.value)
+    world.apply(an_object(kind, "one", name="free"))
+    with pytest.raises(NameTaken, match=f"each of {kind} resource {two} .* and {kind} resource {'f' * 16}"):
+        world.plan(an_object(kind, "one", name=first))
+
+
+def with_one_name(kind: str, first: str, second: str) -> World:
+    """A stack with objects 'one' and 'two', whose resources the platform took under names that are one by now."""
+    world = World()
+    world.apply(an_object(kind, "one", name=first), an_object(kind, "two", name="other"))
+    two = world.live[world.entry(kind, "two").remote_id]
+    world.live[two.id] = two._replace(spec=an_object(kind, "two", name=second).spec)
+    return world
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
+def test_recorded_resources_with_one_name_can_be_planned_apart(kind: str, first: str, second: str) -> None:
+    """They are found by id: an update, a rename and a removal of either are as any other."""
+    one = an_object(kind, "one", name=first, description="new")
+    two = an_object(kind, "two", name=second)
+    for package, steps in [
+        ([one, an_object(kind, "two", name="free")], {f"0 update {kind} one", f"0 update {kind} two"}),
+        ([one], {f"0 update {kind} one", f"1 delete {kind} two"}),
+        ([two], {f"0 delete {kind} one"}),
+    ]:
+        world = with_one_name(kind, first, second)
+        assert set(told(world.plan(*package))) == steps
+    world = with_one_name(kind, first, second)
+    for first_object in (one, an_object(kind, "one", name=first)):
+        with pytest.raises(NameTaken, match=f"{kind} 'one' of the same package"):
+            world.plan(first_object, two)
+    ended = world.plan(is_end=True)
+    assert set(told(ended)) == {f"0 delete {kind} one", f"0 delete {kind} two"}
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
+def test_an_object_found_by_id_keeps_its_name_beside_a_resource_of_nobody_that_has_it_too(
+    kind: str, first: str, second: str
+) -> None:
+    world = World()
+    world.apply(an_object(kind, "x", name=first))
+    world.live["f" * 16] = Resource(kind, "f" * 16, an_object(kind, second).spec)
+    assert world.plan(an_object(kind, "x", name=first)).no_change
+    assert told(world.plan(an_object(kind, "x", name=first, description="new"))) == [f"0 update {kind} x"]
+    with pytest.raises(NameTaken, match=f"{kind} 'x' of the same package"):
+        world.plan(an_object(kind, "x", name=first), an_object(kind, "y", name=second))
 
 
 def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is_written() -> None:

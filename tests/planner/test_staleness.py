@@ -145,6 +145,18 @@ def test_a_plan_says_what_changed_since_it_was_made(change: Callable[[World], ob
     assert stale(plan, world) == [words.format(**ids) for words in expected]
 
 
+def test_a_resource_keeps_a_name_that_another_one_has_from_earlier_times() -> None:
+    world = World()
+    world.apply(an_object("Variable", "one", name="abc"))
+    elder = Resource("Variable", "f" * 16, an_object("Variable", "x", name="ABC").spec)
+    world.live[elder.id] = elder
+    kept, other = an_object("Variable", "one", name="abc", description="new"), an_object("Variable", "one", name="free")
+    assert stale(world.plan(kept), world) == []
+    plan = world.plan(other)
+    world.live[elder.id] = elder._replace(spec=an_object("Variable", "x", name="FREE").spec)
+    assert stale(plan, world) == [f"Variable 'one' is to be named 'free', as Variable resource {elder.id} is by now"]
+
+
 def test_of_many_stale_resources_ten_are_told() -> None:
     world = World()
     names = [f"l{number:02}" for number in range(13)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from services.core.model import LABEL, NameUniqueness
+from services.core.model import LABEL, NameUniqueness, Spec
 from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, name_scope, unique_name
 from services.drivers.embedded.secrets import Item, KeptSecret
 from services.drivers.mutation import (
@@ -21,6 +21,14 @@ from services.drivers.mutation import (
 )
 from services.kinds.canonical import spec_from_text
 
+_IGNORED = {
+    NameUniqueness.NONE: "",
+    NameUniqueness.EXACT: "",
+    NameUniqueness.CASE_INSENSITIVE: " (case does not count)",
+    NameUniqueness.TRIMMED_CASE_INSENSITIVE: " (case and white space around a name do not count)",
+}
+"""What of names does not count where they are compared, for people."""
+
 
 @dataclass(frozen=True, slots=True)
 class Extract:
@@ -29,14 +37,15 @@ class Extract:
 
     Attributes:
         resources: All resources, labels and referred resources that the batch names, as far as they exist.
-        holders: Id of the resource that has a unique name, by scope and name as compared; for all names in the batch.
+        holders: Ids of the resources that have a unique name, by scope and name as compared; for all names in the
+            batch. Several have one name only in a file of an earlier version, which compared names in another way.
         created: Id of the resource that a create made, by kind and idempotency key; for all keys that the batch sends.
             The resource itself may be gone.
         secrets: Hashes of the values of secrets by key, for the keys that the batch names and that exist.
     """
 
     resources: dict[ResourceId, StoredResource]
-    holders: dict[tuple[str, str], str]
+    holders: dict[tuple[str, str], frozenset[str]]
     created: dict[tuple[str, str], str]
     secrets: dict[str, str]
 
@@ -85,7 +94,7 @@ def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | R
         return Done(extract.resources[known]) if known in extract.resources else _created_and_gone(known)
     if problem := content_refusal(item.kind, item.spec):
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
-    if refused := _name_taken(item, extract, own_id="") or _refers_to_nothing(item, extract):
+    if refused := _name_taken(item.kind, item.spec, extract) or _refers_to_nothing(item, extract):
         return refused
     resource = StoredResource(ResourceId(item.kind, next(free_ids)), item.spec.text, references=item.references)
     _put(resource, unique_name(item.kind, item.spec), extract)
@@ -101,7 +110,9 @@ def _update(item: Update, extract: Extract) -> Done | Rejected:
     old = spec_from_text(held.spec_json)
     if problem := content_refusal(item.id.kind, item.spec) or change_refusal(item.id.kind, old, item.spec):
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
-    if refused := _name_taken(item, extract, own_id=item.id.id) or _refers_to_nothing(item, extract):
+    keeps_name = unique_name(item.id.kind, old) == unique_name(item.id.kind, item.spec)
+    taken = None if keeps_name else _name_taken(item.id.kind, item.spec, extract)
+    if refused := taken or _refers_to_nothing(item, extract):
         return refused
     _give_up_name(held, extract)
     written = held._replace(spec_json=item.spec.text, references=item.references)
@@ -142,7 +153,8 @@ def _detach(item: Detach, extract: Extract) -> Done:
 def _put(resource: StoredResource, name: str | None, extract: Extract) -> None:
     extract.resources[resource.id] = resource
     if name is not None:
-        extract.holders[name_scope(resource.id.kind), name] = resource.id.id
+        claim = (name_scope(resource.id.kind), name)
+        extract.holders[claim] = extract.holders.get(claim, frozenset()) | {resource.id.id}
 
 
 def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract) -> None:
@@ -152,20 +164,18 @@ def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract)
 
 def _give_up_name(held: StoredResource, extract: Extract) -> None:
     name = unique_name(held.id.kind, spec_from_text(held.spec_json))
-    if name is not None:
-        extract.holders.pop((name_scope(held.id.kind), name), None)
+    claim = (name_scope(held.id.kind), name)
+    if name is not None and claim in extract.holders:
+        extract.holders[claim] -= {held.id.id}
 
 
-def _name_taken(item: Create | Update, extract: Extract, own_id: str) -> Rejected | None:
-    kind = item.kind if isinstance(item, Create) else item.id.kind
-    name = unique_name(kind, item.spec)
-    holder = None if name is None else extract.holders.get((name_scope(kind), name))
-    if holder in (None, own_id):
+def _name_taken(kind: str, spec: Spec, extract: Extract) -> Rejected | None:
+    name = unique_name(kind, spec)
+    holders = frozenset() if name is None else extract.holders.get((name_scope(kind), name), frozenset())
+    if not holders:
         return None
-    problem = f"another {name_scope(kind)}, {holder}, has the name {item.spec.display_name!r}"
-    if EMBEDDED.kinds[kind].name_uniqueness is NameUniqueness.CASE_INSENSITIVE:
-        problem += " (case does not count)"
-    return Rejected(RejectionReason.NAME_TAKEN, problem)
+    problem = f"another {name_scope(kind)}, {', '.join(sorted(holders))}, has the name {spec.display_name!r}"
+    return Rejected(RejectionReason.NAME_TAKEN, problem + _IGNORED[EMBEDDED.kinds[kind].name_uniqueness])
 
 
 def _refers_to_nothing(item: Create | Update, extract: Extract) -> Rejected | None:

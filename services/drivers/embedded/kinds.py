@@ -42,9 +42,9 @@ def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
 
 # Uniqueness of names: service.md 0.2. A bucket's data is gone with it, so its deletion cannot be taken back.
 _KINDS = (
-    _kind(LABEL, NameUniqueness.CASE_INSENSITIVE, stage=_LABELS, labelled=False),
+    _kind(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=_LABELS, labelled=False),
     _kind("Bucket", NameUniqueness.EXACT, delete_undo=Undo.NONE, immutable_paths=("/schemaType",)),
-    _kind("Variable", NameUniqueness.EXACT),
+    _kind("Variable", NameUniqueness.CASE_INSENSITIVE),
     _kind("Task", NameUniqueness.NONE),
     _kind("Dashboard", NameUniqueness.NONE),
     _kind("CheckDeadman", NameUniqueness.EXACT, name_scope=_CHECK),

@@ -4,6 +4,9 @@ import sqlite_utils
 from sqlite_utils.db import ForeignKey
 from sqlite_utils.migrations import Migrations
 
+from services.drivers.embedded.kinds import unique_name
+from services.kinds.canonical import spec_from_text
+
 MIGRATIONS = Migrations("platform")
 """Append only: a migration that was released is never changed."""
 
@@ -74,3 +77,21 @@ def secrets(db: sqlite_utils.Database) -> None:
     db.table("secrets").create(
         {"org": str, "key": str, "hash": str}, pk=("org", "key"), not_null=["org", "key", "hash"], strict=True
     )
+
+
+@MIGRATIONS()
+def names_as_influxdb_compares_them(db: sqlite_utils.Database) -> None:
+    """
+    Compare names of variables without case, and names of labels without the white space around them.
+
+    Two resources of an earlier version may have one name by now. Both stay, so the index is not unique any more:
+    ``batch.carry_out`` refuses a name that is held, in the transaction that writes.
+    """
+    connection = db.conn
+    rows = connection.execute("SELECT id, kind, spec FROM resources WHERE unique_name IS NOT NULL").fetchall()
+    connection.execute("DROP INDEX idx_resources_org_name_scope_unique_name")
+    connection.executemany(
+        "UPDATE resources SET unique_name = ? WHERE id = ?",
+        [(unique_name(kind, spec_from_text(spec)), id_) for id_, kind, spec in rows],
+    )
+    db.table("resources").create_index(["org", "name_scope", "unique_name"])

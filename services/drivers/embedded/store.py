@@ -35,9 +35,6 @@ from services.kinds.canonical import spec_from_text
 ZERO_ID = "0" * 16
 """Well formed, but the id of nothing (service.md 0.3)."""
 
-_NOBODY = ""
-"""Stands for the unique name of what may share its name; no resource has it, as the platform refuses empty names."""
-
 _PLACEHOLDERS = 1000
 """Most values looked up by one statement; SQLite allows 32,766."""
 
@@ -153,18 +150,19 @@ def _pass_fence(db: sqlite_utils.Database, fence: Fence) -> None:
 
 
 def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extract:
-    names: dict[str, set[str]] = defaultdict(set)
+    # None, of a kind whose names may repeat, is in no list of SQL.
+    names: dict[str, set[str | None]] = defaultdict(set)
     keys: dict[str, set[str]] = defaultdict(set)
     ids: set[ResourceId] = set()
     secret_keys: set[str] = set()
     for item in batch:
         match item:
             case Create(kind, spec, key, references):
-                names[name_scope(kind)].add(unique_name(kind, spec) or _NOBODY)
+                names[name_scope(kind)].add(unique_name(kind, spec))
                 keys[kind].add(key)
                 ids |= {ResourceId(reference.kind, reference.id) for reference in references}
             case Update(id_, spec, references):
-                names[name_scope(id_.kind)].add(unique_name(id_.kind, spec) or _NOBODY)
+                names[name_scope(id_.kind)].add(unique_name(id_.kind, spec))
                 ids |= {id_, *(ResourceId(reference.kind, reference.id) for reference in references)}
             case Delete(id_):
                 ids.add(id_)
@@ -172,29 +170,18 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extr
                 ids |= {id_, ResourceId(LABEL, label_id)}
             case KeptSecret(key) | DeleteSecret(key):
                 secret_keys.add(key)
-    holders = _ids_for(
-        db, "SELECT unique_name, id FROM resources WHERE org = ? AND name_scope = ? AND unique_name IN ({})", org, names
-    )
-    created = _ids_for(
-        db,
-        "SELECT idempotency_key, resource_id FROM creates WHERE org = ? AND kind = ? AND idempotency_key IN ({})",
-        org,
-        keys,
-    )
+    named = "SELECT unique_name, id FROM resources WHERE org = ? AND name_scope = ? AND unique_name IN ({})"
+    holders: dict[tuple[str, str], frozenset[str]] = {}
+    for scope, values in names.items():
+        for name, id_ in _rows_for(db, named, [org, scope], values):
+            holders[scope, name] = holders.get((scope, name), frozenset()) | {id_}
+    by_key = "SELECT idempotency_key, resource_id FROM creates WHERE org = ? AND kind = ? AND idempotency_key IN ({})"
+    created = {
+        (kind, key): id_ for kind, values in keys.items() for key, id_ in _rows_for(db, by_key, [org, kind], values)
+    }
     ids |= {ResourceId(kind, id_) for (kind, _), id_ in created.items()}
     secrets = dict(_rows_for(db, "SELECT key, hash FROM secrets WHERE org = ? AND key IN ({})", [org], secret_keys))
     return Extract(_read(db, org, ids), holders, created, secrets)
-
-
-def _ids_for(
-    db: sqlite_utils.Database, sql: str, org: str, wanted: Mapping[str, Collection[str]]
-) -> dict[tuple[str, str], str]:
-    """Ids by kind, or scope of names, and value, for the values *wanted* of each."""
-    return {
-        (group, value): id_
-        for group, values in wanted.items()
-        for value, id_ in _rows_for(db, sql, [org, group], values)
-    }
 
 
 def _free_ids(db: sqlite_utils.Database, count: int, draw_id: Callable[[], str]) -> list[str]:
@@ -217,8 +204,6 @@ def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) 
     connection = db.conn
     # Attachments of what is gone go with it (ON DELETE CASCADE).
     connection.executemany("DELETE FROM resources WHERE id = ?", gone)
-    # Two resources may have swapped their names: all are given up before any is taken.
-    connection.executemany("UPDATE resources SET unique_name = NULL WHERE id = ?", [(row.id.id,) for row in written])
     connection.executemany(
         "INSERT INTO resources (id, org, kind, name_scope, unique_name, spec) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET unique_name = excluded.unique_name, spec = excluded.spec",
@@ -269,7 +254,7 @@ def _references(resources: Mapping[ResourceId, StoredResource]) -> set[tuple[str
     return {(id_.id, each.pointer, each.id) for id_, resource in resources.items() for each in resource.references}
 
 
-def _rows_for(db: sqlite_utils.Database, sql: str, fixed: Sequence[str], values: Iterable[str]) -> Iterator[Any]:
+def _rows_for(db: sqlite_utils.Database, sql: str, fixed: Sequence[str], values: Iterable[str | None]) -> Iterator[Any]:
     """Rows of *sql* for all *values*; ``{}`` in it stands for as many placeholders as fit into one statement."""
     remaining = list(values)
     for start in range(0, len(remaining), _PLACEHOLDERS):

@@ -1,0 +1,30 @@
+"""A file of the embedded platform of an earlier version."""
+
+from pathlib import Path
+
+import sqlite_utils
+
+from services.drivers.embedded.schema import MIGRATIONS
+from services.kinds.canonical import spec_of
+from tests.drivers.client import ORG
+from tests.drivers.platforms import sample
+
+
+def older_file(folder: Path, kind: str, *names: str, org: str = ORG) -> list[str]:
+    """A file of before names of variables and labels were folded as now, with resources of *names*; their ids."""
+    database = sqlite_utils.Database(folder / "platform.db")
+    MIGRATIONS.apply(database, stop_before="names_as_influxdb_compares_them")
+    ids = [f"{number:016x}" for number in range(1, len(names) + 1)]
+    database.table("resources").insert_all(
+        {
+            "id": id_,
+            "org": org,
+            "kind": kind,
+            "name_scope": kind,
+            "unique_name": name,
+            "spec": spec_of(sample(kind, name, "old")).text,
+        }
+        for id_, name in zip(ids, names, strict=True)
+    )
+    database.close()
+    return ids
