@@ -63,9 +63,7 @@ def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tup
     held = _live_by_name(item, matching, platform)
     if held is None:
         return None
-    owner = names_of_resources(matching).get((held.kind, held.id), Key(held.kind, item.key.name))
-    is_removed = owner in matching.matches and matching.matches[owner].is_removal
-    return None if is_removed else (owner, held.id)
+    return names_of_resources(matching).get((held.kind, held.id), Key(held.kind, item.key.name)), held.id
 
 
 def _live_by_name(item: Object, matching: Matching, platform: PlatformTraits) -> Resource | None:

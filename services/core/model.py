@@ -352,6 +352,11 @@ _WHITE_SPACE = "".join(map(chr, _SPACES))
 """The characters with the Unicode property White_Space; ``str.strip`` by itself would strip U+001C to U+001F too."""
 
 
+def _lower(name: str) -> str:
+    """*name* in lower case, letter by letter: ``ß`` stays one letter, and a letter does not depend on the one behind it."""
+    return name.lower() if name.isascii() else "".join(letter.lower()[0] for letter in name)
+
+
 class Identity(Enum):
     """How an uncertain create is resolved (engine.md 5)."""
 
@@ -404,9 +409,9 @@ class KindTraits:
             case NameUniqueness.NONE | NameUniqueness.EXACT:
                 return display_name
             case NameUniqueness.CASE_INSENSITIVE:
-                return display_name.casefold()
+                return _lower(display_name)
             case NameUniqueness.TRIMMED_CASE_INSENSITIVE:
-                return display_name.strip(_WHITE_SPACE).casefold()
+                return _lower(display_name.strip(_WHITE_SPACE))
 
     def written_secrets(self, spec: Spec) -> list[str]:
         """The sensitive paths at which *spec* has something else than nothing or the name of a secret."""

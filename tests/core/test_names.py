@@ -22,7 +22,11 @@ def traits(rule: NameUniqueness) -> KindTraits:
     [
         ("abc", "abc", {EXACT, CASE, TRIMMED}),
         ("abc", "ABC", {CASE, TRIMMED}),
-        ("STRASSE", "straße", {CASE, TRIMMED}),
+        ("STRASSE", "straße", set()),
+        ("STRAßE", "straße", {CASE, TRIMMED}),
+        ("ﬁn", "fin", set()),
+        ("ΟΔΟΣ", "οδοσ", {CASE, TRIMMED}),
+        ("İz", "iz", {CASE, TRIMMED}),
         ("abc", " abc\t\n", {TRIMMED}),
         ("abc", "\u00a0ABC\u3000", {TRIMMED}),
         ("abc", "a bc", set()),

@@ -278,8 +278,9 @@ _SPACE = {NameUniqueness.TRIMMED_CASE_INSENSITIVE}
     ("first", "second", "ignoring"),
     [
         ("Mixed", "mIXED", _CASE),
-        ("STRASSE", "straße", _CASE),
-        ("ΣΑΣ", "σας", _CASE),
+        ("STRAßE", "straße", _CASE),
+        ("STRASSE", "straße", set()),
+        ("ΣΑΣ", "σασ", _CASE),
         ("sensors", " sensors ", _SPACE),
         ("\tsensors", "sensors\r\n", _SPACE),
         ("sensors", "\u00a0Sensors\u3000", _SPACE),

@@ -113,9 +113,9 @@ class Model:
             for other, held in self.held.items()
             if SCOPES.get(other[0], other[0]) == scope and other != id_
         ]
-        if kind == "Label" and name.strip().casefold() in [other.strip().casefold() for other in others]:
+        if kind == "Label" and name.strip().lower() in [other.strip().lower() for other in others]:
             return NAME_TAKEN
-        if kind == "Variable" and name.casefold() in map(str.casefold, others):
+        if kind == "Variable" and name.lower() in map(str.lower, others):
             return NAME_TAKEN
         if kind in UNIQUE and name in others:
             return NAME_TAKEN

@@ -201,13 +201,6 @@ def test_a_skipped_endpoint_that_is_nowhere_is_refused_with_both_names() -> None
     assert told(world.plan(a_rule(), PAGER, skip=[PAGER.key, RULE])) == []
 
 
-def test_an_endpoint_that_this_plan_removes_serves_no_rule() -> None:
-    world = World()
-    world.apply(an_object("NotificationEndpointPagerDuty", "old", name="pager"))
-    with pytest.raises(RequestInvalid, match="is left out and does not exist"):
-        world.plan(a_rule(), an_object("NotificationEndpointPagerDuty", "e", name="pager"), skip=[PAGER.key])
-
-
 def test_the_digest_is_also_that_of_the_references() -> None:
     world, other = World(), World()
     for each in (world, other):

@@ -4,7 +4,7 @@ import pytest
 
 from planner_svc.skipping import skipped_keys
 from services.core.errors import RequestInvalid
-from services.core.model import Key
+from services.core.model import Key, Object
 from tests.planner.world import World, an_object, told
 
 CHECKS = {"CheckDeadman", "CheckThreshold"}
@@ -85,3 +85,41 @@ def test_a_skipped_label_stays_on_what_is_replaced() -> None:
     world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"), skip=NO_LABELS)
     assert world.live[world.entry("Bucket", "b").remote_id].label_ids == (world.entry(*LABEL_L.key).remote_id,)
     assert told(world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"))) == ["0 detach Bucket b l"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (an_object("Bucket", "b1", name="readings"), an_object("Bucket", "b2", name="readings")),
+        (an_object("Label", "l1", name="red"), an_object("Label", "l2", name=" RED ")),
+        (an_object("CheckDeadman", "c", name="cpu"), an_object("CheckThreshold", "d", name="cpu")),
+    ],
+)
+def test_a_skipped_object_that_got_another_key_keeps_its_resource(old: Object, new: Object) -> None:
+    world = World()
+    world.apply(old)
+    plan = world.plan(new, skip=skipped_keys([new.key]))
+    assert told(plan) == []
+    assert plan.no_change
+
+
+def test_a_rule_refers_to_a_skipped_endpoint_that_got_another_name() -> None:
+    world = World()
+    world.apply(
+        an_object("NotificationEndpointSlack", "e1", name="team"), an_object("NotificationRule", "r", endpointName="e1")
+    )
+    endpoint = an_object("NotificationEndpointSlack", "e2", name="team")
+    rule = an_object("NotificationRule", "r", endpointName="e2")
+    plan = world.plan(endpoint, rule, skip=[endpoint.key])
+    assert told(plan) == ["0 update NotificationRule r"]
+    assert [change.path for change in plan.resource_diffs[0].changes] == ["/endpointName"]
+    assert [entry.key.name for entry in plan.inventory] == ["e1", "r"]
+
+
+def test_a_label_that_got_another_key_while_it_is_skipped_stays_where_it_is() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    renamed = an_object("Label", "m", name="l")
+    plan = world.plan(renamed, an_object("Bucket", "b", ["m"]), skip=[renamed.key])
+    assert told(plan) == []
+    assert plan.no_change
