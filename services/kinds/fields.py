@@ -168,6 +168,27 @@ def found_text(fields: Fields, key: str) -> str:
     return "it has no text" if text is None else f"found {text[:60]!r}"
 
 
+def described(value: Any) -> str:
+    """What a value of a source or of the environment is, for a reason: ``the text 'x'``, ``a list``."""
+    match value:
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case bool():
+            return str(value).lower()
+        case float() if math.isnan(value):
+            return "NaN, which is no number"
+        case int() | float() if not fits(value):
+            return "a number beyond 64 bits"
+        case int() | float():
+            return f"the number {value!r}"
+        case str():
+            return f"the text {value[:40]!r}"
+        case _:
+            return "an unquoted date"
+
+
 def fits(value: float) -> bool:
     """Whether an integer has 64 bits, or a float is finite."""
     return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63

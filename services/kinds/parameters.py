@@ -1,12 +1,11 @@
 """Parameters of queries and options of tasks: what the script says, what lists and supplied values change in it."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from services.kinds.canonical import plain
 from services.kinds.durations import parse_duration
-from services.kinds.fields import Fields
+from services.kinds.fields import Fault, Fields
 from services.kinds.flux.layout import rewritten
 from services.kinds.flux.script import Statement, first_options, read_statements
 from services.kinds.flux.settings import Setting, settings_in, with_params, with_task
@@ -50,7 +49,7 @@ class TaskOptions:
 
 
 NO_TASK_OPTIONS = TaskOptions()
-"""What a script without ``option task`` says."""
+"""What a script without ``option task`` says, and any script to a ``v2alpha1`` task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,8 @@ class Script:
         options: What may be supplied for ``option task``. Unlike a parameter, none counts as missing; only the name of
             a ``v2alpha2`` task does.
         task: What a ``v2alpha2`` task takes from its options.
-        faults: Why the query is dropped (T1), one reason; all the rest is then empty.
+        faults: Why the query is dropped (T1), one reason; text, parameters and options are then empty.
+        misfits: Values that do not fit their types (packages.md 7.4); the script keeps what it has in place of them.
     """
 
     text: str
@@ -72,11 +72,11 @@ class Script:
     options: tuple[Parameter, ...] = ()
     task: TaskOptions = NO_TASK_OPTIONS
     faults: tuple[str, ...] = ()
+    misfits: tuple[Fault, ...] = ()
 
 
 def read_chart_query(
-    text: str,
-    params: Iterable[Fields],
+    fields: Fields,
     meta_name: str,
     chart: int,
     query: int,
@@ -88,8 +88,7 @@ def read_chart_query(
     Read the query of a chart.
 
     Args:
-        text: The query as the package has it.
-        params: The mappings of its ``params`` list.
+        fields: The mapping with ``query`` and its list ``params``.
         meta_name: Resolved meta name of the dashboard.
         chart: Position of the chart among the mappings of ``charts``, for environment keys (packages.md, P15).
         query: Position of the query among the mappings of ``queries``, likewise.
@@ -97,70 +96,110 @@ def read_chart_query(
         kept_query: Position of the query in the summary.
         env: The supplied values by key.
     """
-    source = _read(text)
+    source = _read(fields.text("query"))
     if not source.options:
         return Script(source.text)
-    key_prefix = f"dashboards[{meta_name}].spec.charts[{chart}].queries[{query}].params."
-    field_prefix = f"spec.charts[{kept_chart}].queries[{kept_query}].params."
-    parameters = _Values(with_params(source.settings("params"), params), key_prefix, env)
+    parameters = _Values(
+        with_params(source.settings("params"), fields.mappings("params")),
+        f"dashboards[{meta_name}].spec.charts[{chart}].queries[{query}].params.",
+        f"spec.charts[{kept_chart}].queries[{kept_query}].params.",
+        env,
+    )
     # Nothing can be supplied for task options in a chart, but they are written in the same way.
-    return Script(source.written(parameters, _Values(source.settings("task"))), parameters.parameters(field_prefix))
+    text = source.written(parameters, _Values(source.settings("task")))
+    return Script(text, parameters.parameters(), misfits=parameters.misfits(fields))
 
 
-def read_task_query(
-    text: str, params: Iterable[Fields], task: Iterable[Fields], meta_name: str, env: Mapping[str, Any]
-) -> Script:
+def read_task_query(fields: Fields, meta_name: str, env: Mapping[str, Any], feeds_task: bool) -> Script:
     """
     Read the query of a task.
 
     Args:
-        text: The query as the package has it.
-        params: The mappings of the task's ``params`` list.
-        task: Those of its ``task`` list.
+        fields: The spec, with ``query`` and its lists ``params`` and ``task``.
         meta_name: Resolved meta name of the task.
         env: The supplied values by key.
+        feeds_task: Whether the task takes name, every and offset from the options: it is a ``v2alpha2`` task.
     """
-    source = _read(text)
+    source = _read(fields.text("query"))
     if not source.options:
         return Script(source.text)
-    parameters = _Values(with_params(source.settings("params"), params), f"tasks[{meta_name}].spec.params.", env)
-    options = _Values(with_task(source.settings("task"), task), f"tasks[{meta_name}].spec.task.", env)
+    params, task = fields.mappings("params"), fields.mappings("task")
+    parameters = _values(with_params(source.settings("params"), params), "params", meta_name, env)
+    options = _values(with_task(source.settings("task"), task), "task", meta_name, env)
+    misfits = parameters.misfits(fields)
     if reasons := [setting.fault for setting in options.settings.values() if setting.fault]:
-        return Script("", faults=("; ".join(reasons),))
+        return Script("", faults=("; ".join(reasons),), misfits=misfits + options.misfits(fields))
+    lengths = _lengths(options) if feeds_task else {}
+    wrong = [name for name in _LENGTHS if name in lengths and lengths[name] is None]
     return Script(
         source.written(parameters, options),
-        parameters.parameters("spec.params."),
-        options.parameters("spec.task."),
-        _task_options(options),
+        parameters.parameters(),
+        options.parameters(),
+        _task_options(options, lengths, wrong) if feeds_task else NO_TASK_OPTIONS,
+        # A default that is no length breaks one rule, not two.
+        misfits=misfits + options.misfits(fields, without=wrong),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The settings of one option record, and what is supplied for them under *key_prefix* and their name."""
+    """
+    The settings of one option record, and what is supplied for them.
+
+    Attributes:
+        settings: By name.
+        key_prefix: What stands before the name in the environment key of a setting.
+        field_prefix: What stands before the name where the summary lists it.
+        env: The supplied values by key.
+    """
 
     settings: Mapping[str, Setting]
     key_prefix: str = ""
+    field_prefix: str = ""
     env: Mapping[str, Any] = field(default_factory=dict)
 
     def supplied(self, name: str) -> Any:
-        """The value supplied for a setting, as JSON; None when there is none."""
-        return plain(self.env.get(self.key_prefix + name))
+        """The value supplied for a setting, any tree; None when there is none."""
+        return self.env.get(self.key_prefix + name)
 
     def expressions(self) -> dict[str, str]:
         """What changes in the record."""
         found = {name: setting.expression(self.supplied(name)) for name, setting in self.settings.items()}
         return {name: expression for name, expression in found.items() if expression is not None}
 
-    def parameter(self, name: str, field_prefix: str) -> Parameter:
-        """A setting as the caller sees it, at its name behind *field_prefix*."""
-        setting = self.settings[name]
-        reference = Reference(env_key=self.key_prefix + name, default=setting.default)
-        return Parameter(name, field_prefix + name, reference, setting.value_type)
+    def misfits(self, fields: Fields, without: Collection[str] = ()) -> tuple[Fault, ...]:
+        """
+        The faults of values that do not fit their types.
 
-    def parameters(self, field_prefix: str) -> tuple[Parameter, ...]:
-        """All of them."""
-        return tuple(self.parameter(name, field_prefix) for name in self.settings)
+        Args:
+            fields: The mapping with the query, whose place stands for that of a supplied value.
+            without: Settings whose defaults are not looked at.
+        """
+        found: list[Fault] = []
+        for name, setting in self.settings.items():
+            if name not in without and (fault := setting.default_misfit()):
+                found.append(fault)
+            if misfit := setting.supplied_misfit(self.supplied(name)):
+                reason = f"the value of {self.key_prefix + name!r} {misfit}"
+                found.append(Fault(self.field_prefix + name, reason, (*fields.pointer, "query")))
+        return tuple(found)
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All settings as the caller sees them."""
+        return tuple(
+            Parameter(
+                name,
+                self.field_prefix + name,
+                Reference(env_key=self.key_prefix + name, default=setting.default),
+                setting.value_type,
+            )
+            for name, setting in self.settings.items()
+        )
+
+
+def _values(settings: Mapping[str, Setting], part: str, meta_name: str, env: Mapping[str, Any]) -> _Values:
+    """The values of an option record of a task; *part* is the list that changes it."""
+    return _Values(settings, f"tasks[{meta_name}].spec.{part}.", f"spec.{part}.", env)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,21 +238,32 @@ def _read(text: str) -> _Source:
 _LENGTHS = ("every", "offset")
 
 
-def _task_options(options: _Values) -> TaskOptions:
-    lengths = {name: _length(options, setting) for name, setting in options.settings.items() if name in _LENGTHS}
+def _lengths(options: _Values) -> dict[str, int | None]:
+    """
+    Nanoseconds of the options that are lengths of time; None for no duration, as a negative literal in the script is.
+
+    The default stands in for a supplied value that does not fit its type, which is a fault of its own.
+    """
+    found: dict[str, int | None] = {}
+    for name in _LENGTHS:
+        if (setting := options.settings.get(name)) is None:
+            continue
+        supplied = options.supplied(name)
+        if supplied is None or setting.supplied_misfit(supplied):
+            found[name] = None if isinstance(setting.default, str) else setting.nanoseconds
+        else:
+            found[name] = parse_duration(supplied) if isinstance(supplied, str) else None
+    return found
+
+
+def _task_options(options: _Values, lengths: Mapping[str, int | None], wrong: Sequence[str]) -> TaskOptions:
     faults: tuple[str, ...] = ()
-    if wrong := [name for name in _LENGTHS if name in lengths and lengths[name] is None]:
+    if wrong:
         faults = (
             f"the task option {' and the task option '.join(wrong)} must be a duration such as 1h30m;"
             " a default in the list task counts as one only beside type: duration",
         )
-    name = options.parameter("name", "spec.") if "name" in options.settings else None
+    name = next(
+        (replace(found, resource_field="spec.name") for found in options.parameters() if found.name == "name"), None
+    )
     return TaskOptions(name, lengths.get("every"), lengths.get("offset"), faults)
-
-
-def _length(options: _Values, setting: Setting) -> int | None:
-    """Nanoseconds of a task option; None for no duration, which a negative literal in the script is, too."""
-    supplied = options.supplied(setting.name)
-    if supplied is not None:
-        return parse_duration(supplied) if isinstance(supplied, str) else None
-    return None if isinstance(setting.default, str) else setting.nanoseconds

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from services.kinds.canonical import plain
 from services.kinds.durations import canonical_duration, parse_duration
-from services.kinds.fields import fits, integer_of, number_of, text_of
+from services.kinds.fields import described, integer_of, number_of, text_of
 
 Schema = dict[str, Any]
 
@@ -250,22 +250,7 @@ class Free:
 
 
 def _ignored(given: Any, wanted: str) -> str:
-    match given:
-        case dict():
-            found = "a mapping"
-        case list():
-            found = "a list"
-        case bool():
-            found = str(given).lower()
-        case int() | float() if not fits(given):
-            found = "a number beyond 64 bits"
-        case int() | float():
-            found = f"the number {given!r}"
-        case str():
-            found = f"the text {given[:40]!r}"
-        case _:
-            found = "a date"
-    return f"found {found}, which will be ignored; write {wanted}"
+    return f"found {described(given)}, which will be ignored; write {wanted}"
 
 
 def _one_of(words: Sequence[str]) -> str:

@@ -35,17 +35,17 @@ _KEPT = ("description", "cron", "every", "offset", "query", "status")
 
 def _read(fields: Fields, scope: Scope) -> Reading:
     values = _FIELDS.read(fields.value)
-    script = read_task_query(values["query"], fields.mappings("params"), fields.mappings("task"), scope.name, scope.env)
+    options_count = scope.api_version == _OPTIONS_COUNT
+    script = read_task_query(fields, scope.name, scope.env, options_count)
     values["query"] = script.text
     # These paths lack the element "spec" (packages.md, P7).
     faults = [Fault("query", reason, (*fields.pointer, "task")) for reason in script.faults]
-    named_by = None
-    if scope.api_version == _OPTIONS_COUNT:
-        faults += [Fault("task", reason, (*fields.pointer, "query")) for reason in script.task.faults]
-        for key, length in (("every", script.task.every), ("offset", script.task.offset)):
-            if length is not None:
-                values[key] = canonical_duration(length)
-        named_by = _named_by(script)
+    faults += [Fault("task", reason, (*fields.pointer, "query")) for reason in script.task.faults]
+    faults += script.misfits
+    for key, length in (("every", script.task.every), ("offset", script.task.offset)):
+        if length is not None:
+            values[key] = canonical_duration(length)
+    named_by = _named_by(script)
     name = (named_by and named_by.reference.resolved(scope.env)) or scope.display_name
     faults += short_name(fields, name, _MIN_NAME_BYTES)
     if not values["cron"] and not values["every"]:
@@ -66,16 +66,15 @@ def _read(fields: Fields, scope: Scope) -> Reading:
             *(Use(found.reference, found.resource_field, found.value_type, False) for found in script.options),
         ),
         _written(fields) if script.parameters or script.options else {},
-        _replaced(fields) if script.options and scope.api_version != _OPTIONS_COUNT else (),
+        _replaced(fields) if script.options and not options_count else (),
         named_by,
     )
 
 
 def _named_by(script: Script) -> Use | None:
     """The option that names the task (packages.md 7.6)."""
-    return next(
-        (Use(found.reference, "spec.name", found.value_type) for found in script.options if found.name == "name"), None
-    )
+    found = script.task.name
+    return Use(found.reference, found.resource_field, found.value_type) if found else None
 
 
 def _written(fields: Fields) -> dict[str, Any]:

@@ -15,7 +15,7 @@ ROWS = {
         ("associations: []", "spec.associations@6:3", "there is no field 'associations' here"),
         ("zzz: 1", "spec.zzz@6:3", "there is no field 'zzz' here, so it will be ignored"),
         ("description: true", "spec.description@6:16", "found true, which will be ignored; write a text"),
-        ("description: 2020-01-01", "spec.description@6:16", "found a date, which will be ignored"),
+        ("description: 2020-01-01", "spec.description@6:16", "found an unquoted date, which will be ignored"),
         ("color: 000000", "spec.color@6:10", "this is a number, which becomes the text '0'; put it in quotes"),
         ("color: 1e3", "spec.color@6:10", "becomes the text '1000'"),
     ],

@@ -1,52 +1,15 @@
 """ParserService as its callers see it, over a real server."""
 
-from collections.abc import AsyncIterator
-from typing import Any
-
 import orjson
 import pytest
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
-from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
-from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
-from parser_svc.gathering import Gatherer
-from parser_svc.servicer import SERVICE, register
 from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
-from services.rpc.client import Peer
-from services.rpc.server import serving
+from tests.parser.conftest import Parser
 from tests.parser.parsing import document
 
 LABEL = document("Label", "name: {envRef: {key: shown, default: Good}}")
-
-
-class Parser:
-    """The parser as a client has it."""
-
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
-        self._stub = ParserServiceStub(peer.channel)
-
-    async def parse(self, *sources: parser_pb2.Source, **options: Any) -> parser_pb2.ParsePackageResponse:
-        request = parser_pb2.ParsePackageRequest(sources=sources, **options)
-        return await self._peer.call(self._stub.ParsePackage, request)
-
-    async def render(
-        self, package: object_pb2.Package | None, encoding: parser_pb2.Encoding.ValueType = parser_pb2.ENCODING_YAML
-    ) -> str:
-        request = parser_pb2.RenderPackageRequest(package=package, encoding=encoding)
-        return (await self._peer.call(self._stub.RenderPackage, request)).text
-
-    async def kinds(self) -> parser_pb2.ListKindsResponse:
-        return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
-
-
-@pytest.fixture
-async def parser() -> AsyncIterator[Parser]:
-    async with serving([register(Gatherer())], [SERVICE], "127.0.0.1:0") as address:
-        peer = Peer("parser", address)
-        yield Parser(peer)
-        await peer.close()
 
 
 def source(text: str, name: str = "", encoding: int = 0) -> parser_pb2.Source:

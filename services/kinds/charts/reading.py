@@ -47,6 +47,8 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
     faults: list[Fault] = []
     references: list[Use] = []
     written: dict[str, Any] = {}
+    # Fields of parameters also count the charts that only a value of a parameter keeps out: no two have the same.
+    shown = 0
     for position, chart in enumerate(fields.mappings("charts")):
         kind = CHART_KINDS.get(KIND_NAME.read(chart.value.get("kind")))
         if kind is None:
@@ -56,7 +58,11 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
         if found := chart_faults(chart, kind, values):
             faults += found
             continue
-        scripts = _read_scripts(chart, scope, position, len(kept))
+        scripts = _read_scripts(chart, scope, position, shown)
+        shown += 1
+        if misfits := [fault for _, script in scripts for fault in script.misfits]:
+            faults += misfits
+            continue
         if any(_says_more(source, script) for source, script in scripts):
             written[f"/charts/{len(kept)}/queries"] = plain(chart.items("queries"))
         references += [
@@ -80,9 +86,7 @@ def _read_scripts(chart: Fields, scope: Scope, position: int, kept_position: int
     scripts: list[tuple[str, Script]] = []
     for place, query in enumerate(chart.mappings("queries")):
         if source := query.text("query"):
-            params = query.mappings("params")
-            kept_place = len(scripts)
-            script = read_chart_query(source, params, scope.name, position, place, kept_position, kept_place, scope.env)
+            script = read_chart_query(query, scope.name, position, place, kept_position, len(scripts), scope.env)
             scripts.append((source, script))
     return scripts
 

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from services.kinds.canonical import plain
-from services.kinds.durations import parse_go_duration
-from services.kinds.fields import Fields, found_text, text_of
-from services.kinds.flux.expressions import duration_expression, expression, untyped_expression
+from services.kinds.durations import go_duration, parse_go_duration
+from services.kinds.fields import Fault, Fields, described, found_text, text_of
+from services.kinds.flux.expressions import WANTED, duration_expression, expression, untyped_expression
 from services.kinds.flux.script import Record
 from services.kinds.shapes import Free, Text
 from services.kinds.tables import Field, Table
@@ -35,6 +34,8 @@ class Setting:
         default: Any tree; a duration in the script is its nanoseconds, or its text when negative.
         nanoseconds: Length of the default, when it comes from a duration literal or is one by the ``task`` list.
         fault: Why the list's default cannot be used; empty when it can.
+        default_entry: The entry of the list that gives the default; None: the script does, or nobody.
+        type_entry: The entry of the list that gives the type; None: the script does, or nobody.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Setting:
     default: Any = None
     nanoseconds: int | None = None
     fault: str = ""
+    default_entry: Fields | None = None
+    type_entry: Fields | None = None
 
     @property
     def value_type(self) -> str:
@@ -57,24 +60,53 @@ class Setting:
         The expression that the script gets.
 
         Args:
-            supplied: The value for it, as JSON; None when there is none.
+            supplied: The value for it, any tree; None when there is none.
 
         Returns:
-            None when the script keeps what it has: nobody says a value, or nobody says its type (packages.md, P18).
+            None when the script keeps what it has: there is no value, nobody says its type (packages.md, P18), or the
+            value does not fit its type.
         """
-        if supplied is not None:
-            return expression(self.value_type, supplied) if self.value_type else untyped_expression(supplied)
-        default = plain(self.default)
-        if self.in_script and (default is None or not self.value_type):
+        return self._default_expression() if supplied is None else self._expression(supplied)
+
+    def supplied_misfit(self, supplied: Any) -> str:
+        """Why a supplied value cannot be used, as the end of the sentence "the value ..."; empty when it can."""
+        return self._misfit(described(supplied)) if supplied is not None and self._expression(supplied) is None else ""
+
+    def default_misfit(self) -> Fault | None:
+        """The fault of a default that does not fit its type: of the entry that gives the default, else the type."""
+        if self.default is None or self._keeps_script() or self._default_expression() is not None:
             return None
-        if not self.value_type:
-            return untyped_expression(default)
+        if self.default_entry:
+            reason = f"the default of {self.name!r} {self._misfit(described(self.default))}"
+            return self.default_entry.fault("default", reason)
+        # Values of the script fit the type of the script, so only an entry can have given another one.
+        if not self.type_entry:
+            return None
+        found = described(self.default) if self.nanoseconds is None else f"the duration {go_duration(self.nanoseconds)}"
+        reason = f"the value of {self.name!r} in the script {self._misfit(found)}; correct the type, or add a default"
+        return self.type_entry.fault("type", reason)
+
+    def _keeps_script(self) -> bool:
+        """Whether no default changes the script, since nobody says a type (packages.md, P18)."""
+        return self.in_script and not self.value_type
+
+    def _expression(self, value: Any) -> str | None:
+        return expression(self.value_type, value) if self.value_type else untyped_expression(value)
+
+    def _default_expression(self) -> str | None:
+        if self.default is None or self._keeps_script():
+            return None
         if self.nanoseconds is None:
-            return expression(self.value_type, default)
+            return self._expression(self.default)
         if self.value_type == "duration":
             return duration_expression(self.nanoseconds)
         # A length of time is no number, though it is told as one.
-        return expression(self.value_type, default if isinstance(default, str) else None)
+        return self._expression(self.default) if isinstance(self.default, str) else None
+
+    def _misfit(self, found: str) -> str:
+        shown_type = self.listed_type or self.literal_type
+        because = f", as the type is {shown_type}" if self.value_type else ", as there is no type"
+        return f"must be {WANTED[self.value_type]}{because}; found {found}"
 
 
 def settings_in(record: Record) -> dict[str, Setting]:
@@ -114,20 +146,23 @@ def with_task(settings: dict[str, Setting], task: Iterable[Fields]) -> dict[str,
 
 def _typed(setting: Setting, entry: Fields) -> Setting:
     listed = text_of(entry.value.get("type"))
-    return setting if listed is None else replace(setting, listed_type=listed)
+    return setting if listed is None else replace(setting, listed_type=listed, type_entry=entry)
 
 
 def _with_default(setting: Setting, entry: Fields) -> Setting:
-    return replace(setting, default=entry.value["default"], nanoseconds=None)
+    return replace(setting, default=entry.value["default"], nanoseconds=None, default_entry=entry)
 
 
 def _with_duration(setting: Setting, entry: Fields) -> Setting:
-    """The setting with the duration of the entry; a default that is no text does not count (packages.md 7.5)."""
+    """The setting with the duration of the entry (packages.md 7.5)."""
     default = entry.value.get("default")
-    if not isinstance(default, str):
+    if default is None:
         return setting
+    changed = _with_default(setting, entry)
+    if not isinstance(default, str):
+        return changed
     if (nanoseconds := parse_go_duration(default)) is not None:
-        return replace(setting, default=nanoseconds, nanoseconds=nanoseconds)
+        return replace(changed, default=nanoseconds, nanoseconds=nanoseconds)
     reason = (
         f"the default of {setting.name!r} in the list task must be a duration in hours and below, such as 24h or 1.5h"
     )

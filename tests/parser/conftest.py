@@ -1,0 +1,43 @@
+"""A parser service to call."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
+
+from parser_svc.gathering import Gatherer
+from parser_svc.servicer import SERVICE, register
+from services.rpc.client import Peer
+from services.rpc.server import serving
+
+
+class Parser:
+    """The parser as a client has it."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._stub = ParserServiceStub(peer.channel)
+
+    async def parse(self, *sources: parser_pb2.Source, **options: Any) -> parser_pb2.ParsePackageResponse:
+        request = parser_pb2.ParsePackageRequest(sources=sources, **options)
+        return await self._peer.call(self._stub.ParsePackage, request)
+
+    async def render(
+        self, package: object_pb2.Package | None, encoding: parser_pb2.Encoding.ValueType = parser_pb2.ENCODING_YAML
+    ) -> str:
+        request = parser_pb2.RenderPackageRequest(package=package, encoding=encoding)
+        return (await self._peer.call(self._stub.RenderPackage, request)).text
+
+    async def kinds(self) -> parser_pb2.ListKindsResponse:
+        return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
+
+
+@pytest.fixture
+async def parser() -> AsyncIterator[Parser]:
+    async with serving([register(Gatherer())], [SERVICE], "127.0.0.1:0") as address:
+        peer = Peer("parser", address)
+        yield Parser(peer)
+        await peer.close()
