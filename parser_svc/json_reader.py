@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from parser_svc.bounds import Usage
 from services.core.errors import SourceTooLarge, SourceUndecodable
+from services.kinds.fields import LARGEST_EXACT, fits
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -18,7 +19,7 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> list[Any]:
     """
     Read the JSON array that *text* begins with; what follows it is ignored.
 
-    Numbers are floats; of repeated keys the last one wins.
+    Numbers are floats, but for integers of 64 bits that a float may not hold; of repeated keys the last one wins.
 
     Args:
         source: Name for errors.
@@ -67,11 +68,17 @@ def _number(text: str) -> float:
     return value
 
 
+def _integer(text: str) -> float:
+    value = _number(text)
+    # A float would silently change the last digits; YAML sources keep them as well (packages.md 1.4).
+    return int(text) if LARGEST_EXACT <= abs(value) <= 2**63 and fits(int(text)) else value
+
+
 def _refuse_constant(text: str) -> NoReturn:
     raise _BadNumber(text, f"{text} is no JSON value; write null or a number")
 
 
-_DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_refuse_constant)
 
 
 def _check_bounds(source: str, root: list[Any], usage: Usage) -> None:

@@ -40,6 +40,18 @@ def test_numbers_are_floats() -> None:
     assert type(read("[3600]")[0]) is float
 
 
+@pytest.mark.parametrize("number", [2**53 + 1, 2**62, 2**63 - 1, -(2**53) - 1, -(2**63)])
+def test_an_integer_keeps_all_its_digits(number: int) -> None:
+    [found] = read(f"[{number}]")
+    assert (type(found), found) == (int, number)
+
+
+@pytest.mark.parametrize("number", [2**53 - 1, 2**63, -(2**63) - 1, 10**30])
+def test_an_integer_that_a_float_holds_or_that_is_beyond_64_bits_is_a_float(number: int) -> None:
+    [found] = read(f"[{number}]")
+    assert (type(found), found) == (float, float(number))
+
+
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [

@@ -152,6 +152,12 @@ async def test_scalars_that_only_yaml_has(parser: Parser, value_type: str, defau
     assert (paths or queries(answer)["a"]) == (flux or ["root[0].spec.params[0].default"])
 
 
+@pytest.mark.parametrize("encoding", [YAML, JSON])
+async def test_no_source_loses_digits_of_an_integer(parser: Parser, encoding: int) -> None:
+    answer = await parser.parse(source([task("a", "int", default=2**53 + 1)], encoding))
+    assert queries(answer) == {"a": "9007199254740993"}
+
+
 @pytest.mark.parametrize(
     ("script", "value_type"),
     [

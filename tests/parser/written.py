@@ -13,7 +13,7 @@ from services.kinds.table import KINDS
 from services.kinds.tables import Mappings, Nested, Table
 
 texts = st.sampled_from(["", "a", "b b", "é", "5", "1e3", "on", "~", " x ", "a\nb\n", "a: b # c", "\t", "2020-01-01"])
-numbers = st.integers(-5, 10_000) | st.sampled_from([0.5, 3600.0, 1e9, 1e21, -2.25])
+numbers = st.integers(-5, 10_000) | st.sampled_from([0.5, 3600.0, 1e9, 1e21, -2.25, 2**53 + 1, 2**62])
 scalars = texts | numbers | st.booleans() | st.none()
 trees = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2), max_leaves=4
