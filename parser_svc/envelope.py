@@ -42,16 +42,18 @@ class RawObject(NamedTuple):
 
 def from_documents(source: int, name: str, text: str, documents: list[Any]) -> list[RawObject]:
     """
-    The objects of a YAML stream.
+    The objects of a YAML stream; documents without content are none (packages.md 1.2).
 
     Raises:
         SourceUndecodable: A document or a part of its envelope has not the shape that it should.
     """
-    roots = [_document(name, text, position, root) for position, root in enumerate(documents)]
+    roots = {
+        position: _document(name, text, position, root) for position, root in enumerate(documents) if root is not None
+    }
     # Any scalar counts as its source text, so that `kind: 5` is the kind "5".
     odd = {
         (position, key)
-        for position, root in enumerate(roots)
+        for position, root in roots.items()
         for key in ("kind", "apiVersion")
         if not isinstance(root.get(key), str | None)
     }
@@ -66,7 +68,7 @@ def from_documents(source: int, name: str, text: str, documents: list[Any]) -> l
             _mapping(name, text, (position, "spec"), root),
             unknown_keys=tuple(root.keys() - _KEY_SET),
         )
-        for position, root in enumerate(roots)
+        for position, root in roots.items()
     ]
 
 
@@ -103,8 +105,6 @@ def _from_element(source: int, name: str, text: str, pointer: Pointer, element: 
 
 
 def _document(name: str, text: str, position: int, root: Any) -> Mapping[str, Any]:
-    if root is None:
-        return {}
     if not isinstance(root, dict):
         problem = "each document is one object, a mapping with apiVersion, kind, metadata and spec"
         hint = "; only JSON has its objects in a list" if isinstance(root, list) else ""

@@ -41,10 +41,10 @@ def kind_schema(kind: Kind) -> Schema:
 
 
 def package_schema() -> Schema:
-    """JSON Schema of one object of any kind, which is one document of a YAML source."""
+    """JSON Schema of one document of a YAML source: one object of any kind, or nothing (packages.md 1.2)."""
     by_kind = [
         {
-            "if": {"properties": {"kind": {"const": name}}, "required": ["kind"]},
+            "if": {"type": "object", "properties": {"kind": {"const": name}}, "required": ["kind"]},
             "then": {"$ref": f"#/$defs/{name}"},
         }
         for name in sorted(KINDS)
@@ -52,7 +52,7 @@ def package_schema() -> Schema:
     return {
         "$schema": DIALECT,
         "title": "Object of a package",
-        "type": "object",
+        "type": ["object", "null"],
         "properties": {"kind": {"description": "What the object declares.", "enum": sorted({*KINDS, *FAMILY_NAMES})}},
         "required": ["apiVersion", "kind"],
         "allOf": by_kind,

@@ -65,6 +65,15 @@ def test_nothing_needs_to_run_and_standard_input_is_a_file_too(tmp_path: Path) -
     assert ended.returncode == 0
 
 
+def test_a_file_may_end_with_a_separator(tmp_path: Path) -> None:
+    text, env = FILES["tabs.yml"] + "---\n", environment(tmp_path)
+    ended = subprocess.run(
+        [PKGER, "validate", "-f", "-"], input=text, env=env, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout.endswith("The package is valid: 1 Label, 1 warning.\n")
+    assert ended.returncode == 0
+
+
 async def test_values_of_the_environment_are_checked_too(services: Cluster, folder: Path) -> None:
     env = environment(folder, services.addresses)
     ended = await pkger("validate", str(folder / "good.yml"), "--env-ref", "team=x", env=env)

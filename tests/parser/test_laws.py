@@ -58,6 +58,20 @@ def test_a_package_written_back_parses_to_itself(
     assert summary_document(again.package.objects, {}) == summary_document(package.objects, {})
 
 
+@given(
+    packages, st.lists(st.sampled_from(["---\n", "--- ~\n", "---\n# a comment\n", "--- null\n...\n"])), st.integers(0)
+)
+def test_documents_without_content_change_nothing(
+    documents: list[dict[str, Any]], empty: list[str], place: int
+) -> None:
+    texts = [f"---\n{as_yaml([document])}" for document in documents]
+    place %= len(texts) + 1
+    parsed = parse_text("".join([*texts[:place], *empty, *texts[place:]]))
+    expected = parse_text("".join(texts))
+    assert parsed.package == expected.package
+    assert told(parsed.violations) == told(expected.violations)
+
+
 @given(packages, st.randoms(use_true_random=False))
 def test_the_order_of_documents_does_not_change_the_set_of_violations(
     documents: list[dict[str, Any]], chance: Any

@@ -51,6 +51,7 @@ def _fields(schema: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
+        (None, []),
         (document("Label", None), []),
         (document("Label", {"color": "#fff", "name": {"envRef": {"key": "k", "default": 5}}}), []),
         (document("Bucket", {"retentionRules": [{"type": "expire", "everySeconds": 2.592e6}]}), []),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parser_svc.package import parse
+from parser_svc.package import Options, parse
 from parser_svc.sources import Encoding, Source, encoding_of, read_sources
 from services.core.errors import EncodingInvalid, RequestInvalid, SourceTooLarge, SourceUndecodable
 from services.core.limits import MAX_PACKAGE_BYTES
@@ -133,6 +133,42 @@ def test_a_document_that_is_no_object_is_undecodable(text: str, problem: str) ->
     with pytest.raises(SourceUndecodable, match=problem) as caught:
         parse([Source("one.yml", text)], {})
     assert caught.value.metadata["line"] == "3"
+
+
+EMPTY = ["", "# a comment\n", "~\n", "null # nothing\n", "!!null ''\n", "\n\n"]
+"""Documents without content."""
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+def test_a_document_without_content_is_no_object_and_is_not_counted(empty: str) -> None:
+    first, second = document("Label", "name: x"), document("Bucket", "name: y")
+    text = f"---\n{empty}---\n{first}---\n{empty}---\n{second}---\n{empty}"
+    parsed = parse([Source("one.yml", text), Source("two.yml", f"---\n{first}---\n")], {})
+    lines = text.splitlines()
+    assert [(violation.path, violation.location.source) for violation in parsed.violations] == [
+        ("root[0].spec.name", "one.yml"),
+        ("root[1].spec.name", "one.yml"),
+        ("root[2].metadata.name", "two.yml"),
+    ]
+    places = [(violation.location.line, violation.location.column) for violation in parsed.violations]
+    assert places == [(lines.index("  name: x") + 1, 9), (lines.index("  name: y") + 1, 9), (5, 9)]
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+def test_documents_without_content_are_no_package(empty: str) -> None:
+    text = f"---\n{empty}---\n{empty}"
+    [violation] = parse([Source("one.yml", text)], {}).violations
+    assert (violation.kind, violation.path) == ("Package", "resources")
+    package = parse([Source("one.yml", text), Source("two.yml", YAML)], {}).package
+    assert package is not None
+    assert package.sources == ("two.yml",)
+    assert parse([Source("one.yml", text)], {}, Options(allow_empty=True)).package is not None
+
+
+def test_an_object_without_any_part_is_still_one() -> None:
+    for source in (Source("one.yml", "--- {}"), Source("one.json", "[null]")):
+        [violation] = parse([source], {}).violations
+        assert violation.path == "root[0].kind"
 
 
 def test_scalars_in_the_envelope_count_as_they_are_written() -> None:
