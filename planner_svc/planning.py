@@ -92,8 +92,8 @@ def make_plan(
         resource_diffs=tuple(_diff(match, found.changed) for match in matching.matches.values()),
         label_mapping_diffs=_mapping_diffs(links, matching),
         inventory=inventory,
-        no_change=not steps and inventory == tuple(sorted(stack.resources, key=lambda entry: entry.key)),
-        summary=canonical_text(_summary(desired, matching, links, remarks.missing_env_refs, missing)),
+        no_change=not steps and (not _is_recorded(stack) or inventory == tuple(sorted(stack.resources, key=_key))),
+        summary=canonical_text(_summary(desired, matching, found, links, remarks.missing_env_refs, missing)),
         missing_env_refs=remarks.missing_env_refs,
         missing_secrets=missing,
         warnings=(
@@ -109,6 +109,15 @@ def make_plan(
         stack_name=stack.name,
         ends_stack=desired.is_end,
     )
+
+
+def _is_recorded(stack: StackRecord) -> bool:
+    """Whether there is a record, or one to be; not so for a plan on behalf of no stack."""
+    return bool(stack.id or stack.name)
+
+
+def _key(entry: InventoryEntry) -> Key:
+    return entry.key
 
 
 def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
@@ -176,7 +185,7 @@ def _emptiness(desired: Desired) -> list[str]:
 
 def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:
     """Warnings of an apply without a stack: it cannot know what it made before where names may repeat."""
-    if stack.id or stack.name:
+    if _is_recorded(stack):
         return []
     names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
     return [
@@ -191,8 +200,10 @@ def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTrait
 
 def _releases(matching: Matching) -> list[str]:
     """Warnings of the end of a stack: what it did not create is not its to delete."""
+    staying = {entry.key for entry in matching.released}
     return [
         f"{entry.key} was there before the stack, which adopted it: resource {entry.remote_id} stays"
+        + "".join(f", with label {label.name}" for label in entry.associations if label in staying)
         for entry in matching.released
     ]
 
@@ -210,7 +221,7 @@ def _inventory(desired: Desired, matching: Matching, replaced: frozenset[Key]) -
             remote_id = "" if match.live is None or is_new else match.live.id
             origin = Origin.CREATED if is_new else match.origin
             entries.append(InventoryEntry(key, remote_id, origin, _recorded_associations(desired, matching, match)))
-    return tuple(sorted(entries, key=lambda entry: entry.key))
+    return tuple(sorted(entries, key=_key))
 
 
 def _recorded_associations(desired: Desired, matching: Matching, match: Match) -> tuple[Key, ...]:
@@ -246,17 +257,22 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
 def _summary(
     desired: Desired,
     matching: Matching,
+    found: Differences,
     links: Sequence[Association],
     missing_env_refs: Sequence[str],
     missing_secrets: Sequence[str],
 ) -> dict[str, object]:
     existing = {(link.resource, link.label) for link in links if link.wanted and link.attached}
+    objects = desired.package.objects
+    used = {each.key: each.id for references in found.references.values() for each in references if each.id}
+    live = {key: match.live.id for key, match in matching.matches.items() if match.live and key not in found.replaced}
     return summary_document(
-        [_without_skipped_labels(item, desired) for item in desired.package.objects if not desired.skips(item.key)],
-        ids={key: match.live.id for key, match in matching.matches.items() if match.live},
+        [_without_skipped_labels(item, desired) for item in objects if not desired.skips(item.key)],
+        ids=used | live,
         mapping_status=lambda resource, label: "exists" if (resource, label) in existing else "new",
         missing_env_refs=missing_env_refs,
         missing_secrets=missing_secrets,
+        left_out=[item for item in objects if desired.skips(item.key)],
     )
 
 

@@ -14,7 +14,7 @@ from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_e
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Reader
 from planner_svc.secrets import refuse_unusable_keys, secrets_of
-from planner_svc.skipping import skipped_keys
+from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.storing import PlanStore
 from services.core.errors import RequestInvalid
 from services.core.model import Desired, Key, Package
@@ -54,9 +54,10 @@ class PlannerServicer(PlannerServiceServicer):
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         stack, traits = known.stack, known.platform
+        skips = [Key(skip.kind, skip.name) for skip in request.skip]
         desired = Desired(
             package=package_from_pb(parsed.package) if parsed else Package(()),
-            skip=skipped_keys(Key(skip.kind, skip.name) for skip in request.skip),
+            skip=skipped_keys(skips),
             is_end=request.HasField("destroy"),
             secret_keys=frozenset(request.secret_keys),
             allow_replace=request.allow_replace,
@@ -65,7 +66,7 @@ class PlannerServicer(PlannerServiceServicer):
         refuse_unusable_keys(desired, traits)
         remarks = Remarks()
         if parsed:
-            warnings = tuple(map(_told, parsed.warnings))
+            warnings = (*map(_told, parsed.warnings), *idle_skips(skips, desired.package, stack))
             referred = secrets_of(desired, traits, parsed.missing_secrets)
             remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings)
         asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from planner_svc.matching import family_of
 from services.core.errors import RequestInvalid
-from services.core.model import Key
+from services.core.model import Key, Object, Package, StackRecord
 from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS
 
 
@@ -30,3 +31,25 @@ def _relatives(kind: str, field: str) -> list[str]:
         raise RequestInvalid(field, f"{kind!r} is no kind; write one of {known}" if kind else "name a kind")
     family = FAMILY_NAMES.get(kind) or KINDS[kind].family
     return [name for name, each in KINDS.items() if each.family == family]
+
+
+def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> list[str]:
+    """A warning about each object that *skips* name and that neither package nor stack has: it protects nothing."""
+    items = {(family_of(item.key.kind), item.key.name): item for item in package.objects}
+    known = items.keys() | {(family_of(entry.key.kind), entry.key.name) for entry in stack.resources}
+    return [
+        f"{skip.kind}:{skip.name} is to be skipped, and is neither in the package nor in the stack"
+        + _meant(skip, items.values())
+        for skip in skips
+        if skip.name and not any((family_of(kind), skip.name) in known for kind in _relatives(skip.kind, ""))
+    ]
+
+
+def _meant(skip: Key, items: Iterable[Object]) -> str:
+    """The object that has the name as its display name, as a question; empty when none has."""
+    named = [
+        item.key.name
+        for item in items
+        if item.spec.display_name == skip.name and item.key.kind in _relatives(skip.kind, "")
+    ]
+    return f"; did you mean its metadata.name, {skip.kind}:{named[0]}?" if named else ""

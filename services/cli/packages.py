@@ -81,7 +81,7 @@ class Wanted:
             store: Whether the plan is kept.
 
         Raises:
-            Failed: A file cannot be read.
+            Failed: A file cannot be read, or an object to skip has no name.
             PkgerError: A Jsonnet program cannot be evaluated.
         """
         request = planner_pb2.CreatePlanRequest(
@@ -92,7 +92,9 @@ class Wanted:
             allow_replace=self.allow_replace,
         )
         for skipped in self.skip:
-            kind, _, name = skipped.partition(":")
+            kind, colon, name = skipped.partition(":")
+            if colon and not name:
+                raise Failed(f"--skip {skipped} names no object; write --skip {kind} to leave out all of the kind")
             request.skip.add(kind=kind, name=name)
         if self.stack:
             request.stack.name = self.stack
@@ -199,7 +201,7 @@ async def _agree(made: plan_pb2.Plan, interrupts: Interrupts, allow_missing: boo
     print_plan(console(), made)
     if not allow_missing:
         refuse_missing_values(made)
-    if made.steps and not await interrupts.ask("Apply this plan?"):
+    if (made.steps or made.ends_stack) and not await interrupts.ask("Apply this plan?"):
         raise Failed("not applied; nothing was written")
 
 

@@ -64,8 +64,9 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
         if step.verb == plan_pb2.VERB_DELETE:
             lines[-1].append(f"  ({step.reason})", "dim")
         if step.verb == plan_pb2.VERB_UPDATE:
+            changed = changes.get((step.key.kind, step.key.name), ())
             # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
-            lines += map(_change_line, changes.get((step.key.kind, step.key.name), ()))
+            lines += map(_change_line, changed) if changed else [Text(f"      {step.reason}", "dim")]
     defaulted = [key for key in plan.missing_env_refs if key not in plan.unresolved_env_refs]
     if plan.unresolved_env_refs:
         told = ", ".join(plan.unresolved_env_refs)

@@ -353,7 +353,7 @@ _WHITE_SPACE = "".join(map(chr, _SPACES))
 
 
 def _lower(name: str) -> str:
-    """*name* in lower case, letter by letter: ``ß`` stays one letter, and a letter does not depend on the one behind it."""
+    """*name* in lower case, letter by letter: ``ß`` stays one letter, and none depends on the one behind it."""
     return name.lower() if name.isascii() else "".join(letter.lower()[0] for letter in name)
 
 

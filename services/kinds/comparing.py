@@ -17,7 +17,8 @@ def comparable(kind: str, spec: Spec, set_paths: Sequence[str] = ()) -> Spec:
     the platform, are sorted. It is for comparing only: what is written is what the package says.
     """
     words = KINDS[kind].default_words if kind in KINDS else {}
-    changed = {field: "" for field, word in words.items() if spec.value.get(field) == word}
+    # A driver may leave a field out that says nothing.
+    changed = {field: "" for field, word in words.items() if spec.value.get(field, word) == word}
     if not (changed or set_paths):
         return spec
     value = copy.deepcopy(dict(spec.value)) | changed

@@ -38,6 +38,7 @@ def summary_document(
     mapping_status: MappingStatus | None = None,
     missing_env_refs: Iterable[str] = (),
     missing_secrets: Iterable[str] = (),
+    left_out: Sequence[Object] = (),
 ) -> dict[str, Any]:
     """
     Summarise a package.
@@ -50,12 +51,15 @@ def summary_document(
             endpoints of a parsed one by kind first.
         missing_env_refs: Environment keys without a value.
         missing_secrets: Secret keys without a value.
+        left_out: Further objects that those of the summary may refer to.
     """
     numbers = id_numbers(ids)
     labels = {item.key: item for item in objects if not KINDS[item.key.kind].labelled}
     label_entries = {key: _entry(item, numbers) for key, item in labels.items()}
     document: dict[str, Any] = {name: [] for name in _LISTS}
-    endpoints = {item.key.name: item.key for item in objects if KINDS[item.key.kind].family == endpoint.FAMILY}
+    endpoints = {
+        item.key.name: item.key for item in (*left_out, *objects) if KINDS[item.key.kind].family == endpoint.FAMILY
+    }
     for item in sorted(objects, key=lambda item: item.key.name):
         kind = KINDS[item.key.kind]
         if item.key in labels:

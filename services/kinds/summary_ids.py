@@ -41,7 +41,8 @@ def with_ids(summary: str, ids: Mapping[Key, str]) -> str:
                     _fill(label, numbers)
                 if "endpointID" in entry:
                     used = by_type.get(("notificationEndpoints", entry["endpointTemplateMetaName"]))
-                    entry["endpointID"] = numbers.get(used, 0) if used else 0
+                    # One that is skipped may belong to no stack: what the plan knew of it still holds.
+                    entry["endpointID"] = numbers.get(used, 0) if used else entry["endpointID"]
     return canonical_text(document)
 
 

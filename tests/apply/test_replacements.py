@@ -171,3 +171,32 @@ async def test_a_label_that_goes_while_its_bucket_is_skipped(services: Cluster) 
     assert (await services.apply(text(an_object("Variable", "v", "v")), stack="s", skip=skip)).state == SUCCEEDED
     entries = {entry.key.name: list(entry.associations) for entry in (await services.record("s")).resources}
     assert entries == {"b": [], "v": []}
+
+
+async def test_the_summary_of_a_rule_tells_its_skipped_endpoint(services: Cluster) -> None:
+    package = text(an_endpoint("Slack", "e", "team"), a_rule("r", "e"))
+    await services.apply(package)
+    [endpoint] = await services.resources(kinds=["NotificationEndpointSlack"])
+    finished = await services.apply(package, skip=[planner_pb2.Skip(kind="NotificationEndpoint")])
+    [rule] = json.loads(finished.summary_json)["notificationRules"]
+    assert (rule["endpointID"], rule["endpointTemplateMetaName"], rule["endpointType"]) == (
+        int(endpoint.id, 16),
+        "e",
+        "slack",
+    )
+
+
+async def test_a_replacement_that_fails_is_in_no_summary(services: Cluster) -> None:
+    await services.apply(PLAIN, stack="s")
+    reserved = text(an_object("Bucket", "b", "_readings", schemaType="explicit"))
+    finished = await services.apply(reserved, stack="s")
+    assert [outcome.step for outcome in finished.leftovers] == [1]
+    [bucket] = json.loads(finished.summary_json)["buckets"]
+    assert "id" not in bucket
+    assert list(finished.inventory) == []
+
+
+async def test_an_apply_without_a_stack_that_changes_nothing_says_so(services: Cluster) -> None:
+    await services.apply(PLAIN)
+    assert (await services.plan(PLAIN)).no_change
+    assert (await services.apply(PLAIN)).no_change

@@ -2,9 +2,9 @@
 
 import pytest
 
-from planner_svc.skipping import skipped_keys
+from planner_svc.skipping import idle_skips, skipped_keys
 from services.core.errors import RequestInvalid
-from services.core.model import Key, Object
+from services.core.model import InventoryEntry, Key, Object, Origin, Package, StackRecord, Target
 from tests.planner.world import World, an_object, told
 
 CHECKS = {"CheckDeadman", "CheckThreshold"}
@@ -123,3 +123,22 @@ def test_a_label_that_got_another_key_while_it_is_skipped_stays_where_it_is() ->
     plan = world.plan(renamed, an_object("Bucket", "b", ["m"]), skip=[renamed.key])
     assert told(plan) == []
     assert plan.no_change
+
+
+def test_a_skip_that_fits_nothing_is_told_with_what_was_probably_meant() -> None:
+    package = Package((an_object("Bucket", "raw", name="readings"), an_object("CheckDeadman", "c")))
+    record = StackRecord("1", Target(), "s", 1, (InventoryEntry(Key("Task", "recorded"), "t-1", Origin.CREATED),))
+    skips = [
+        Key("Bucket", "raw"),
+        Key("Bucket", ""),
+        Key("Task", "recorded"),
+        Key("Check", "c"),
+        Key("CheckThreshold", "c"),
+        Key("Bucket", "readings"),
+        Key("Label", "raw"),
+    ]
+    assert idle_skips(skips, package, record) == [
+        "Bucket:readings is to be skipped, and is neither in the package nor in the stack;"
+        " did you mean its metadata.name, Bucket:raw?",
+        "Label:raw is to be skipped, and is neither in the package nor in the stack",
+    ]
