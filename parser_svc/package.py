@@ -12,7 +12,7 @@ from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
 from parser_svc.validation import Outcome, validate
 from services.core.errors import RequestInvalid
-from services.core.model import Location, Package, Violation
+from services.core.model import Credential, Key, Location, Package, Violation
 from services.kinds.fields import Fault, Remark
 
 _Fault = tuple[int, Fault]
@@ -20,6 +20,9 @@ _Fault = tuple[int, Fault]
 
 _Remark = tuple[int, Remark]
 """A remark and the position of its object."""
+
+_Held = tuple[int, Key, str]
+"""A field of a spec that holds a credential, with the position and the key of its object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Parsed:
         missing_env_refs: Environment keys referred to without a supplied value, sorted.
         missing_secrets: Secret keys referred to, sorted.
         warnings: What looks like a mistake, but is none; by position of the object.
+        credentials: Where objects hold credentials themselves, whether or not warnings are wanted; by position.
     """
 
     package: Package | None
@@ -59,6 +63,7 @@ class Parsed:
     missing_env_refs: tuple[str, ...]
     missing_secrets: tuple[str, ...]
     warnings: tuple[Violation, ...]
+    credentials: tuple[Credential, ...]
 
 
 def parse(
@@ -90,7 +95,10 @@ def parse(
         outcome = validate(raw_objects, env)
     faults = _distinct(outcome)
     remarks = _remarks(raw_objects, outcome) if options.warn else []
-    violations, warnings = _told(sources, raw_objects, faults[:MAX_VIOLATIONS], remarks[:MAX_VIOLATIONS])
+    held = [(position, key, name) for position, (key, names) in sorted(outcome.credentials.items()) for name in names]
+    violations, warnings, credentials = _told(
+        sources, raw_objects, faults[:MAX_VIOLATIONS], remarks[:MAX_VIOLATIONS], held[:MAX_VIOLATIONS]
+    )
     if not raw_objects and not options.allow_empty:
         reason = "the package has no objects; write at least one"
         violations = (Violation("Package", "resources", reason, Location(sources[0].name)),)
@@ -106,6 +114,7 @@ def parse(
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),
         missing_secrets=tuple(sorted(outcome.secret_keys)),
         warnings=warnings,
+        credentials=credentials,
     )
 
 
@@ -127,10 +136,20 @@ def _remarks(raw_objects: Sequence[RawObject], outcome: Outcome) -> list[_Remark
 
 
 def _told(
-    sources: Sequence[Source], raw_objects: Sequence[RawObject], faults: Sequence[_Fault], remarks: Sequence[_Remark]
-) -> tuple[tuple[Violation, ...], tuple[Violation, ...]]:
-    """Violations and warnings, each with its place."""
-    located = _locate(sources, raw_objects, [*faults, *remarks])
+    sources: Sequence[Source],
+    raw_objects: Sequence[RawObject],
+    faults: Sequence[_Fault],
+    remarks: Sequence[_Remark],
+    held: Sequence[_Held],
+) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[Credential, ...]]:
+    """Violations, warnings and credentials, each with its place."""
+    of_interest: list[tuple[int, Pointer]] = [
+        *((position, fault.pointer) for position, fault in faults),
+        *((fault.first, ()) for _, fault in faults if fault.first is not None),
+        *((position, remark.pointer) for position, remark in remarks),
+        *((position, ("spec", name)) for position, _, name in held),
+    ]
+    located = _locate(sources, raw_objects, of_interest)
 
     def written(position: int, within: Pointer) -> Written:
         raw = raw_objects[position]
@@ -157,20 +176,18 @@ def _told(
         for position, remark in remarks
         if remark.unless_written is None or written(position, remark.pointer).text not in (None, remark.unless_written)
     )
-    return violations, warnings
+    credentials = tuple(Credential(key, f"/{name}", location(position, ("spec", name))) for position, key, name in held)
+    return violations, warnings, credentials
 
 
 def _locate(
-    sources: Sequence[Source], raw_objects: Sequence[RawObject], told: Sequence[tuple[int, Fault | Remark]]
+    sources: Sequence[Source], raw_objects: Sequence[RawObject], of_interest: Sequence[tuple[int, Pointer]]
 ) -> dict[int, dict[Pointer, Written]]:
-    """For each source with something to tell: its places of interest."""
+    """For each source with something *of_interest*, by position of the object and way within it: its places."""
     wanted: dict[int, set[Pointer]] = defaultdict(set)
-    for position, found in told:
+    for position, within in of_interest:
         raw = raw_objects[position]
-        wanted[raw.source].add(raw.pointer_to(found.pointer))
-        if isinstance(found, Fault) and found.first is not None:
-            first = raw_objects[found.first]
-            wanted[first.source].add(first.pointer)
+        wanted[raw.source].add(raw.pointer_to(within))
     return {
         number: {} if sources[number].generated else places(sources[number].text, pointers)
         for number, pointers in wanted.items()

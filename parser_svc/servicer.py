@@ -20,7 +20,7 @@ from services.kinds.canonical import canonical_text
 from services.kinds.schema import kind_schema, package_schema
 from services.kinds.summary import summary_document
 from services.kinds.table import KINDS
-from services.rpc.convert.objects import package_from_pb, package_to_pb, violation_to_pb
+from services.rpc.convert.objects import credential_to_pb, package_from_pb, package_to_pb, violation_to_pb
 from services.rpc.server import Register
 
 SERVICE = "pkger.parser.v1.ParserService"
@@ -94,6 +94,7 @@ def _answer(
         missing_env_refs=parsed.missing_env_refs,
         missing_secrets=parsed.missing_secrets,
         warnings=map(violation_to_pb, parsed.warnings),
+        credentials=map(credential_to_pb, parsed.credentials),
     )
 
 

@@ -33,6 +33,7 @@ class Outcome:
         env_keys: Environment keys that objects refer to.
         secret_keys: Secret keys that objects refer to.
         remarks: What kinds remarked on objects, by position.
+        credentials: Keys of objects that hold credentials, each with the fields of its spec, by position.
     """
 
     objects: tuple[Object, ...]
@@ -40,6 +41,7 @@ class Outcome:
     env_keys: frozenset[str]
     secret_keys: frozenset[str]
     remarks: Mapping[int, Sequence[Remark]]
+    credentials: Mapping[int, tuple[Key, Sequence[str]]]
 
 
 class _Named(NamedTuple):
@@ -71,6 +73,7 @@ class _Findings:
     faults: dict[int, list[Fault]] = field(default_factory=dict)
     objects: dict[int, Object] = field(default_factory=dict)
     remarks: dict[int, Sequence[Remark]] = field(default_factory=dict)
+    credentials: dict[int, tuple[Key, Sequence[str]]] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
 
 
@@ -102,6 +105,7 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
         env_keys=frozenset(reference.env_key for reference in findings.references if reference.env_key),
         secret_keys=frozenset(reference.secret_key for reference in findings.references if reference.secret_key),
         remarks=findings.remarks,
+        credentials=findings.credentials,
     )
 
 
@@ -170,6 +174,9 @@ def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> N
         findings.faults[item.position] = faults
     if reading.remarks:
         findings.remarks[item.position] = reading.remarks
+    key = Key(item.kind.name, item.name)
+    if credentials := item.kind.fields.written_out(item.raw.spec):
+        findings.credentials[item.position] = key, credentials
     named_by = reading.named_by or Use(item.display, "spec.name")
     own = (Use(item.meta, "metadata.name"), named_by)
     findings.references += [
@@ -181,7 +188,7 @@ def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> N
         if labels.by_name[key.name].meta.is_one
     ]
     findings.objects[item.position] = Object(
-        Key(item.kind.name, item.name),
+        key,
         item.raw.api_version,
         spec_of(reading.spec),
         tuple(attached),

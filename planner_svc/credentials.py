@@ -1,25 +1,61 @@
 """Keeps credentials out of plans: what stands in one is shown, stored and logged."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from services.core.errors import RequestInvalid
-from services.core.model import Desired, PlatformTraits
+from services.core.model import Credential, Desired, Key, Location, PlatformTraits
 
 _SHOWN = 10
+"""So many places are named, where their names are short."""
+
+_SHOWN_LENGTH = 1400
+"""So much text, as ASCII with escapes, names places: trailers of 8 KiB hold the text of an error four times."""
+
+_SOURCE_WIDTH = 80
+"""Of a longer name of a source, its end is shown."""
 
 
-def refuse_written_secrets(desired: Desired, platform: PlatformTraits) -> None:
+def refuse_written_secrets(desired: Desired, platform: PlatformTraits, credentials: Iterable[Credential] = ()) -> None:
     """
-    Refuse a package that holds credentials themselves.
+    Refuse a package that holds credentials themselves; where, is for the platform to say (``sensitive_paths``).
+
+    Args:
+        desired: The package.
+        platform: The platform.
+        credentials: The places that the parser knows.
 
     Raises:
-        RequestInvalid: Names objects and fields, never what stands there.
+        RequestInvalid: Names places, fields and objects, never what stands there.
     """
+    places = {(each.key, each.pointer): each.location for each in credentials}
     found = [
-        f"{path.lstrip('/')} of {item.key}"
+        _told(item.key, path, places.get((item.key, path)))
         for item in desired.package.objects
         if item.key.kind in platform.kinds and not desired.skips(item.key)
         for path in platform.kinds[item.key.kind].written_secrets(item.spec)
     ]
     if found:
-        shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if found[_SHOWN:] else "")
         way_out = "a plan is shown and kept, so write {secretRef: {key: KEY}} instead of a credential itself as"
-        raise RequestInvalid("package", f"{way_out} {shown}")
+        raise RequestInvalid("package", f"{way_out} {_listed(found)}")
+
+
+def _told(key: Key, path: str, location: Location | None) -> str:
+    """One credential, in the words of its source where that is known."""
+    field = f"{path.lstrip('/')} of {key}"
+    if location is None:
+        return field
+    source = location.source
+    shortened = source if len(source) <= _SOURCE_WIDTH else f"…{source[-_SOURCE_WIDTH:]}"
+    return f"{replace(location, source=shortened)} ({field})"
+
+
+def _listed(found: list[str]) -> str:
+    """The first of them, and how many more there are."""
+    shown = found[:1]
+    for each in found[1:_SHOWN]:
+        if len(ascii(", ".join([*shown, each]))) > _SHOWN_LENGTH:
+            break
+        shown.append(each)
+    more = len(found) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -18,7 +18,7 @@ from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.storing import PlanStore
 from services.core.errors import RequestInvalid
 from services.core.model import Desired, Key, Package
-from services.rpc.convert.objects import package_from_pb, violation_from_pb
+from services.rpc.convert.objects import credential_from_pb, package_from_pb, violation_from_pb
 from services.rpc.convert.plans import plan_fields
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
@@ -62,7 +62,7 @@ class PlannerServicer(PlannerServiceServicer):
             secret_keys=frozenset(request.secret_keys),
             allow_replace=request.allow_replace,
         )
-        refuse_written_secrets(desired, traits)
+        refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials if parsed else ()))
         refuse_unusable_keys(desired, traits)
         remarks = Remarks()
         if parsed:

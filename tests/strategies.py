@@ -60,6 +60,7 @@ packages = st.builds(
 locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers(0, 500))
 
 violations = st.builds(model.Violation, words, words, words, locations)
+credentials = st.builds(model.Credential, keys, words, locations)
 
 references = st.builds(model.Reference, words, words, remote_ids)
 

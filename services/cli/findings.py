@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from services.core.model import Location, Violation
-from services.rpc.convert.objects import violation_from_pb
+from services.rpc.convert.objects import credential_from_pb, violation_from_pb
 
 _LINE_WIDTH = 120
 """Of longer lines, what surrounds the column is shown."""
@@ -27,6 +27,7 @@ class Findings:
         kinds: Kinds of its objects, one for each; empty for an invalid package.
         missing_env_refs: Environment keys that have no value.
         missing_secrets: Secret keys that it refers to.
+        credentials: Where it holds credentials: those lines are not shown.
     """
 
     violations: Sequence[Violation] = ()
@@ -34,6 +35,7 @@ class Findings:
     kinds: Sequence[str] = ()
     missing_env_refs: Sequence[str] = ()
     missing_secrets: Sequence[str] = ()
+    credentials: Sequence[Location] = ()
 
     @classmethod
     def of(cls, answer: parser_pb2.ParsePackageResponse) -> Self:
@@ -44,6 +46,7 @@ class Findings:
             tuple(item.key.kind for item in answer.package.objects),
             tuple(answer.missing_env_refs),
             tuple(answer.missing_secrets),
+            tuple(credential_from_pb(each).location for each in answer.credentials),
         )
 
     @property
@@ -65,7 +68,7 @@ def findings_document(found: Findings) -> dict[str, Any]:
 
 def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> None:
     """
-    Print the findings as a table, each row with its line below.
+    Print the findings as a table, each row with its line below; a line with a credential is not shown.
 
     Args:
         out: Where to.
@@ -74,12 +77,15 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
     """
     rows = [*((violation, "red") for violation in found.violations), *((item, "yellow") for item in found.warnings)]
     lines = {name: text.removeprefix("\ufeff").splitlines() for name, text in texts.items()}
+    hidden = {(place.source, place.line) for place in found.credentials}
     places = max((len(str(row.location)) for row, _ in rows), default=0)
     kinds = max((len(row.kind) for row, _ in rows), default=0)
     for row, style in rows:
         level = "warning: " if style == "yellow" else ""
         out.print(Text.assemble((f"{row.location!s:<{places}}  {row.kind:<{kinds}}  {row.path}".rstrip(), "bold")))
         out.print(Text(f"    {level}{row.reason}", style))
+        if (row.location.source, row.location.line) in hidden:
+            continue
         for line in _excerpt(row.location, lines.get(row.location.source, ())):
             out.print(Text(line, "dim"))
     out.print(Text(_sum(found), "bold"))

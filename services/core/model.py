@@ -138,6 +138,21 @@ class Violation:
     location: Location
 
 
+class Credential(NamedTuple):
+    """
+    A place where a package holds a credential, or takes it from an environment value, instead of naming a secret.
+
+    Attributes:
+        key: The object.
+        pointer: RFC 6901 pointer into its spec.
+        location: Where that stands in its source.
+    """
+
+    key: Key
+    pointer: str
+    location: Location
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A place of a spec, by RFC 6901 pointer, that stands for another resource: its kind and id."""

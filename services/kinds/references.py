@@ -112,8 +112,18 @@ class Referable:
         """Nothing: whether it is needed is its kind's to know."""
         return ""
 
+    def is_written_out(self, given: Any) -> bool:
+        """Whether *given* is a secret itself, as a text or by an environment value, and not the key of one."""
+        if not self.secret:
+            return False
+        reference = read_reference(given)
+        return bool(reference.literal or reference.env_key) and not reference.secret_key
+
     def remark(self, given: Any) -> str:
-        """Whether it is neither a text nor a reference."""
+        """Whether it is a secret itself, or neither a text nor a reference; never quotes what is given."""
+        if self.is_written_out(given):
+            way = "comes from an environment value" if isinstance(given, dict) else "is written out"
+            return f"this credential {way}, and no plan accepts that; write {{secretRef: {{key: KEY}}}}"
         if text_of(given) is not None or read_reference(given).is_one:
             return ""
         ways = "{envRef: {key: KEY}}" + (" or {secretRef: {key: KEY}}" if self.secret else "")

@@ -46,8 +46,11 @@ class Table:
         self._any_text = frozenset(
             key
             for key, shape in self._shapes.items()
-            if isinstance(shape, Referable) or (isinstance(shape, Text) and not shape.known)
+            if (isinstance(shape, Referable) and not shape.secret) or (isinstance(shape, Text) and not shape.known)
         )
+        self._secrets = {
+            key: shape for key, shape in self._shapes.items() if isinstance(shape, Referable) and shape.secret
+        }
         self._plain = {
             key: shape for key, shape in self._shapes.items() if not isinstance(shape, Mappings | Nested | Text)
         }
@@ -113,6 +116,10 @@ class Table:
             if shape is None or shape.remark(value):
                 return False
         return True
+
+    def written_out(self, mapping: Mapping[str, Any]) -> list[str]:
+        """The keys of the fields for secrets that hold one, or take it from an environment value; in order."""
+        return [key for key, shape in self._secrets.items() if shape.is_written_out(mapping.get(key))]
 
     def schema(self) -> Schema:
         """JSON Schema of the mapping."""

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.struct_pb2 import Value
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.planner.v1.planner_pb2 import PackageSources
 
 from services.core.errors import RequestInvalid
 from services.kinds.table import KINDS
 from tests.apply.packages import EVERY_KIND, LABEL, a_rule, an_endpoint, text
-from tests.cluster import Calls, Cluster
+from tests.cluster import Calls, Cluster, sources
 
 CANARY = "canary-8a1f"
 
@@ -116,6 +118,7 @@ async def test_a_credential_itself_gets_nowhere(
     for call in (services.plan(written, stack="s"), services.apply(written, stack="s"), services.apply(written)):
         with pytest.raises(RequestInvalid, match="token of NotificationEndpointSlack 'chat'") as caught:
             await call
+        assert f" source-0:1:{written.index(CANARY)} (token of" in str(caught.value)
         seen += [caught.value, caught.value.metadata, caught.value.__cause__]
     assert await services.resources() == []
     assert await services.stack_names() == []
@@ -124,6 +127,24 @@ async def test_a_credential_itself_gets_nowhere(
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"platform.db", "stack.db"} <= {path.name for path in files}
     assert not [path for path in files if CANARY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("reference", [{"key": "k"}, {"key": "k", "default": CANARY}])
+async def test_a_credential_by_an_environment_value_gets_nowhere_either(
+    services: Cluster, reference: dict[str, str]
+) -> None:
+    written = text(LABEL, an_endpoint("Slack", "chat", "chat", token={"envRef": reference}))
+    env = {"k": Value(string_value=CANARY)}
+    package = PackageSources(sources=sources([written]), env=env)
+    column = written.index('{"envRef') + 1
+    place = f"source-0:1:{column}"
+    for sent in [package] + [PackageSources(sources=sources([written]))] * ("default" in reference):
+        with pytest.raises(RequestInvalid, match=f" {place} .token of NotificationEndpointSlack 'chat'.") as caught:
+            await services.plan(package=sent)
+        assert CANARY not in f"{caught.value} {caught.value.metadata}"
+    if "default" not in reference:
+        [warning] = (await services.plan(written)).warnings
+        assert warning.startswith(f"{place}: root[1].spec.token: this credential comes from an environment value")
 
 
 async def test_the_platform_takes_no_credential_either(services: Cluster) -> None:

@@ -20,6 +20,7 @@ REFUSED = text(LABEL, BUCKET, DASHBOARD, an_object("Bucket", "reserved", "_syste
 UNDONE = text(an_object("Label", "lucid_einstein", "renamed"), BUCKET, an_object("Bucket", "reserved", "_system"))
 BROKEN = text(BUCKET, an_object("Label", "Bad Name", "x"))
 CANARY = "canary-8a1f"
+LITERAL = text(*(an_endpoint("Slack", f"chat-{n}", f"chat {n}", token=CANARY) for n in range(12)))
 UNKNOWN = text(an_object("Label", "l", "l1") | {"metadata": {"name": {"envRef": {"key": "stage"}}}})
 
 NEEDING = text(LABEL, an_endpoint("Slack", "chat", "chat"))
@@ -31,6 +32,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "apply-again": (STEPS[1], ["apply", "-f", "FILE", "--stack", "s"]),
     "plan-changed": (CHANGED, ["plan", "-f", "FILE", "--stack", "s"]),
     "plan-environment": (UNKNOWN, ["plan", "-f", "FILE"]),
+    "plan-credential": (LITERAL, ["plan", "-f", "FILE"]),
     "apply-broken": (BROKEN, ["apply", "-f", "FILE", "--stack", "s"]),
     "apply-refused": (REFUSED, ["apply", "-f", "FILE", "--stack", "s"]),
     "apply-undone": (UNDONE, ["apply", "-f", "FILE", "--stack", "s"]),

@@ -11,6 +11,7 @@ from tests.cluster import Cluster
 from tests.conftest import ROOT
 
 GOLDEN = Path(__file__).with_name("golden")
+CANARY = "canary-8a1f"
 HEAD = "apiVersion: influxdata.com/v2alpha1\nkind: {}\nmetadata:\n  name: {}\n"
 
 FILES = {
@@ -20,6 +21,10 @@ FILES = {
     "bad.yml": HEAD.format("Bucket", "b1")
     + "spec:\n  name: x\n  retentionRules:\n    - {type: expire, everySeconds: 60}\n"
     + "  asociations: []\n  description: 007\n",
+    "literal.yml": HEAD.format("NotificationEndpointSlack", "sl")
+    + f"spec: {{url: 'https://hooks.slack.com/x', token: {CANARY}, colour: red}}\n---\n"
+    + HEAD.format("NotificationEndpointPagerDuty", "pd")
+    + "spec:\n  url: https://example.com\n  routingKey: {envRef: {key: route}}\n",
     "tabs.yml": HEAD.format("Label", "l1") + "spec:\n  # a line with\ttabs\n  'colour':\t'#fff'\n",
     "broken.yml": "kind: [Label\nspec: }",
     "broken.jsonnet": "local x = 5;\n[y]\n",
@@ -34,6 +39,8 @@ CASES = {
     "unreadable": ["good.yml", "broken.yml", "broken.jsonnet"],
     "jsonnet": ["good.jsonnet"],
     "folder": ["-R", "lib"],
+    "literal": ["literal.yml"],
+    "literal-json": ["literal.yml", "-o", "json"],
 }
 
 
@@ -51,6 +58,7 @@ async def test_what_people_read(case: str, services: Cluster, folder: Path, requ
     ended = await pkger(*arguments, env=environment(folder, services.addresses))
     told = f"$ pkger validate {' '.join(CASES[case])}\n{ended.out}{ended.err}exit status {ended.code}\n"
     told = told.replace(f"{folder}/", "")
+    assert CANARY not in told
     golden = GOLDEN / f"validate-{case}.txt"
     if request.config.getoption("--update-golden"):
         golden.write_text(told)

@@ -6,6 +6,14 @@ from parser_svc.package import parse
 from parser_svc.sources import Encoding, Source
 from tests.parser.parsing import document, objects, parse_text, warnings
 
+CANARY = "canary-8a1f"
+NAMED = "{secretRef: {key: k}}"
+HTTP = "url: x\nmethod: post\n"
+WRITTEN_OUT = "this credential is written out, and no plan accepts that; write {secretRef: {key: KEY}}"
+FROM_ENVIRONMENT = (
+    "this credential comes from an environment value, and no plan accepts that; write {secretRef: {key: KEY}}"
+)
+
 CHECK = "every: 1m\nquery: x\nstatusMessageTemplate: m\n"
 
 
@@ -53,6 +61,22 @@ ROWS = {
             "'duraton' means nothing here; write bool, duration, float, int, string or time",
         ),
     ],
+    "NotificationEndpointSlack": [
+        (f"url: x\ntoken: {CANARY}", "spec.token@7:10", WRITTEN_OUT),
+        (f"url: x\ntoken: '{CANARY}'", "spec.token@7:10", WRITTEN_OUT),
+        ("url: x\ntoken: 17", "spec.token@7:10", WRITTEN_OUT),
+        ("url: x\ntoken: ' '", "spec.token@7:10", WRITTEN_OUT),
+        (f"url: x\ntoken: |\n  {CANARY}", "spec.token@7:10", WRITTEN_OUT),
+        ("url: x\ntoken: {envRef: {key: k}}", "spec.token@7:10", FROM_ENVIRONMENT),
+        (f"url: x\ntoken: {{envRef: {{key: k, default: {CANARY}}}}}", "spec.token@7:10", FROM_ENVIRONMENT),
+        ("url: x\ntoken: {secretRef: k}", "spec.token@7:10", "this is neither a text nor a reference"),
+    ],
+    "NotificationEndpointPagerDuty": [(f"url: x\nroutingKey: {CANARY}", "spec.routingKey@7:15", WRITTEN_OUT)],
+    "NotificationEndpointHTTP": [
+        (HTTP + f"type: none\ntoken: {CANARY}", "spec.token@9:10", WRITTEN_OUT),
+        (HTTP + f"type: basic\npassword: {NAMED}\nusername: {CANARY}", "spec.username@10:13", WRITTEN_OUT),
+        (HTTP + f"type: basic\nusername: {NAMED}\npassword: {CANARY}", "spec.password@10:13", WRITTEN_OUT),
+    ],
     "Telegraf": [("config: x\nDescription: y", "spec.Description@7:3", "did you mean 'description'?")],
     "Dashboard": [
         ("charts: [{kind: markdown, nots: x}]", "spec.charts[0].nots@6:29", "did you mean 'note'?"),
@@ -68,6 +92,7 @@ def test_a_value_that_counts_otherwise_than_it_looks_is_told(kind: str, fields: 
     [warning] = warnings(package)
     assert warning.startswith(f"root[0].{place}: ")
     assert text in warning
+    assert CANARY not in warning
     assert objects(package)
 
 
@@ -78,6 +103,10 @@ def test_a_value_that_counts_otherwise_than_it_looks_is_told(kind: str, fields: 
         ("Bucket", "retentionRules: [{type: expire, everySeconds: 3.6e3}]\nname: {envRef: {key: k}}"),
         ("Task", "every: 1h\nquery: x\nstatus: ' Active '"),
         ("Dashboard", "charts: [{kind: Markdown, xPos: 1, queries: [], staticLegend: {show: true}}]"),
+        ("NotificationEndpointSlack", f"url: x\ntoken: {NAMED}"),
+        ("NotificationEndpointSlack", "url: x\ntoken: ''"),
+        ("NotificationEndpointSlack", "url: x\ntoken: {secretRef: {key: k}, envRef: {key: e}}"),
+        ("NotificationEndpointHTTP", HTTP + "type: basic\nusername: ''\npassword: ''"),
     ],
 )
 def test_what_packages_usually_hold_is_not_worth_a_warning(kind: str, fields: str) -> None:
@@ -118,3 +147,35 @@ def test_generated_text_has_no_places_and_no_guesses_about_its_spelling() -> Non
 
 def test_nobody_needs_to_look() -> None:
     assert parse_text(document("Label", "colour: x"), warn=False).warnings == ()
+
+
+@pytest.mark.parametrize("warn", [True, False])
+def test_where_credentials_stand_is_told_as_data_whether_anybody_looks_or_not(warn: bool) -> None:
+    endpoints = [
+        document("NotificationEndpointHTTP", HTTP + f"type: basic\nusername: {CANARY}\npassword: {CANARY}", "a"),
+        document("Label", "color: red", "b"),
+        document("NotificationEndpointSlack", f"url: x\ntoken: {NAMED}", "c"),
+        document("NotificationEndpointSlack", "url: x\ntoken: {envRef: {key: k}}", "d"),
+    ]
+    parsed = parse_text("---\n".join(endpoints), warn=warn)
+    assert [(str(each.key), each.pointer, str(each.location)) for each in parsed.credentials] == [
+        ("NotificationEndpointHTTP 'a'", "/username", "a.yml:9:13"),
+        ("NotificationEndpointHTTP 'a'", "/password", "a.yml:10:13"),
+        ("NotificationEndpointSlack 'd'", "/token", "a.yml:33:10"),
+    ]
+    assert parsed.violations == ()
+    assert len(parsed.warnings) == (3 if warn else 0)
+    assert CANARY not in str(parsed.credentials) + str(parsed.warnings)
+
+
+def test_the_place_of_a_credential_is_told_beside_violations_too() -> None:
+    faulty = document("NotificationEndpointSlack", f"url: ''\ntoken: {CANARY}")
+    parsed = parse([Source("a.json", "[]", Encoding.JSON), Source("b.yml", faulty, Encoding.YAML)], {})
+    assert [str(violation.location) for violation in parsed.violations] == ["b.yml:6:8"]
+    assert [str(each.location) for each in parsed.credentials] == ["b.yml:7:10"]
+
+
+def test_of_generated_text_a_credential_has_the_name_of_its_source() -> None:
+    text = document("NotificationEndpointSlack", f"url: x\ntoken: {CANARY}")
+    parsed = parse([Source("a.jsonnet", text, Encoding.YAML, generated=True)], {})
+    assert [str(each.location) for each in parsed.credentials] == ["a.jsonnet"]

@@ -1,13 +1,16 @@
 """Credentials never get into a plan: not its own, not what is said of it."""
 
+import string
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from planner_svc.credentials import refuse_written_secrets
 from services.core.errors import RequestInvalid
-from services.core.model import Desired, Key, Package
+from services.core.model import Credential, Desired, Key, Location, Package
 from services.drivers.embedded.kinds import EMBEDDED
+from services.rpc.errors import to_status
 from tests.planner.world import an_object
 
 CANARY = "canary-8a1f"
@@ -42,8 +45,37 @@ def test_an_object_that_is_skipped_may_hold_anything() -> None:
     refuse("NotificationEndpointSlack", "token", CANARY, frozenset({Key("NotificationEndpointSlack", "")}))
 
 
-def test_of_many_only_the_first_are_named() -> None:
+HTTP = "NotificationEndpointHTTP"
+
+
+def test_the_places_that_the_parser_knows_are_told() -> None:
+    """Which fields are refused is for the platform to say: one that the parser does not know of has no place."""
+    package = Package((an_object(HTTP, "e", token=CANARY, username=CANARY, password=NAMED),))
+    known = [
+        Credential(Key(HTTP, "e"), "/username", Location("a.yml", 7, 13)),
+        Credential(Key(HTTP, "e"), "/url", Location("a.yml", 8, 3)),
+        Credential(Key(HTTP, "other"), "/token", Location("a.yml", 9, 3)),
+    ]
+    with pytest.raises(RequestInvalid) as caught:
+        refuse_written_secrets(Desired(package), EMBEDDED, known)
+    assert str(caught.value) == (
+        "package: a plan is shown and kept, so write {secretRef: {key: KEY}} instead of a credential itself as"
+        f" token of {HTTP} 'e', a.yml:7:13 (username of {HTTP} 'e')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "shown", "more"),
+    [("a.yml", 10, "and 490 more"), ("long/" * 500 + "a.yml", 10, "and 490 more"), ("é" * 500, 3, "and 497 more")],
+)
+def test_of_many_only_the_first_are_named(source: str, shown: int, more: str) -> None:
     """An error travels in trailers, which hold 8 KiB."""
     many = Package(tuple(an_object("NotificationEndpointSlack", f"s{n}", token=CANARY) for n in range(500)))
-    with pytest.raises(RequestInvalid, match="and 490 more"):
-        refuse_written_secrets(Desired(many), EMBEDDED)
+    known = [Credential(item.key, "/token", Location(source, 3, 4)) for item in many.objects]
+    with pytest.raises(RequestInvalid, match=more) as caught:
+        refuse_written_secrets(Desired(many), EMBEDDED, known)
+    assert str(caught.value).count(":3:4 (token of") == shown
+    # The status message is percent-encoded; the details, of which three parts have the text, are in base 64.
+    assert (
+        len(quote(str(caught.value), safe=string.punctuation + " ")) + to_status(caught.value).ByteSize() * 4 / 3 < 8000
+    )

@@ -40,6 +40,7 @@ ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callab
     (strategies.objects, an_object, objects.object_from_pb),
     (strategies.packages, objects.package_to_pb, objects.package_from_pb),
     (strategies.violations, objects.violation_to_pb, objects.violation_from_pb),
+    (strategies.credentials, objects.credential_to_pb, objects.credential_from_pb),
     (strategies.resources, objects.resource_to_pb, objects.resource_from_pb),
     (strategies.entries, an_entry, objects.entry_from_pb),
     (strategies.steps, a_step, plans.step_from_pb),

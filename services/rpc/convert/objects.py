@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core import model
@@ -113,19 +114,37 @@ def package_from_pb(message: object_pb2.Package) -> model.Package:
 
 def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
     """Translate a violation."""
-    place = violation.location
     return object_pb2.Violation(
         kind=violation.kind,
         path=violation.path,
         reason=violation.reason,
-        location=object_pb2.Location(source=place.source, line=place.line, column=place.column),
+        location=_location_fields(violation.location),
     )
 
 
 def violation_from_pb(message: object_pb2.Violation) -> model.Violation:
     """Translate a violation."""
-    place = model.Location(message.location.source, message.location.line, message.location.column)
-    return model.Violation(message.kind, message.path, message.reason, place)
+    return model.Violation(message.kind, message.path, message.reason, _location_from_pb(message.location))
+
+
+def credential_to_pb(credential: model.Credential) -> parser_pb2.Credential:
+    """Translate a place where a package holds a credential."""
+    return parser_pb2.Credential(
+        key=key_fields(credential.key), pointer=credential.pointer, location=_location_fields(credential.location)
+    )
+
+
+def credential_from_pb(message: parser_pb2.Credential) -> model.Credential:
+    """Translate a place where a package holds a credential."""
+    return model.Credential(key_from_pb(message.key), message.pointer, _location_from_pb(message.location))
+
+
+def _location_fields(location: model.Location) -> Any:
+    return {"source": location.source, "line": location.line, "column": location.column}
+
+
+def _location_from_pb(message: object_pb2.Location) -> model.Location:
+    return model.Location(message.source, message.line, message.column)
 
 
 def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:
