@@ -153,7 +153,7 @@ def test_nobody_needs_to_look() -> None:
 def test_where_credentials_stand_is_told_as_data_whether_anybody_looks_or_not(warn: bool) -> None:
     endpoints = [
         document("NotificationEndpointHTTP", HTTP + f"type: basic\nusername: {CANARY}\npassword: {CANARY}", "a"),
-        document("Label", "color: red", "b"),
+        document("Label", "color: red", "red"),
         document("NotificationEndpointSlack", f"url: x\ntoken: {NAMED}", "c"),
         document("NotificationEndpointSlack", "url: x\ntoken: {envRef: {key: k}}", "d"),
     ]
