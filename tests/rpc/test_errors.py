@@ -38,6 +38,7 @@ EXAMPLES: list[PkgerError] = [
     errors.TokenStale("scope", 1, 2),
     errors.RequestIdReused("r-1"),
     errors.PackageEmpty("prod", 3),
+    errors.ReplacementRefused([("Bucket", "one", "Bucket 'one' will be deleted")]),
     errors.ValuesMissing("REGION,ZONE", "token"),
     errors.PlanNotFound("plans/1"),
     errors.PlanUsed("plans/1", "operations/1"),

@@ -133,7 +133,7 @@ def _string(value: Any) -> str | None:
         return None
     # A number of 64 bits has one text, whether its source made an integer or a float of it.
     whole = value == int(value) and -(2**63) <= value < 2**64
-    return quoted(str(int(value)) if whole else canonical_text(value))
+    return quoted(str(int(value)) if whole else canonical_text(plain(value)))
 
 
 def _time(value: Any) -> str | None:
