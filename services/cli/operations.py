@@ -14,8 +14,9 @@ from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.names import full_name, word
 from services.cli.packages import APPLYING
+from services.cli.progress import Progress
 from services.cli.session import Session, session
-from services.cli.show import console, moment, print_blocked, print_event, print_json
+from services.cli.show import console, moment, print_blocked, print_json
 
 DECISIONS = {
     word(operation_pb2.Decision, "DECISION", number): number for number in operation_pb2.Decision.values() if number
@@ -108,18 +109,17 @@ Answers = AsyncIterator[applier_pb2.WatchOperationResponse | applier_pb2.Recover
 
 
 async def _follow(answers: Answers, plan: plan_pb2.Plan | None = None) -> None:
-    out, plan = console(), plan or plan_pb2.Plan()
+    progress = Progress(plan)
     async for answer in answers:
-        event = answer.event
-        if event.HasField("accepted"):
-            plan = event.accepted.plan
-        elif event.HasField("finished"):
-            finished = event.finished
+        progress.show(answer.event)
+        if answer.event.HasField("finished"):
+            finished = answer.event.finished
+            state = _word(finished.state)
             if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-                raise Failed(f"{_word(finished.state)}: {finished.cause}")
-            out.print(Text(_word(finished.state), "bold"))
-        else:
-            print_event(out, event, plan)
+                end = f"{state}: {progress.end(finished)}"
+                console().print(Text(end, "bold red"))
+                raise Failed(f"{progress.cause(finished)}; {end}")
+            console().print(Text(state, "bold"))
 
 
 async def _plan(answers: Answers) -> plan_pb2.Plan:

@@ -19,14 +19,13 @@ from rich.text import Text
 from services.cli.errors import Failed, InvalidPackageError, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.plans import stored
+from services.cli.progress import Progress
 from services.cli.session import Session, session
 from services.cli.show import (
     console,
     moment,
-    overwrites_secrets,
     plan_document,
     plan_sum,
-    print_event,
     print_json,
     print_plan,
     print_stack,
@@ -176,12 +175,15 @@ async def _finish(services: Session, interrupts: Interrupts, answers: AsyncItera
         Failed: It did not do all.
     """
     out = console()
-    made, finished = await _follow(answers, services, interrupts, show_plan)
-    if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-        raise Failed(_told(finished, made))
-    out.print(f"Done: {_sum_done(finished, made)}.")
-    if finished.leftovers:
-        raise Failed(f"{_told(finished, made)}; apply again to retry what is left")
+    progress, finished = await _follow(answers, services, interrupts, show_plan)
+    made = progress.plan
+    has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    if has_succeeded:
+        out.print(f"Done: {_sum_done(finished, made)}.")
+    if finished.leftovers or not has_succeeded:
+        end = progress.end(finished)
+        out.print(Text(end, "bold red"))
+        raise Failed(f"{progress.cause(finished)}; {end}")
     if made.ends_stack:
         out.print(Text(f"stack {made.stack_name or made.stack_id} is gone"))
     if finished.stack_id:
@@ -246,13 +248,13 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
 
 async def _follow(
     answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts, show_plan: bool
-) -> tuple[plan_pb2.Plan, operation_pb2.Finished]:
+) -> tuple[Progress, operation_pb2.Finished]:
     """
     Show progress, and the plan if it is not shown yet, to the end.
 
     An interrupt makes the operation turn back, and the end is still awaited.
     """
-    out, accepted, operation = console(), plan_pb2.Plan(), ""
+    progress, operation = Progress(), ""
     cancelling: asyncio.Task[None] | None = None
     try:
         async for answer in answers:
@@ -260,15 +262,14 @@ async def _follow(
                 violations = answer.invalid_package.violations
                 raise InvalidPackageError([violation_from_pb(violation) for violation in violations])
             event = answer.event
+            progress.show(event)
             if event.HasField("accepted"):
-                accepted, operation = event.accepted.plan, event.operation
+                operation = event.operation
                 if show_plan:
-                    print_plan(out, accepted)
+                    print_plan(console(), progress.plan)
                 cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, event.operation))
             elif event.HasField("finished"):
-                return accepted, event.finished
-            else:
-                print_event(out, event, accepted)
+                return progress, event.finished
     except PkgerError as error:
         if not operation:
             raise
@@ -292,19 +293,7 @@ async def _cancel_on_interrupt(services: Session, interrupts: Interrupts, operat
         console().print("the operation turns back", style="bold red")
 
 
-def _told(finished: operation_pb2.Finished, made: plan_pb2.Plan) -> str:
-    match finished.state:
-        case operation_pb2.OPERATION_STATE_ROLLED_BACK if overwrites_secrets(made):
-            return f"{finished.cause}; everything that was done is undone, but for secrets that were overwritten"
-        case operation_pb2.OPERATION_STATE_ROLLED_BACK:
-            return f"{finished.cause}; everything that was done is undone"
-        case operation_pb2.OPERATION_STATE_BLOCKED:
-            return f"{finished.cause}; not everything could be undone, see the steps above"
-        case _:
-            return finished.cause
-
-
 def _sum_done(finished: operation_pb2.Finished, made: plan_pb2.Plan) -> str:
     if finished.no_change:
         return "nothing to do, nothing written"
-    return plan_sum(made, done=True)
+    return plan_sum(made, done=True, without=frozenset(outcome.step for outcome in finished.leftovers))

@@ -1,7 +1,7 @@
 """What people read: plans, progress, stacks."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import orjson
@@ -41,18 +41,19 @@ _PLANNED = {
     plan_pb2.VERB_ATTACH: "label(s) to attach",
     plan_pb2.VERB_DETACH: "label(s) to detach",
 }
-_DONE = {
+DONE = {
     plan_pb2.VERB_CREATE: "created",
     plan_pb2.VERB_UPDATE: "updated",
     plan_pb2.VERB_DELETE: "deleted",
     plan_pb2.VERB_ATTACH: "label(s) attached",
     plan_pb2.VERB_DETACH: "label(s) detached",
 }
+"""What was done, by verb."""
 
 
-def console() -> Console:
-    """Standard output; colours only at a terminal, and nothing is broken or cut to the width of one."""
-    return Console(highlight=False, soft_wrap=True, width=_UNBOUNDED)
+def console(*, stderr: bool = False) -> Console:
+    """Standard output, or error; colours only at a terminal, and nothing is broken or cut to the width of one."""
+    return Console(highlight=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
 
 
 def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
@@ -60,7 +61,7 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
     changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.resource_diffs}
     lines = []
     for step in plan.steps:
-        lines.append(_step_line(step))
+        lines.append(step_line(step))
         if step.verb == plan_pb2.VERB_DELETE:
             lines[-1].append(f"  ({step.reason})", "dim")
         if step.verb == plan_pb2.VERB_UPDATE:
@@ -79,7 +80,7 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
     lines += _remarks("conflict", conflicts, "`-o json` shows all of a plan")
     lines += _remarks("warning", plan.warnings, "`pkger validate` shows all of a package")
     lines.append(Text(f"Plan: {plan_sum(plan)}.", "bold"))
-    _print_lines(out, lines)
+    print_lines(out, lines)
 
 
 def _remarks(what: str, remarks: Sequence[str], way_on: str) -> list[Text]:
@@ -89,53 +90,32 @@ def _remarks(what: str, remarks: Sequence[str], way_on: str) -> list[Text]:
     return [Text(line, "yellow") for line in told]
 
 
-def plan_sum(plan: plan_pb2.Plan, done: bool = False) -> str:
-    """How many steps of which kind, in words: what is to be done, or what was *done*."""
-    words = _DONE if done else _PLANNED
-    steps = [step for step in plan.steps if not _is_secret(step)]
+def plan_sum(plan: plan_pb2.Plan, done: bool = False, without: Set[int] = frozenset()) -> str:
+    """How many steps of which kind, in words: what is to be done, or what was *done*, *without* some by number."""
+    words = DONE if done else _PLANNED
+    counted = [step for number, step in enumerate(plan.steps) if number not in without]
+    steps = [step for step in counted if not is_secret(step)]
     counts = {verb: sum(step.verb == verb for step in steps) for verb in words}
     told = [f"{count} {words[verb]}" for verb, count in counts.items() if count]
-    if count := len(plan.steps) - len(steps):
+    if count := len(counted) - len(steps):
         told.insert(0, f"{count} secret(s) {'written' if done else 'to write'}")
     if any(step.undo == plan_pb2.UNDO_NONE for step in steps) and not done:
         told.append("deletions that cannot be undone run last")
     if told:
         return ", ".join(told)
+    if without:
+        return "nothing"
     return "nothing to do" if plan.no_change else "nothing to do on the platform, the record changes"
 
 
-def overwrites_secrets(plan: plan_pb2.Plan) -> bool:
-    """Whether a plan has steps that are not taken back with the others."""
-    return any(_is_secret(step) and step.undo == plan_pb2.UNDO_NONE for step in plan.steps)
+def overwrites_secret(step: plan_pb2.Step) -> bool:
+    """Whether a step overwrites a secret, which cannot be undone."""
+    return is_secret(step) and step.undo == plan_pb2.UNDO_NONE
 
 
-def _is_secret(step: plan_pb2.Step) -> bool:
+def is_secret(step: plan_pb2.Step) -> bool:
+    """Whether a step writes a secret."""
     return step.key.kind == SECRET
-
-
-def print_event(out: Console, event: operation_pb2.OperationEvent, plan: plan_pb2.Plan) -> None:
-    """One event of an operation as progress."""
-    match event.WhichOneof("event"):
-        case "stage_started":
-            stage = event.stage_started
-            out.print(Text(f"{stage.name}: {_steps(stage.step_count)}", "bold"))
-        case "steps_ended":
-            _print_outcomes(out, event.steps_ended.outcomes, plan, undone=False)
-        case "undo_started":
-            undo = event.undo_started
-            what = f"undoing {_steps(undo.step_count)}" if undo.step_count else "nothing was done that had to be undone"
-            out.print(Text(f"{undo.cause}; {what}", "bold red"))
-        case "steps_undone":
-            _print_outcomes(out, event.steps_undone.outcomes, plan, undone=True)
-        case "late_effects":
-            _print_late_effects(out, event.late_effects)
-
-
-def _print_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:
-    lines = [Text(late.problem, "yellow")] if late.problem else []
-    for effect in late.effects:
-        lines.append(Text(f"  {effect.key.kind} {effect.key.name} {effect.remote_id}: {effect.message}", "yellow"))
-    _print_lines(out, lines)
 
 
 def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
@@ -154,7 +134,7 @@ def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
     lines.append(
         Text(f"decide with `pkger operations recover {short} --step NUMBER=WAY`; what is not named is retried")
     )
-    _print_lines(out, lines)
+    print_lines(out, lines)
 
 
 def _way_out(decision: operation_pb2.Decision.ValueType) -> str:
@@ -163,32 +143,10 @@ def _way_out(decision: operation_pb2.Decision.ValueType) -> str:
     )
 
 
-def _print_outcomes(
-    out: Console, outcomes: Iterable[operation_pb2.StepOutcome], plan: plan_pb2.Plan, undone: bool
-) -> None:
-    lines, prefix = [], "undo " if undone else ""
-    for outcome in outcomes:
-        step = plan.steps[outcome.step]
-        line = _step_line(step)
-        match outcome.WhichOneof("outcome"):
-            case "done" if _is_secret(step):
-                line.append(f"  {'removed' if undone else 'written'}", "dim")
-            case "done":
-                done = "undone" if undone else f"{_DONE[step.verb].removeprefix('label(s) ')} {outcome.done.remote_id}"
-                line.append(f"  {done}", "dim")
-            case "failed":
-                line.append(f"  {prefix}failed: {outcome.failed.message}", "red")
-            case "unknown":
-                line.append(f"  {prefix}outcome unknown: {outcome.unknown.message}", "red")
-            case _:
-                line.append(f"  {prefix}not sent: {outcome.skipped.message}", "yellow")
-        lines.append(line)
-    _print_lines(out, lines)
-
-
-def _print_lines(out: Console, lines: Sequence[Text]) -> None:
-    """Print *lines* at once: one by one, those of a large plan would take seconds."""
-    out.print(Text("\n").join(lines))
+def print_lines(out: Console, lines: Sequence[Text]) -> None:
+    """Print *lines* at once, if there are any: one by one, those of a large plan would take seconds."""
+    if lines:
+        out.print(Text("\n").join(lines))
 
 
 def _change_line(change: plan_pb2.FieldChange) -> Text:
@@ -196,22 +154,19 @@ def _change_line(change: plan_pb2.FieldChange) -> Text:
     return line.append(" -> ").append(_cut(change.new_json or "(none)"), "green")
 
 
-def _step_line(step: plan_pb2.Step) -> Text:
+def step_line(step: plan_pb2.Step) -> Text:
+    """A step of a plan in one line."""
     sign, style = _SIGNS[step.verb]
     what = f"{step.key.kind} {step.key.name or step.remote_id}"
     if step.verb in (plan_pb2.VERB_ATTACH, plan_pb2.VERB_DETACH):
         what += (
             f" {'with' if step.verb == plan_pb2.VERB_ATTACH else 'without'} label {step.label.name or step.label_id}"
         )
-    elif _is_secret(step) and step.undo == plan_pb2.UNDO_NONE:
+    elif overwrites_secret(step):
         what += " (overwritten; cannot be taken back)"
     elif spec := step.new_spec_json or step.old_spec_json:
         what += f" {json.dumps(orjson.loads(spec)['name'], ensure_ascii=False)}"
     return Text("  ").append(f"{sign} {what}", style)
-
-
-def _steps(count: int) -> str:
-    return "1 step" if count == 1 else f"{count} steps"
 
 
 def _cut(text: str) -> str:

@@ -1,0 +1,128 @@
+"""An operation as people follow it: progress on standard output, what goes wrong on standard error, and its end."""
+
+from collections.abc import Iterable
+
+from pkger.model.v1 import operation_pb2, plan_pb2
+from rich.console import Console
+from rich.text import Text
+
+from services.cli.names import word
+from services.cli.show import DONE, console, is_secret, overwrites_secret, print_lines, step_line
+from services.core.model import Key
+
+_OVERWRITTEN, _GIVEN_UP = "secrets that were overwritten", "what was given up"
+"""What an undo leaves."""
+
+
+class Progress:
+    """
+    Shows the events of one operation.
+
+    The reason of a failed step is told once, on standard error, when it fails. How the operation ended is told by
+    ``end``, which is the same sentence wherever it stands.
+
+    Attributes:
+        plan: The plan of the operation; from the accepted event, unless it is known before.
+    """
+
+    def __init__(self, plan: plan_pb2.Plan | None = None) -> None:
+        self.plan = plan or plan_pb2.Plan()
+        self._out = console()
+        self._err = console(stderr=True)
+        self._operation = ""
+        # What was told of failed steps, in the words of a cause, and what stands for it in the words of the end.
+        self._told: dict[str, str] = {}
+        self._undo_count: int | None = None
+        # Of an operation whose beginning was shown elsewhere, only the plan says what it may have overwritten.
+        self._stays = {_OVERWRITTEN} if plan and any(map(overwrites_secret, plan.steps)) else set[str]()
+
+    def show(self, event: operation_pb2.OperationEvent) -> None:
+        """Show one event; of the first and the last nothing is shown."""
+        self._operation = event.operation
+        match event.WhichOneof("event"):
+            case "accepted":
+                self.plan = event.accepted.plan
+            case "stage_started":
+                stage = event.stage_started
+                self._out.print(Text(f"{stage.name}: {_steps(stage.step_count)}", "bold"))
+            case "steps_ended":
+                self._show_outcomes(event.steps_ended.outcomes, undone=False)
+            case "undo_started":
+                self._undo_count = event.undo_started.step_count
+                if self._undo_count:
+                    self._out.print(Text(f"undoing {_steps(self._undo_count)}", "bold red"))
+            case "steps_undone":
+                self._show_outcomes(event.steps_undone.outcomes, undone=True)
+            case "late_effects":
+                _show_late_effects(self._out, event.late_effects)
+
+    def end(self, finished: operation_pb2.Finished) -> str:
+        """How an operation ended that did not do all, and what to do; one sentence, without the cause."""
+        match finished.state:
+            case operation_pb2.OPERATION_STATE_SUCCEEDED:
+                return f"{_steps(len(finished.leftovers))} not done: apply again to retry what is left"
+            case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._stays:
+                return f"everything that was done is undone, but for {' and '.join(sorted(self._stays))}"
+            case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._undo_count == 0:
+                return "nothing was done that had to be undone"
+            case operation_pb2.OPERATION_STATE_ROLLED_BACK:
+                return "everything that was done is undone"
+            case operation_pb2.OPERATION_STATE_BLOCKED:
+                problem = (
+                    "a step waits for a decision" if self._undo_count is None else "not everything could be undone"
+                )
+                name = self._operation.rpartition("/")[2]
+                return f"{problem}: `pkger operations show {name}` lists the steps and the ways out"
+            case _:
+                return "nothing was written"
+
+    def cause(self, finished: operation_pb2.Finished) -> str:
+        """Why it did not do all, without the reasons that were told when steps failed."""
+        for told, short in self._told.items():
+            if finished.cause.startswith(told):
+                return short + finished.cause.removeprefix(told)
+        return finished.cause
+
+    def _show_outcomes(self, outcomes: Iterable[operation_pb2.StepOutcome], undone: bool) -> None:
+        lines: list[Text] = []
+        problems: list[Text] = []
+        prefix = "undo " if undone else ""
+        for outcome in outcomes:
+            step = self.plan.steps[outcome.step]
+            line = step_line(step)
+            if overwrites_secret(step) and outcome.WhichOneof("outcome") in ("done", "unknown"):
+                self._stays.add(_OVERWRITTEN)
+            match outcome.WhichOneof("outcome"):
+                case "done" if is_secret(step):
+                    lines.append(line.append(f"  {'removed' if undone else 'written'}", "dim"))
+                case "done":
+                    done = (
+                        "undone" if undone else f"{DONE[step.verb].removeprefix('label(s) ')} {outcome.done.remote_id}"
+                    )
+                    lines.append(line.append(f"  {done}", "dim"))
+                case "failed":
+                    problems.append(line.append(f"  {prefix}failed: {outcome.failed.message}", "red"))
+                    self._note(step, outcome.failed.message, "failed")
+                case "unknown":
+                    problems.append(line.append(f"  {prefix}outcome unknown: {outcome.unknown.message}", "red"))
+                    self._note(step, outcome.unknown.message, "has an unknown outcome")
+                case _:
+                    lines.append(line.append(f"  {prefix}not sent: {outcome.skipped.message}", "yellow"))
+                    self._stays |= {_GIVEN_UP} if undone else set()
+        print_lines(self._out, lines)
+        print_lines(self._err, problems)
+
+    def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
+        what = f"{word(plan_pb2.Verb, 'VERB', step.verb)} {Key(step.key.kind, step.key.name)}"
+        self._told[f"{what}: {message}"] = f"{what} {ended}"
+
+
+def _show_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:
+    lines = [Text(late.problem, "yellow")] if late.problem else []
+    for effect in late.effects:
+        lines.append(Text(f"  {effect.key.kind} {effect.key.name} {effect.remote_id}: {effect.message}", "yellow"))
+    print_lines(out, lines)
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
