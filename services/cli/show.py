@@ -64,7 +64,7 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
         lines.append(step_line(step))
         if step.verb == plan_pb2.VERB_DELETE:
             lines[-1].append(f"  ({step.reason})", "dim")
-        if step.verb == plan_pb2.VERB_UPDATE:
+        if step.verb == plan_pb2.VERB_UPDATE and not is_secret(step):
             changed = changes.get((step.key.kind, step.key.name), ())
             # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
             lines += map(_change_line, changed) if changed else [Text(f"      {step.reason}", "dim")]

@@ -16,6 +16,10 @@ CHANGED = text(
     an_object("Bucket", "pristine_noir", "bucket_1", retentionRules=[{"type": "expire", "everySeconds": 86400}]),
     an_object("Task", "alcord_mumphries", "task_1", ["lucid_einstein"], every="1h", query="buckets()"),
 )
+REPLACED = text(
+    an_object("Label", "lucid_einstein", "cool label name", color="#326bba"),
+    an_object("Bucket", "pristine_noir", "bucket_1", schemaType="explicit"),
+)
 REFUSED = text(LABEL, BUCKET, DASHBOARD, an_object("Bucket", "reserved", "_system"))
 UNDONE = text(an_object("Label", "lucid_einstein", "renamed"), BUCKET, an_object("Bucket", "reserved", "_system"))
 BROKEN = text(BUCKET, an_object("Label", "Bad Name", "x"))
@@ -37,6 +41,13 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "apply-refused": (REFUSED, ["apply", "-f", "FILE", "--stack", "s"]),
     "apply-undone": (UNDONE, ["apply", "-f", "FILE", "--stack", "s"]),
     "apply-changed": (CHANGED, ["apply", "-f", "FILE", "--stack", "s"]),
+    "plan-replaced": (REPLACED, ["plan", "-f", "FILE", "--stack", "s"]),
+    "plan-replaced-refused": (REPLACED, ["plan", "-f", "FILE"]),
+    "plan-replaced-allowed": (
+        REPLACED,
+        ["plan", "-f", "FILE", "--org", "nobody", "--allow-replace", "--skip", "Check:x"],
+    ),
+    "plan-skip-nothing": (REPLACED, ["plan", "-f", "FILE", "--stack", "s", "--skip", "Bucket:"]),
     "stacks-show": ("", ["stacks", "show", "s"]),
     "stacks-show-json": ("", ["stacks", "show", "s", "-o", "json"]),
     "stacks-list": ("", ["stacks", "list"]),
