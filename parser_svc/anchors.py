@@ -51,7 +51,7 @@ class Anchors:
             SourceTooLarge: Too much is repeated.
         """
         if name in self._open or name not in self._values:
-            problem = f"the alias *{name} is inside of what it names" if name in self._open else _UNKNOWN.format(name)
+            problem = "this alias is inside of what it names" if name in self._open else _UNKNOWN
             raise SourceUndecodable(self._source, problem, mark.line + 1, mark.column + 1)
         anchored = self._measured.get(name) or self._measure(name)
         self._usage.take_nodes(self._source, anchored.nodes)
@@ -84,4 +84,5 @@ class Anchors:
         return anchored
 
 
-_UNKNOWN = "there is no anchor &{0} before the alias *{0}"
+# The name may be a text that begins with an asterisk and lacks its quotes, such as a password: it is not repeated.
+_UNKNOWN = "there is no anchor of this name before the alias; put a text that begins with * in quotes"

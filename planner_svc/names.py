@@ -65,8 +65,7 @@ def name_needs(matching: Matching, turns: Mapping[Key, int], platform: PlatformT
             if holder_key in removed:
                 if turns.get(removed[holder_key], 0) <= turns.get(key, 0):
                     continue
-                other = f"{removed[holder_key]}, which is removed only afterwards: remove it first, then rename,"
-                raise NameTaken(key.kind, key.name, display_name, other)
+                raise _given_up_late(key, display_name, removed[holder_key], "removed")
             if holder_key not in renamed:
                 staying = [each for each in held_by if (each.kind, each.id) not in renamed]
                 raise taken_by_resources(key, display_name, staying)
@@ -75,6 +74,10 @@ def name_needs(matching: Matching, turns: Mapping[Key, int], platform: PlatformT
             if not turns.get(giver):
                 needs[key].add(giver)
             elif turns[giver] > turns.get(key, 0):
-                other = f"{giver}, which is replaced only afterwards: replace it first, then rename,"
-                raise NameTaken(key.kind, key.name, display_name, other)
+                raise _given_up_late(key, display_name, giver, "replaced")
     return needs
+
+
+def _given_up_late(key: Key, display_name: str, holder: Key, what: str) -> NameTaken:
+    way_out = f"It is {what} only after that: apply without the new name first, and with it then."
+    return NameTaken(*key, display_name, str(holder), way_out)

@@ -101,6 +101,7 @@ def make_plan(
             *_emptiness(desired),
             *_repetitions(matching, stack, platform),
             *_releases(matching),
+            *_side_effects(steps, matching),
         ),
         sources=desired.package.sources,
         digest=_digest(desired, stack, platform, ordered, inventory),
@@ -196,6 +197,20 @@ def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTrait
         and platform.kinds[key.kind].unique_name("") is None
         and (key.kind, match.wanted.spec.display_name) in names
     ]
+
+
+def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
+    """Warnings of what a plan changes of skipped objects, as it deletes what they hang on; one for each change."""
+    found: dict[tuple[Key, Key | None], str] = {}
+    for step in steps:
+        if step.key not in matching.untouched or (step.label and step.label in matching.untouched):
+            continue
+        found[step.key, step.label] = (
+            f"{step.key} is skipped, and loses the label {step.label.name or step.label_id}, which is deleted"
+            if step.label
+            else f"{step.key} is skipped, and is changed all the same: {step.reason}"
+        )
+    return list(found.values())
 
 
 def _releases(matching: Matching) -> list[str]:

@@ -1,5 +1,6 @@
 """What was found in a package, as text with the offending lines and as JSON."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from services.core.model import Location, Violation
+from services.kinds import endpoint
+from services.kinds.table import KINDS
 from services.rpc.convert.objects import credential_from_pb, violation_from_pb
+
+_CREDENTIAL = re.compile("tok|pass|user|secret|key|auth|cred", re.IGNORECASE)
+"""In a line that may hold a credential, however its field is misspelled."""
 
 _LINE_WIDTH = 120
 """Of longer lines, what surrounds the column is shown."""
@@ -68,7 +74,7 @@ def findings_document(found: Findings) -> dict[str, Any]:
 
 def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> None:
     """
-    Print the findings as a table, each row with its line below; a line with a credential is not shown.
+    Print the findings as a table, each row with its line below; a line that may hold a credential is not shown.
 
     Args:
         out: Where to.
@@ -84,7 +90,7 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
         level = "warning: " if style == "yellow" else ""
         out.print(Text.assemble((f"{row.location!s:<{places}}  {row.kind:<{kinds}}  {row.path}".rstrip(), "bold")))
         out.print(Text(f"    {level}{row.reason}", style))
-        if (row.location.source, row.location.line) in hidden:
+        if (row.location.source, row.location.line) in hidden or _may_hold_credential(row, lines):
             continue
         for line in _excerpt(row.location, lines.get(row.location.source, ())):
             out.print(Text(line, "dim"))
@@ -93,6 +99,15 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
         out.print(Text(f"environment values not given: {', '.join(found.missing_env_refs)}", "yellow"))
     if found.missing_secrets:
         out.print(Text(f"secrets that it needs: {', '.join(found.missing_secrets)}", "yellow"))
+
+
+def _may_hold_credential(row: Violation, lines: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the line of *row* may hold a credential that is misspelled, or in a source that cannot be read."""
+    if row.kind in KINDS:
+        return KINDS[row.kind].family == endpoint.FAMILY
+    of_source = lines.get(row.location.source, ())
+    text = of_source[row.location.line - 1] if 0 < row.location.line <= len(of_source) else ""
+    return _CREDENTIAL.search(text) is not None
 
 
 def _excerpt(location: Location, lines: Sequence[str]) -> list[str]:

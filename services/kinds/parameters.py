@@ -252,7 +252,8 @@ def _lengths(options: _Values) -> dict[str, int | None]:
         if supplied is None or setting.supplied_misfit(supplied):
             found[name] = None if isinstance(setting.default, str) else setting.nanoseconds
         else:
-            found[name] = parse_duration(supplied) if isinstance(supplied, str) else None
+            length = parse_duration(supplied) if isinstance(supplied, str) else None
+            found[name] = length if length is None or length >= 0 else None
     return found
 
 

@@ -111,3 +111,32 @@ async def test_the_examples_are_valid_without_warnings(services: Cluster, tmp_pa
     files = [str(ROOT / "examples" / name) for name in ("fleet.yml", "labels.json")]
     ended = await pkger("validate", *files, env=environment(tmp_path, services.addresses))
     assert ended.out == "The package is valid: 2 Bucket, 1 Dashboard, 1 Label, 1 Task, 1 Variable.\n"
+
+
+MISWRITTEN = [
+    f"  tokne: {CANARY}",
+    f"  Token: {CANARY}",
+    f"  token: [{CANARY}]",
+    f"  token: {{secretRef: {CANARY}}}",
+    f"  token: {{secretRef: {{kye: {CANARY}}}}}",
+    f"  token: a\n  token: {CANARY}",
+    f"  token: {CANARY}: x",
+    f'  token: "{CANARY}" x',
+    f"\ttoken: {CANARY}",
+    f"  token: *{CANARY}",
+    f"  password: 2020-01-01 # {CANARY}",
+]
+
+
+@pytest.mark.parametrize("text", MISWRITTEN)
+async def test_a_credential_is_not_shown_however_it_is_miswritten(text: str, services: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "p.yml"
+    head = (
+        HEAD.format("NotificationEndpointHTTP", "hook") + "spec:\n  url: https://x.y\n  method: POST\n  type: bearer\n"
+    )
+    file.write_text(f"{head}{text}\n")
+    env = environment(tmp_path, services.addresses)
+    for arguments in (["validate", "-f", str(file)], ["plan", "-f", str(file)]):
+        ended = await pkger(*arguments, env=env)
+        assert ended.out + ended.err
+        assert CANARY not in ended.out + ended.err

@@ -197,7 +197,7 @@ def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is
 def test_a_rename_to_a_name_that_this_very_plan_removes_is_refused() -> None:
     world = World()
     world.apply(an_object("Variable", "a", name="x"), an_object("Variable", "b", name="y"))
-    with pytest.raises(NameTaken, match="Variable 'b', which is removed only afterwards"):
+    with pytest.raises(NameTaken, match=r"Variable 'b' has\. It is removed only after that"):
         world.plan(an_object("Variable", "a", name="y"))
 
 

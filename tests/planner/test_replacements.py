@@ -208,7 +208,7 @@ def test_a_replacement_that_cannot_be_undone_frees_its_name_too_late_for_one_tha
     irreversible = replace(kinds["CheckThreshold"], delete_undo=Undo.NONE)
     world.platform = replace(world.platform, kinds={**kinds, "CheckThreshold": irreversible})
     world.apply(a_check("CheckDeadman"), an_object("CheckThreshold", "d", name="D"))
-    with pytest.raises(NameTaken, match="CheckDeadman 'd', which is replaced only afterwards"):
+    with pytest.raises(NameTaken, match=r"CheckDeadman 'd' has\. It is replaced only after that"):
         world.plan(an_object("CheckThreshold", "c", name="D"), an_object("CheckDeadman", "d", name="E"))
 
 

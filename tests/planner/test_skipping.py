@@ -142,3 +142,15 @@ def test_a_skip_that_fits_nothing_is_told_with_what_was_probably_meant() -> None
         " did you mean its metadata.name, Bucket:raw?",
         "Label:raw is to be skipped, and is neither in the package nor in the stack",
     ]
+
+
+def test_what_is_skipped_and_changed_all_the_same_is_told() -> None:
+    world = World()
+    endpoint, rule = an_object("NotificationEndpointSlack", "e"), an_object("NotificationRule", "r", endpointName="e")
+    world.apply(LABEL_L, endpoint, rule, an_object("Task", "t", ["l"]))
+    plan = world.plan(skip=[Key("NotificationRule", ""), Key("Task", "")])
+    assert plan.warnings == (
+        "the package has no objects",
+        "NotificationRule 'r' is skipped, and is changed all the same: what it refers to is deleted",
+        "Task 't' is skipped, and loses the label l, which is deleted",
+    )
