@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from applier_svc.operation import Peers
-from applier_svc.operations import Operations
-from applier_svc.patience import Patience
+from applier_svc.execution.timeouts import Timeouts
+from applier_svc.operation.lifecycle import Peers
+from applier_svc.operation.registry import Registry
 from applier_svc.servicer import SERVICE, register
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
@@ -15,16 +15,16 @@ from services.settings import GRACE_SECONDS, Settings
 
 
 @asynccontextmanager
-async def opened(settings: Settings, patience: Patience | None = None) -> AsyncIterator[Service]:
+async def opened(settings: Settings, timeouts: Timeouts | None = None) -> AsyncIterator[Service]:
     """The applier with its connections; its operations end before it does."""
     async with AsyncExitStack() as stack:
         peers = Peers(
             planner=await stack.enter_async_context(Peer("planner", settings.addresses["planner"])),
             stack=await stack.enter_async_context(Peer("stack", settings.addresses["stack"])),
             platforms=await stack.enter_async_context(Platforms(settings.platform_address)),
-            patience=patience or Patience.of(settings.lease),
+            timeouts=timeouts or Timeouts.of(settings.lease),
         )
-        operations = Operations(peers)
+        operations = Registry(peers)
         store = await stack.enter_async_context(Peer("stack", settings.addresses["stack"]))
         recovering = asyncio.create_task(operations.recover(store))
         stack.callback(recovering.cancel)

@@ -1,4 +1,4 @@
-"""ApplierService on the wire: translates requests to wishes and feeds to streams."""
+"""ApplierService on the wire: translates requests and feeds to streams."""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -11,10 +11,11 @@ from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import journal_pb2
 
-from applier_svc.operations import Operations
-from applier_svc.secrets import Secrets
-from applier_svc.wish import Agreed, Request, Wish
+from applier_svc.execution.secrets import Secrets
+from applier_svc.operation.registry import Registry
+from applier_svc.operation.requests import NewRequest, PlanRequest, RequestId
 from services.core.errors import RequestInvalid
+from services.rpc.convert.operations import decision_from_pb
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
@@ -24,14 +25,14 @@ SERVICE = "pkger.applier.v1.ApplierService"
 class ApplierServicer(ApplierServiceServicer):
     """Holds the operations; decides nothing itself."""
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, operations: Registry) -> None:
         self._operations = operations
 
     async def Apply(
         self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.ApplyResponse]:
         secrets = Secrets(request.secrets)
-        wish = Wish(
+        asked = NewRequest(
             kind=operation_pb2.OPERATION_KIND_APPLY,
             target=request.target,
             stack=_checked(request.stack) if request.HasField("stack") else None,
@@ -47,7 +48,7 @@ class ApplierServicer(ApplierServiceServicer):
             request=_identified(request),
             secrets=secrets,
         )
-        async for message in self._operations.answers(wish):
+        async for message in self._operations.answers(asked):
             if isinstance(message, object_pb2.InvalidPackage):
                 yield applier_pb2.ApplyResponse(invalid_package=message)
             else:
@@ -58,17 +59,17 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[applier_pb2.ApplyPlanResponse]:
         if not request.plan:
             raise RequestInvalid("plan", "name a stored plan")
-        agreed = Agreed(
+        asked = PlanRequest(
             request.plan, request.digest, request.allow_missing, _identified(request), Secrets(request.secrets)
         )
-        async for message in self._operations.answers(agreed):
+        async for message in self._operations.answers(asked):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.ApplyPlanResponse(event=message)
 
     async def UninstallStack(
         self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
-        wish = Wish(
+        asked = NewRequest(
             kind=operation_pb2.OPERATION_KIND_UNINSTALL,
             target=request.target,
             stack=_checked(request.stack),
@@ -76,7 +77,7 @@ class ApplierServicer(ApplierServiceServicer):
             plan_digest=request.plan_digest,
             request=_identified(request),
         )
-        async for message in self._operations.answers(wish):
+        async for message in self._operations.answers(asked):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.UninstallStackResponse(event=message)
 
@@ -113,21 +114,22 @@ class ApplierServicer(ApplierServiceServicer):
     async def RecoverOperation(
         self, request: applier_pb2.RecoverOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
-        feed = await self._operations.carry_on(request.operation, request.decisions)
+        decisions = [decision_from_pb(each) for each in request.decisions]
+        feed = await self._operations.carry_on(request.operation, decisions)
         async for message in feed.follow():
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.RecoverOperationResponse(event=message)
 
 
-def register(operations: Operations) -> Register:
+def register(operations: Registry) -> Register:
     """What a server needs to serve the applier."""
     return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations))
 
 
 def _identified(
     request: applier_pb2.ApplyRequest | applier_pb2.ApplyPlanRequest | applier_pb2.UninstallStackRequest,
-) -> Request:
-    return Request(request.request_id, content_digest(request)) if request.request_id else Request()
+) -> RequestId:
+    return RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
 
 
 def _checked(ref: planner_pb2.StackRef) -> planner_pb2.StackRef:

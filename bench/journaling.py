@@ -12,16 +12,16 @@ from pkger.model.v1 import operation_pb2
 
 from bench.figures import Figure, Seconds, seconds
 from services.core.model import InventoryEntry, Key, Origin, Target
+from services.engine.operation import OperationKind, OperationState
+from services.engine.step_life import StepRecord, StepState
 from stack_svc import endings, journal
 from stack_svc.endings import Ending, Record
 from stack_svc.events import Event
 from stack_svc.journal import Beginning, Begun
 from stack_svc.leases import SECOND, machine_clock
-from stack_svc.operations import OperationKind, OperationState
 from stack_svc.plans import NewPlan
 from stack_svc.schema import MIGRATIONS
 from stack_svc.stacks import Named
-from stack_svc.steps import StepRecord, StepState
 
 T = TypeVar("T")
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from parser_svc.envelope import RawObject
+from services.kinds.field_table import nearest
 from services.kinds.fields import THE_KEY, Fields, Remark
 from services.kinds.schema import METADATA, spec_table
 from services.kinds.table import FAMILY_NAMES, KINDS
-from services.kinds.tables import nearest
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec")
 

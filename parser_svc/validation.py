@@ -9,12 +9,12 @@ from parser_svc.envelope import RawObject
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
 from services.kinds import endpoint
 from services.kinds.canonical import canonical_text, spec_of
+from services.kinds.field_table import nearest
 from services.kinds.fields import Fault, Fields, Remark
 from services.kinds.kind import Kind, Reading, Scope
 from services.kinds.references import Reference, Use, read_reference
 from services.kinds.schema import API_VERSIONS
 from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS
-from services.kinds.tables import nearest
 
 _META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _LONGEST_META_NAME = 63

@@ -14,9 +14,10 @@ import sqlite_utils
 
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
 from services.core.model import InventoryEntry
+from services.engine.operation import FINISHED, OperationState
 from stack_svc import events, inventory, leases, operations, plans, requests, stacks
 from stack_svc.events import Event
-from stack_svc.operations import FINISHED, Operation, OperationState
+from stack_svc.operations import Operation
 from stack_svc.stacks import Stack, State
 
 

@@ -13,13 +13,14 @@ import sqlite_utils
 
 from services.core.errors import LeaseLost, RequestInvalid
 from services.core.model import Target
+from services.engine.operation import OperationKind, OperationState
+from services.engine.step_life import StepRecord
 from stack_svc import events, leases, operations, plans, requests, stacks, steps
 from stack_svc.events import Event
 from stack_svc.leases import Lease
-from stack_svc.operations import Operation, OperationKind, OperationState
+from stack_svc.operations import Operation
 from stack_svc.plans import NewPlan, StoredPlan
 from stack_svc.stacks import Choice, Named, Stack, State
-from stack_svc.steps import StepRecord
 
 
 @dataclass(frozen=True, slots=True)

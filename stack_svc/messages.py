@@ -10,22 +10,20 @@ from pkger.stack.v1 import journal_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.model import Target
+from services.engine.operation import OperationState
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import entries_from_pb, entry_fields, key_to_pb, target_from_pb, target_to_pb
+from services.rpc.convert.operations import KINDS, STATES
 from stack_svc import stacks
 from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
 from stack_svc.events import Event
 from stack_svc.inventory import Ownership
 from stack_svc.journal import Beginning, Planned
-from stack_svc.operations import Operation, OperationKind, OperationState
+from stack_svc.operations import Operation
 from stack_svc.plans import NewPlan, PlanState, StoredPlan
 from stack_svc.stacks import Choice, Named, Stack
-from stack_svc.steps import StepRecord, StepState
 
-_KIND = Numbers(OperationKind, operation_pb2.OperationKind, "OPERATION_KIND")
-_STATE = Numbers(OperationState, operation_pb2.OperationState, "OPERATION_STATE")
 _PLAN_STATE = Numbers(PlanState, plan_pb2.PlanState, "PLAN_STATE")
-_STEP_STATE = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
 
 
 def choice(request: stack_pb2.GetStackRequest | journal_pb2.BeginOperationRequest) -> Choice:
@@ -64,7 +62,7 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest) -> Beginning:
         name=request.operation,
         choice=asked,
         create_missing=request.create_missing,
-        kind=_KIND.member(request.kind) if request.kind else None,
+        kind=KINDS.member(request.kind) if request.kind else None,
         holder=request.holder,
         ttl=microseconds(request.ttl),
         request_id=request.request_id,
@@ -114,7 +112,7 @@ def ownership_to_pb(owner: Ownership) -> stack_pb2.Ownership:
 
 def state_to_pb(state: OperationState) -> operation_pb2.OperationState.ValueType:
     """Translate how far an operation is."""
-    number: operation_pb2.OperationState.ValueType = _STATE.number(state)
+    number: operation_pb2.OperationState.ValueType = STATES.number(state)
     return number
 
 
@@ -122,8 +120,8 @@ def operation_to_pb(operation: Operation, blocked_by: bytes = b"") -> operation_
     """Translate an operation, with what it is blocked by in its wire format."""
     message = operation_pb2.Operation(
         name=operation.name,
-        kind=_KIND.number(operation.kind),
-        state=_STATE.number(operation.state),
+        kind=KINDS.number(operation.kind),
+        state=STATES.number(operation.state),
         stack_id="" if operation.nameless else operation.stack,
         stack_name=operation.stack_name,
         target=target_to_pb(operation.target),
@@ -182,31 +180,6 @@ def plan_to_pb(plan: StoredPlan, body: bytes = b"") -> plan_pb2.Plan:
     return message
 
 
-def record_from_pb(message: journal_pb2.StepRecord) -> StepRecord:
-    """Translate what is known of a step."""
-    return StepRecord(
-        message.step,
-        _STEP_STATE.member(message.state),
-        message.remote_id,
-        message.message,
-        message.reason,
-        tuple(message.before_ids),
-    )
-
-
-def record_to_pb(record: StepRecord) -> journal_pb2.StepRecord:
-    """Translate what is known of a step."""
-    return journal_pb2.StepRecord(
-        step=record.step,
-        state=_STEP_STATE.number(record.state),
-        remote_id=record.remote_id,
-        message=record.message,
-        # The service keeps reasons as they come, those of later versions, too.
-        reason=record.reason,  # type: ignore[arg-type]
-        before_ids=record.before_ids,
-    )
-
-
 def event_from_pb(message: operation_pb2.OperationEvent, field: str, is_a: str = "") -> Event:
     """
     Translate an event.
@@ -255,7 +228,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         RequestInvalid: A part of it is missing, or no value to send.
     """
     return Ending(
-        _STATE.member(request.state) if request.state else OperationState.FAILED,
+        STATES.member(request.state) if request.state else OperationState.FAILED,
         _outcome(request),
         request.base_generation,
         request.finished.finished.cause or request.cause,

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import orjson
@@ -10,6 +9,7 @@ import sqlite_utils
 
 from services.core.errors import OperationNotFound, OperationUnfinished
 from services.core.model import Target
+from services.engine.operation import FINISHED, OperationKind, OperationState
 from stack_svc import requests
 
 KEPT = 1000
@@ -24,27 +24,6 @@ Place = tuple[int, str]
 START: Place = (2**63 - 1, "")
 """Before every operation, as the newest come first."""
 
-
-class OperationKind(StrEnum):
-    """As in operation.proto."""
-
-    APPLY = "APPLY"
-    UNINSTALL = "UNINSTALL"
-
-
-class OperationState(StrEnum):
-    """As in operation.proto, which says what each means."""
-
-    PREPARING = "PREPARING"
-    APPLYING = "APPLYING"
-    ROLLING_BACK = "ROLLING_BACK"
-    BLOCKED = "BLOCKED"
-    SUCCEEDED = "SUCCEEDED"
-    ROLLED_BACK = "ROLLED_BACK"
-    FAILED = "FAILED"
-
-
-FINISHED = frozenset({OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.FAILED})
 
 # As the indexes say it: SQLite uses one with a condition only when the query has the very same.
 _IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"

@@ -7,6 +7,7 @@ from pkger.stack.v1 import journal_pb2, journal_pb2_grpc, stack_pb2, stack_pb2_g
 from services.database import Database
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.convert.operations import step_record_fields, step_record_from_pb
 from services.rpc.server import Register
 from stack_svc import endings, inventory, journal, messages, operations, pages, plans, stacks
 from stack_svc.leases import Clock, machine_clock
@@ -149,7 +150,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.AdvanceOperationRequest, context: object
     ) -> journal_pb2.AdvanceOperationResponse:
         """Store intents, outcomes and events."""
-        records = [messages.record_from_pb(record) for record in request.steps]
+        records = [step_record_from_pb(record) for record in request.steps]
         new_events = [messages.event_from_pb(event, "events") for event in request.events]
         cancel_requested = await self._database.write(
             lambda db: journal.advance(
@@ -209,7 +210,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             token=claimed.lease.token,
             operation=messages.operation_to_pb(operation, claimed.blocked_by),
             plan=claimed.plan,
-            steps=map(messages.record_to_pb, claimed.steps),
+            steps=map(step_record_fields, claimed.steps),
             sealed=operation.sealed,
             cancel_requested=operation.cancel_requested,
             last_seq=operation.last_seq,

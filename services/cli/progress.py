@@ -6,8 +6,9 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.effects import effect_in, overwrites_secret, wording
 from services.cli.names import word
-from services.cli.show import DONE, console, is_secret, overwrites_secret, print_lines, step_line
+from services.cli.show import console, print_lines, step_line
 from services.core.model import Key
 
 _OVERWRITTEN, _GIVEN_UP = "secrets that were overwritten", "what was given up"
@@ -31,10 +32,12 @@ class Progress:
         self._err = console(stderr=True)
         self._operation = ""
         # What was told of failed steps, in the words of a cause, and what stands for it in the words of the end.
-        self._told: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
         self._undo_count: int | None = None
         # Of an operation whose beginning was shown elsewhere, only the plan says what it may have overwritten.
-        self._stays = {_OVERWRITTEN} if plan and any(map(overwrites_secret, plan.steps)) else set[str]()
+        self._stays = (
+            {_OVERWRITTEN} if plan and any(overwrites_secret(effect_in(step)) for step in plan.steps) else set[str]()
+        )
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
         """Show one event; of the first and the last nothing is shown."""
@@ -78,9 +81,9 @@ class Progress:
 
     def cause(self, finished: operation_pb2.Finished) -> str:
         """Why it did not do all, without the reasons that were told when steps failed."""
-        for told, short in self._told.items():
-            if finished.cause.startswith(told):
-                return short + finished.cause.removeprefix(told)
+        for reason, short in self._reasons.items():
+            if finished.cause.startswith(reason):
+                return short + finished.cause.removeprefix(reason)
         return finished.cause
 
     def _show_outcomes(self, outcomes: Iterable[operation_pb2.StepOutcome], undone: bool) -> None:
@@ -89,17 +92,14 @@ class Progress:
         prefix = "undo " if undone else ""
         for outcome in outcomes:
             step = self.plan.steps[outcome.step]
-            line = step_line(step)
-            if overwrites_secret(step) and outcome.WhichOneof("outcome") in ("done", "unknown"):
+            line, effect = step_line(step), effect_in(step)
+            if overwrites_secret(effect) and outcome.WhichOneof("outcome") in ("done", "unknown"):
                 self._stays.add(_OVERWRITTEN)
             match outcome.WhichOneof("outcome"):
-                case "done" if is_secret(step):
-                    lines.append(line.append(f"  {'removed' if undone else 'written'}", "dim"))
                 case "done":
-                    done = (
-                        "undone" if undone else f"{DONE[step.verb].removeprefix('label(s) ')} {outcome.done.remote_id}"
-                    )
-                    lines.append(line.append(f"  {done}", "dim"))
+                    words = wording(effect)
+                    ended = words.undone if undone else words.ended.format(outcome.done.remote_id)
+                    lines.append(line.append(f"  {ended}", "dim"))
                 case "failed":
                     problems.append(line.append(f"  {prefix}failed: {outcome.failed.message}", "red"))
                     self._note(step, outcome.failed.message, "failed")
@@ -114,7 +114,7 @@ class Progress:
 
     def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
         what = f"{word(plan_pb2.Verb, 'VERB', step.verb)} {Key(step.key.kind, step.key.name)}"
-        self._told[f"{what}: {message}"] = f"{what} {ended}"
+        self._reasons[f"{what}: {message}"] = f"{what} {ended}"
 
 
 def _show_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:

@@ -1,6 +1,7 @@
 """What people read: plans, progress, stacks."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
@@ -14,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from services.cli.effects import SUMMED, effect_in, overwrites_secret, wording
 from services.cli.names import word
-from services.core.model import SECRET
+from services.engine.effects import Delete, Update
 
 SHOWN_WARNINGS = 10
 
@@ -26,29 +28,6 @@ VALUE_WIDTH = 60
 
 _UNBOUNDED = 100_000
 """Columns, more than any table has: a name that is cut can be neither copied nor piped."""
-
-_SIGNS = {
-    plan_pb2.VERB_CREATE: ("+", "green"),
-    plan_pb2.VERB_UPDATE: ("~", "yellow"),
-    plan_pb2.VERB_DELETE: ("-", "red"),
-    plan_pb2.VERB_ATTACH: ("+", "green"),
-    plan_pb2.VERB_DETACH: ("-", "red"),
-}
-_PLANNED = {
-    plan_pb2.VERB_CREATE: "to create",
-    plan_pb2.VERB_UPDATE: "to update",
-    plan_pb2.VERB_DELETE: "to delete",
-    plan_pb2.VERB_ATTACH: "label(s) to attach",
-    plan_pb2.VERB_DETACH: "label(s) to detach",
-}
-DONE = {
-    plan_pb2.VERB_CREATE: "created",
-    plan_pb2.VERB_UPDATE: "updated",
-    plan_pb2.VERB_DELETE: "deleted",
-    plan_pb2.VERB_ATTACH: "label(s) attached",
-    plan_pb2.VERB_DETACH: "label(s) detached",
-}
-"""What was done, by verb."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -61,10 +40,11 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
     changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.resource_diffs}
     lines = []
     for step in plan.steps:
+        effect = effect_in(step)
         lines.append(step_line(step))
-        if step.verb == plan_pb2.VERB_DELETE:
+        if isinstance(effect, Delete):
             lines[-1].append(f"  ({step.reason})", "dim")
-        if step.verb == plan_pb2.VERB_UPDATE and not is_secret(step):
+        if isinstance(effect, Update):
             changed = changes.get((step.key.kind, step.key.name), ())
             # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
             lines += map(_change_line, changed) if changed else [Text(f"      {step.reason}", "dim")]
@@ -92,30 +72,18 @@ def _remarks(what: str, remarks: Sequence[str], way_on: str) -> list[Text]:
 
 def plan_sum(plan: plan_pb2.Plan, done: bool = False, without: Set[int] = frozenset()) -> str:
     """How many steps of which kind, in words: what is to be done, or what was *done*, *without* some by number."""
-    words = DONE if done else _PLANNED
     counted = [step for number, step in enumerate(plan.steps) if number not in without]
-    steps = [step for step in counted if not is_secret(step)]
-    counts = {verb: sum(step.verb == verb for step in steps) for verb in words}
-    told = [f"{count} {words[verb]}" for verb, count in counts.items() if count]
-    if count := len(counted) - len(steps):
-        told.insert(0, f"{count} secret(s) {'written' if done else 'to write'}")
-    if any(step.undo == plan_pb2.UNDO_NONE for step in steps) and not done:
-        told.append("deletions that cannot be undone run last")
-    if told:
-        return ", ".join(told)
+    words = [wording(effect) for effect in map(effect_in, counted)]
+    counts = Counter(each.done if done else each.planned for each in words)
+    listed = dict.fromkeys(each.done if done else each.planned for each in SUMMED)
+    parts = [f"{counts[word]} {word}" for word in listed if counts[word]]
+    if any(effect_in(step).seals for step in counted) and not done:
+        parts.append("deletions that cannot be undone run last")
+    if parts:
+        return ", ".join(parts)
     if without:
         return "nothing"
     return "nothing to do" if plan.no_change else "nothing to do on the platform, the record changes"
-
-
-def overwrites_secret(step: plan_pb2.Step) -> bool:
-    """Whether a step overwrites a secret, which cannot be undone."""
-    return is_secret(step) and step.undo == plan_pb2.UNDO_NONE
-
-
-def is_secret(step: plan_pb2.Step) -> bool:
-    """Whether a step writes a secret."""
-    return step.key.kind == SECRET
 
 
 def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
@@ -156,17 +124,16 @@ def _change_line(change: plan_pb2.FieldChange) -> Text:
 
 def step_line(step: plan_pb2.Step) -> Text:
     """A step of a plan in one line."""
-    sign, style = _SIGNS[step.verb]
+    effect = effect_in(step)
+    words = wording(effect)
     what = f"{step.key.kind} {step.key.name or step.remote_id}"
-    if step.verb in (plan_pb2.VERB_ATTACH, plan_pb2.VERB_DETACH):
-        what += (
-            f" {'with' if step.verb == plan_pb2.VERB_ATTACH else 'without'} label {step.label.name or step.label_id}"
-        )
-    elif overwrites_secret(step):
+    if effect.links:
+        what += f" {'without' if effect.removes else 'with'} label {step.label.name or step.label_id}"
+    elif overwrites_secret(effect):
         what += " (overwritten; cannot be taken back)"
     elif spec := step.new_spec_json or step.old_spec_json:
         what += f" {json.dumps(orjson.loads(spec)['name'], ensure_ascii=False)}"
-    return Text("  ").append(f"{sign} {what}", style)
+    return Text("  ").append(f"{words.sign} {what}", words.style)
 
 
 def _cut(text: str) -> str:

@@ -1,10 +1,10 @@
 """The words of the driver contract as frozen values, for every driver."""
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from services.core.model import Reference, Spec
+from services.engine.outcome import RejectionReason
 
 
 class ResourceId(NamedTuple):
@@ -101,15 +101,6 @@ class DeleteSecret:
 
 
 Mutation: TypeAlias = Create | Update | Delete | Attach | Detach | PutSecret | DeleteSecret
-
-
-class RejectionReason(Enum):
-    """Why a platform refused a mutation; the names of ``pkger.model.v1.RejectionReason``."""
-
-    NAME_TAKEN = "name_taken"
-    NOT_FOUND = "not_found"
-    CONTENT_REFUSED = "content_refused"
-    KIND_UNSUPPORTED = "kind_unsupported"
 
 
 @dataclass(frozen=True, slots=True)

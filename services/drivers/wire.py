@@ -5,7 +5,6 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import operation_pb2
 
 from services.core.errors import KindUnsupported, RequestInvalid
 from services.core.model import PlatformTraits
@@ -21,14 +20,15 @@ from services.drivers.mutation import (
     Mutation,
     PutSecret,
     Rejected,
-    RejectionReason,
     ResourceId,
     Result,
     StoredResource,
     Update,
 )
+from services.engine.outcome import RejectionReason
 from services.kinds.canonical import spec_from_text
 from services.rpc.convert.objects import references_from_pb, references_to_pb
+from services.rpc.convert.operations import rejection_number
 
 CHUNK_RESOURCES = 500
 """Most resources in one chunk of a listing."""
@@ -160,8 +160,8 @@ def result_fields(result: Result) -> Any:
         case Done(resource):
             return {"done": {"resource": resource_fields(resource)} if resource else {}}
         case Rejected(reason, message, retry_after):
-            value = operation_pb2.RejectionReason.Value(f"REJECTION_REASON_{reason.name}") if reason else None
-            return {"rejected": {"reason": value, "message": message, "retry_after": _duration(retry_after)}}
+            number = rejection_number(reason)
+            return {"rejected": {"reason": number, "message": message, "retry_after": _duration(retry_after)}}
         case Ambiguous(message, retry_after):
             return {"ambiguous": {"message": message, "retry_after": _duration(retry_after)}}
 

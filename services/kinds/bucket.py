@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
+from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.fields import Fault, Fields, Remark, found_text
 from services.kinds.kind import Kind, Reading, Scope, owned_ids, read_plainly
 from services.kinds.shapes import Integer, Text
-from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 2
 _SHORTEST_RETENTION = 3600

@@ -5,10 +5,10 @@ from typing import Any
 
 from services.kinds.builder import builder_config
 from services.kinds.durations import go_duration, parse_duration
+from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.kind import UNKNOWN_TIMES, embedded_id
 from services.kinds.shapes import Duration, Fold, Text
 from services.kinds.statuses import STATUS
-from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 MIN_NAME_BYTES = 1
 FAMILY = "check"

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from services.kinds import check
+from services.kinds.field_table import Field, Table
 from services.kinds.fields import Fields, Remark
 from services.kinds.kind import Kind, Reading, Scope, read_plainly
 from services.kinds.shapes import Boolean, Duration, Text
-from services.kinds.tables import Field, Table
 
 _UNKNOWN = "UNKNOWN"
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from services.kinds import check
+from services.kinds.field_table import Field, Mappings, Table
 from services.kinds.fields import Fault, Fields, Numbering
 from services.kinds.kind import Kind, Reading, Scope, read_plainly
 from services.kinds.shapes import Boolean, Fold, Number, Text
-from services.kinds.tables import Field, Mappings, Table
 
 _COMPARISONS = ("greater", "lesser")
 _RANGES = ("inside_range", "outside_range")

@@ -7,9 +7,9 @@ from services.kinds.charts.kinds import LAYOUT
 from services.kinds.charts.properties import properties
 from services.kinds.charts.reading import read_charts
 from services.kinds.charts.table import CHART
+from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.fields import Fields
 from services.kinds.kind import Kind, Reading, Scope, short_name
-from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 2
 

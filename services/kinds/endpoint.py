@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from services.kinds.field_table import DESCRIPTION, Field, Table
 from services.kinds.fields import Fault, Fields, found_text, text_of
 from services.kinds.kind import UNKNOWN_TIMES, Reading, Scope, embedded_id, short_name
 from services.kinds.references import Referable, Reference, Use, read_reference
 from services.kinds.shapes import Text
 from services.kinds.statuses import STATUS
-from services.kinds.tables import DESCRIPTION, Field, Table
 from services.kinds.urls import is_url
 
 MIN_NAME_BYTES = 1

@@ -5,10 +5,10 @@ from typing import Any
 
 from services.kinds import endpoint
 from services.kinds.endpoint import Credential
+from services.kinds.field_table import Field, Table
 from services.kinds.fields import Fault, Fields
 from services.kinds.kind import Kind, Reading, Scope
 from services.kinds.shapes import Fold, Text
-from services.kinds.tables import Field, Table
 
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _TOKEN = Credential("token", "Token of the type bearer")

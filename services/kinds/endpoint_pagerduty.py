@@ -5,9 +5,9 @@ from typing import Any
 
 from services.kinds import endpoint
 from services.kinds.endpoint import Credential
+from services.kinds.field_table import Table
 from services.kinds.fields import Fields
 from services.kinds.kind import Kind, Reading, Scope
-from services.kinds.tables import Table
 
 _ROUTING_KEY = Credential("routingKey", "Routing key of the PagerDuty service")
 

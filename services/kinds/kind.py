@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from services.core.model import Key
+from services.kinds.field_table import Table
 from services.kinds.fields import Fault, Fields, Remark
 from services.kinds.references import Use
-from services.kinds.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.core.model import LABEL
+from services.kinds.field_table import DESCRIPTION, Field, Table
 from services.kinds.fields import Fields
 from services.kinds.kind import Kind, Reading, Scope, read_plainly
 from services.kinds.shapes import Text
-from services.kinds.tables import DESCRIPTION, Field, Table
 
 _MIN_NAME_BYTES = 2
 

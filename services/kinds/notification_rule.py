@@ -5,12 +5,12 @@ from typing import Any
 
 from services.kinds import check, endpoint
 from services.kinds.durations import go_duration, parse_duration
+from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.fields import Fault, Fields, Numbering
 from services.kinds.kind import Kind, Reading, Scope, short_name
 from services.kinds.references import Referable, Use, read_reference
 from services.kinds.shapes import Duration, Fold, Text
 from services.kinds.statuses import STATUS
-from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 1
 _OPERATORS = ("equal", "notequal", "equalregex", "notequalregex")

@@ -5,6 +5,7 @@ from typing import Any
 
 from services.kinds.canonical import plain
 from services.kinds.durations import canonical_duration, go_duration, parse_duration
+from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.fields import Fault, Fields, Remark, found_text
 from services.kinds.flux.settings import PARAMETER
 from services.kinds.kind import Kind, Reading, Scope, short_name
@@ -12,7 +13,6 @@ from services.kinds.parameters import Script, read_task_query
 from services.kinds.references import Use
 from services.kinds.shapes import Duration, Fold, Text
 from services.kinds.statuses import STATUS
-from services.kinds.tables import DESCRIPTION, Field, Mappings, Table
 
 _MIN_NAME_BYTES = 1
 _OPTIONS_COUNT = "influxdata.com/v2alpha2"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from services.kinds.field_table import DESCRIPTION, Field, Table
 from services.kinds.fields import Fields
 from services.kinds.kind import Kind, Reading, Scope, embedded_id, read_plainly
 from services.kinds.shapes import Text
-from services.kinds.tables import DESCRIPTION, Field, Table
 
 _MIN_NAME_BYTES = 1
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.kinds.canonical import plain
+from services.kinds.field_table import DESCRIPTION, Field, Table
 from services.kinds.fields import Fault, Fields, Remark
 from services.kinds.kind import Kind, Reading, Scope, owned_ids, short_name
 from services.kinds.references import Referable, Use, read_reference
 from services.kinds.shapes import Fold, Free, Text
-from services.kinds.tables import DESCRIPTION, Field, Table
 
 _MIN_NAME_BYTES = 1
 _LANGUAGES = ("flux", "influxql")

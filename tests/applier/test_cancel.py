@@ -11,11 +11,11 @@ from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import operation_pb2
 from pkger.planner.v1 import planner_pb2
 
-from applier_svc.feed import Feed
-from applier_svc.operation import Peers
-from applier_svc.operations import Operations
-from applier_svc.patience import Patience
-from applier_svc.wish import Wish
+from applier_svc.execution.timeouts import Timeouts
+from applier_svc.operation.events import Feed
+from applier_svc.operation.lifecycle import Peers
+from applier_svc.operation.registry import Registry
+from applier_svc.operation.requests import NewRequest
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
 from services.rpc.client import Platforms
 from tests.applier.faulty import CallFault
@@ -159,16 +159,16 @@ async def test_a_caller_with_little_time_gives_the_operation_all_it_needs(
 
 
 @asynccontextmanager
-async def operations(faulty: World, patience: Patience = QUICK) -> AsyncIterator[Operations]:
+async def operations(faulty: World, timeouts: Timeouts = QUICK) -> AsyncIterator[Registry]:
     """The operations of an applier in this process."""
     peers = faulty.services.peers
     async with Platforms(lambda platform: faulty.services.addresses["platform"]) as platforms:
-        yield Operations(Peers(peers["planner"], peers["stack"], platforms, patience))
+        yield Registry(Peers(peers["planner"], peers["stack"], platforms, timeouts))
 
 
-def wish(case: Case, package: str) -> Wish:
+def wish(case: Case, package: str) -> NewRequest:
     request = case.request(package)
-    return Wish(
+    return NewRequest(
         kind=operation_pb2.OPERATION_KIND_APPLY,
         target=request.target,
         stack=request.stack if case.stack else None,

@@ -5,9 +5,9 @@ import json
 import pytest
 from pkger.model.v1 import object_pb2
 
-from applier_svc.ids import Ids
-from applier_svc.undo import inverse
 from services.core.model import InventoryEntry, Key, Origin, Plan, Reference, Step, StepReference, Target, Verb
+from services.engine.effects import effect_of, inverse_of
+from services.engine.ids import Ids
 from services.kinds.canonical import spec_of
 from tests.applier.faulty import ItemFault
 from tests.applier.world import ROLLED_BACK, Case, World, end, plan_of
@@ -42,9 +42,9 @@ def test_a_reference_to_what_an_earlier_step_creates_is_known_after_it() -> None
     endpoint = a_step(Verb.CREATE, PAGER)
     rule = a_step(Verb.CREATE, RULE, "", StepReference("/endpointName", PAGER), number=1)
     ids = Ids(a_plan(endpoint, rule))
-    assert ids.of_references(rule) == [Reference("/endpointName", PAGER.kind, "")]
-    ids.note(endpoint, NEW)
-    assert ids.of_references(rule) == [Reference("/endpointName", PAGER.kind, NEW)]
+    assert ids.references(rule.references) == (Reference("/endpointName", PAGER.kind, ""),)
+    effect_of(endpoint).learn(ids, NEW)
+    assert ids.references(rule.references) == (Reference("/endpointName", PAGER.kind, NEW),)
 
 
 def test_a_deleted_rule_comes_back_with_the_endpoint_that_came_back_before_it() -> None:
@@ -52,22 +52,23 @@ def test_a_deleted_rule_comes_back_with_the_endpoint_that_came_back_before_it() 
     endpoint = a_step(Verb.DELETE, PAGER, OLD, number=1)
     ids = Ids(a_plan(rule, endpoint))
     for step in (rule, endpoint):
-        ids.note(step, step.remote_id)
-    assert ids.of_references(inverse(rule)) == [Reference("/endpointName", PAGER.kind, "")]
-    ids.note(inverse(endpoint), NEW)
-    assert ids.of_references(inverse(rule)) == [Reference("/endpointName", PAGER.kind, NEW)]
+        effect_of(step).learn(ids, step.remote_id)
+    again = effect_of(rule).inverse()
+    assert ids.references(again.references) == (Reference("/endpointName", PAGER.kind, ""),)
+    inverse_of(effect_of(endpoint)).learn(ids, NEW)
+    assert ids.references(again.references) == (Reference("/endpointName", PAGER.kind, NEW),)
 
 
 @pytest.mark.parametrize("key", [PAGER, Key(PAGER.kind, "")])
 def test_what_is_neither_in_the_stack_nor_changed_keeps_the_id_of_the_plan(key: Key) -> None:
     rule = a_step(Verb.CREATE, RULE, "", StepReference("/endpointName", key, OLD))
-    assert Ids(a_plan(rule)).of_references(rule) == [Reference("/endpointName", PAGER.kind, OLD)]
+    assert Ids(a_plan(rule)).references(rule.references) == (Reference("/endpointName", PAGER.kind, OLD),)
 
 
 def test_the_id_of_the_inventory_is_the_one_that_counts() -> None:
     rule = a_step(Verb.CREATE, RULE, "", StepReference("/endpointName", PAGER, OLD))
     entry = InventoryEntry(PAGER, NEW, Origin.CREATED)
-    assert Ids(a_plan(rule, inventory=(entry,))).of_references(rule)[0].id == NEW
+    assert Ids(a_plan(rule, inventory=(entry,))).references(rule.references)[0].id == NEW
 
 
 async def only(faulty: World, case: Case, kind: str) -> object_pb2.Resource:

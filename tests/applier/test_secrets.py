@@ -5,16 +5,14 @@ from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
-from applier_svc.ids import Ids
-from applier_svc.late_effects import late_effects
-from applier_svc.outcomes import Direction, Done, Failed, Outcome, Skipped, Unknown
-from applier_svc.progress import Progress
-from applier_svc.secrets import Secrets, in_doubt, what_stays
-from applier_svc.undo import inverse, is_to_be_undone, seals
+from applier_svc.execution.secrets import Secrets
 from planner_svc.secrets import secret_steps
 from services.core.errors import PkgerError, PlanStale, RequestInvalid, TokenStale
-from services.core.model import Key, Plan, Step, Target, Undo, Verb
-from services.drivers.embedded.kinds import EMBEDDED
+from services.core.model import Key, Step, Verb
+from services.engine.effects import effect_of, inverse_of
+from services.engine.ids import Ids
+from services.engine.outcome import Done, Failed, Outcome, RejectionReason, Skipped, Unknown
+from services.rpc.convert.drivers import mutation_to_pb
 from services.rpc.requests import content_digest
 from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.packages import FRESH, MIXED
@@ -32,22 +30,18 @@ from tests.applier.world import (
     told,
 )
 from tests.apply.packages import an_object, text
+from tests.engine.plans import a_plan, progress_of
 
 CANARY = "canary-8a1f"
-REFUSAL = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
+REFUSAL = RejectionReason.CONTENT_REFUSED
 LABEL = text(an_object("Label", "red", "red"))
 REFUSED = text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system"))
 """A bucket that the platform refuses, after its label and the secrets were written."""
 
 
-def plan(*found: Step) -> Plan:
-    steps = tuple(step._replace(number=number) for number, step in enumerate(found))
-    return Plan(Target(), "1", 1, ("secrets", "labels"), steps, (), (), (), no_change=False, summary="{}")
-
-
 CREATE, UPDATE = secret_steps(["a", "b"], {"b"})
 OTHER = Step(0, 1, Verb.CREATE, Key("Label", "l"))
-PLAN = plan(CREATE, UPDATE, OTHER)
+PLAN = a_plan(CREATE, UPDATE, OTHER, stages=("secrets", "labels"))
 
 
 @pytest.mark.parametrize(
@@ -119,22 +113,15 @@ def test_a_value_that_cannot_be_one_is_refused_without_being_told(value: str, pr
 
 
 def test_a_secret_becomes_the_mutation_of_its_verb() -> None:
-    secrets = Secrets({"a": "1", "b": "2"})
+    secrets, ids = Secrets({"a": "1", "b": "2"}), Ids(PLAN)
+    create, update = map(effect_of, (CREATE, UPDATE))
     put = [driver_pb2.PutSecret(key="a", value="1"), driver_pb2.PutSecret(key="b", value="2")]
-    assert [secrets.mutation(step).put_secret for step in (CREATE, UPDATE)] == put
-    assert Secrets().mutation(inverse(CREATE)).delete_secret == driver_pb2.DeleteSecret(key="a")
-
-
-@pytest.mark.parametrize("outcome", [Done("a"), Failed("no"), Unknown("?"), Skipped("no")])
-def test_a_created_secret_is_undone_in_doubt_as_well_and_an_overwritten_one_never(outcome: Outcome) -> None:
-    assert is_to_be_undone(CREATE, outcome) == isinstance(outcome, Done | Unknown)
-    assert not is_to_be_undone(UPDATE, outcome)
-
-
-def test_an_overwritten_secret_does_not_seal_the_operation() -> None:
-    assert not seals(UPDATE)
-    assert seals(OTHER._replace(verb=Verb.DELETE, undo=Undo.NONE))
-    assert not seals(OTHER)
+    assert [
+        mutation_to_pb(each, each.sending(ids), "", secrets.value(each)).put_secret for each in (create, update)
+    ] == put
+    back = inverse_of(create)
+    deletion = mutation_to_pb(back, back.sending(ids), "", Secrets().value(back))
+    assert deletion.delete_secret == driver_pb2.DeleteSecret(key="a")
 
 
 @pytest.mark.parametrize(
@@ -151,59 +138,10 @@ def test_an_overwritten_secret_does_not_seal_the_operation() -> None:
 def test_an_operation_cannot_go_on_without_the_values_that_are_to_be_written(
     done: dict[int, Outcome], values: dict[str, str], lost: str
 ) -> None:
-    told = Secrets(values).lost(PLAN, Progress(done=done))
+    told = Secrets(values).lost(progress_of(PLAN, done))
     assert told.startswith(lost)
     assert bool(told) == bool(lost)
     assert not told or told.endswith("apply again, with the secrets")
-
-
-def test_what_was_sent_before_an_applier_died_is_in_doubt() -> None:
-    progress = Progress(open={0: Direction.DO, 1: Direction.UNDO, 2: Direction.DO})
-    assert in_doubt(PLAN, progress).keys() == {0}
-    assert in_doubt(PLAN, Progress()) == {}
-
-
-@pytest.mark.parametrize(
-    ("outcome", "stays"),
-    [
-        (None, ""),
-        (Failed("no"), ""),
-        (Done("b"), " (secrets that stay overwritten: 'b')"),
-        (Unknown("?"), " (secrets that may have been overwritten: 'b')"),
-    ],
-)
-def test_what_an_undo_leaves_is_told(outcome: Outcome | None, stays: str) -> None:
-    done: dict[int, Outcome] = {0: Done("a"), 2: Unknown("?")}
-    assert what_stays(PLAN, Progress(done=done | ({1: outcome} if outcome else {}))) == stays
-
-
-def test_of_many_only_the_first_are_named() -> None:
-    many = plan(*secret_steps(map(str, range(10, 20)), {str(n) for n in range(10, 20)}))
-    done: dict[int, Outcome] = {number: Done("") if number < 7 else Unknown("?") for number in range(10)}
-    assert what_stays(many, Progress(done=done)) == (
-        " (secrets that stay overwritten: '10', '11', '12', '13', '14' and 2 more;"
-        " secrets that may have been overwritten: '17', '18', '19')"
-    )
-
-
-@pytest.mark.parametrize(
-    ("done", "undone", "held_keys", "late"),
-    [
-        ({0: Done("a"), 1: Done("b")}, {}, {"a", "b"}, []),
-        ({0: Done("a"), 1: Done("b")}, {}, {"b"}, ["a: it is gone"]),
-        ({0: Done("a"), 1: Done("b")}, {0: Done("a")}, {"b"}, []),
-        ({0: Unknown("?"), 1: Unknown("?")}, {0: Done("a")}, {"a", "b"}, ["a: it may have been written late"]),
-        ({0: Failed("no"), 1: Failed("no")}, {}, {"a"}, ["a: it may have been written late"]),
-        ({0: Skipped("no"), 1: Skipped("no")}, {}, {"a"}, []),
-        ({}, {}, {"a"}, []),
-    ],
-)
-def test_a_secret_that_arrives_late_is_told(
-    done: dict[int, Outcome], undone: dict[int, Outcome], held_keys: set[str], late: list[str]
-) -> None:
-    secrets = plan(CREATE, UPDATE)
-    found = late_effects(secrets, Progress(done=done, undone=undone), Ids(secrets), [], set(), EMBEDDED, held_keys)
-    assert [f"{each.remote_id}: {each.message}".partition(": it was")[0] for each in found] == late
 
 
 async def held(case: Case) -> list[str]:

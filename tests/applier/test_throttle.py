@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier_svc.throttle import Budget, Limit, Throttle
+from applier_svc.execution.throttle import Budget, Limit, Throttle
 from tests.applier.faulty import ItemFault, Memory
 from tests.applier.packages import CHANGES
 from tests.applier.test_faults import finishes_the_job, sealed_at, wanted_after

@@ -19,7 +19,7 @@ from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 import applier_svc.__main__ as applier
-from applier_svc.patience import Patience
+from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import StackNotFound
 from services.rpc.process import Opened
 from tests.applier.faulty import FaultyDriver, faulty_platform
@@ -30,7 +30,7 @@ ROLLED_BACK = operation_pb2.OPERATION_STATE_ROLLED_BACK
 BLOCKED = operation_pb2.OPERATION_STATE_BLOCKED
 OVER = (SUCCEEDED, ROLLED_BACK, BLOCKED, operation_pb2.OPERATION_STATE_FAILED)
 
-QUICK = Patience(
+QUICK = Timeouts(
     attempts=3, first_wait=0.002, longest_wait=0.01, settle=0.01, stubborn=0.1, busy=0.1, recovery=0.05, watch=0.01
 )
 """For a platform that is at most a script away."""
@@ -216,13 +216,13 @@ class World:
 @asynccontextmanager
 async def world(
     data: Path,
-    patience: Patience = QUICK,
+    timeouts: Timeouts = QUICK,
     replaced: dict[str, Opened] | None = None,
     given: dict[str, str] | None = None,
 ) -> AsyncIterator[World]:
     """All services; the driver between them and the platform goes wrong when told to."""
     async with faulty_platform(data) as (driver, address):
-        opened: dict[str, Opened] = {"applier": partial(applier.opened, patience=patience), **(replaced or {})}
+        opened: dict[str, Opened] = {"applier": partial(applier.opened, timeouts=timeouts), **(replaced or {})}
         async with cluster(data, opened, {"platform": address, **(given or {})}) as services:
             yield World(services, driver)
 

@@ -18,8 +18,9 @@ from services.core.errors import TokenStale
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.embedded.schema import MIGRATIONS
 from services.drivers.embedded.store import ZERO_ID, Store
-from services.drivers.mutation import Create, Done, PutSecret, Rejected, RejectionReason
+from services.drivers.mutation import Create, Done, PutSecret, Rejected
 from services.drivers.wire import batch_from_pb
+from services.engine.outcome import RejectionReason
 from services.kinds.canonical import spec_of
 from services.kinds.references import Referable
 from services.kinds.table import KINDS

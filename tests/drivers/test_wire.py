@@ -3,8 +3,9 @@
 import pytest
 from pkger.driver.v1 import driver_pb2
 
-from services.drivers.mutation import Ambiguous, Rejected, RejectionReason, Result
+from services.drivers.mutation import Ambiguous, Rejected, Result
 from services.drivers.wire import result_fields
+from services.engine.outcome import RejectionReason
 
 
 @pytest.mark.parametrize(

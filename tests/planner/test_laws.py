@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier_svc.ids import Ids
-from applier_svc.undo import inverse
 from planner_svc.matching import family_of
 from services.core.model import Object, Reference, Undo
 from services.drivers.embedded.kinds import EMBEDDED
+from services.engine.effects import effect_of
+from services.engine.ids import Ids
 from tests.planner.world import World, an_object, told
 
 KINDS = ("Bucket", "CheckDeadman", "CheckThreshold", "Dashboard", "Task", "Telegraf", "Variable")
@@ -122,7 +122,7 @@ def test_what_was_done_of_a_plan_can_be_taken_back_until_something_irreversible_
     for step in done:
         world.carry_out(step, ids)
     for step in reversed(done):
-        world.carry_out(inverse(step), ids)
+        world.carry_out(effect_of(step).inverse(), ids)
     assert world.content() == content
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, assert_never
 
-from applier_svc.ids import Ids
 from planner_svc.matching import kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from services.core.model import (
@@ -21,9 +20,10 @@ from services.core.model import (
     StackRecord,
     Step,
     Target,
-    Verb,
 )
 from services.drivers.embedded.kinds import EMBEDDED
+from services.engine.effects import Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update, effect_of
+from services.engine.ids import Ids
 from services.kinds.canonical import spec_of
 from services.kinds.table import KINDS
 
@@ -92,24 +92,32 @@ class World:
 
     def carry_out(self, step: Step, ids: Ids) -> None:
         """Do what *step* says, as the strictest platform would let it."""
-        remote_id, label_id, references = ids.of_resource(step), ids.of_label(step), ids.of_references(step)
-        match step.verb:
-            case Verb.CREATE:
+        effect = effect_of(step)
+        remote_id, label_id = effect.target(ids), effect.label_id(ids)
+        references = ids.references(step.references)
+        match effect:
+            case Create():
                 assert step.new_spec
                 remote_id = self._create(step.key.kind, step.new_spec, references).id
-            case Verb.UPDATE:
+            case Update():
                 assert step.new_spec
                 self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
                 self._refer(remote_id, references)
                 self.live[remote_id] = self.live[remote_id]._replace(spec=step.new_spec)
-            case Verb.DELETE:
+            case Delete():
                 self.delete(remote_id)
-            case Verb.ATTACH:
+            case Attach():
                 assert label_id in self.live
                 self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
-            case Verb.DETACH:
+            case Detach():
                 self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
-        ids.note(step, remote_id)
+            case PutSecret():
+                self.secrets.add(remote_id)
+            case DeleteSecret():
+                self.secrets.discard(remote_id)
+            case _:
+                assert_never(effect)
+        effect.learn(ids, remote_id)
 
     def delete(self, remote_id: str) -> None:
         """Remove a resource; what was attached to it or referred to it is so no more."""

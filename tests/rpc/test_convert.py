@@ -2,20 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
+from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import object_pb2, plan_pb2
-from pkger.stack.v1 import stack_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.stack.v1 import journal_pb2, stack_pb2
 
 from services.core import model
 from services.core.errors import RequestInvalid
+from services.engine import operation, outcome, step_life
+from services.engine.decisions import BlockedStep, StepDecision
+from services.engine.effects import AnyEffect, effect_of
+from services.engine.effects.effect import Sending
 from services.kinds.canonical import spec_of
-from services.rpc.convert import drivers, objects, plans
+from services.rpc.convert import drivers, objects, operations, plans
 from tests import strategies
 
 
@@ -34,6 +39,21 @@ def a_step(step: model.Step) -> plan_pb2.Step:
     return plan_pb2.Plan(steps=[plans.step_fields(step)]).steps[0]
 
 
+def a_step_record(record: step_life.StepRecord) -> journal_pb2.StepRecord:
+    """What is known of a step as it stands in a request to the journal."""
+    return journal_pb2.AdvanceOperationRequest(steps=[operations.step_record_fields(record)]).steps[0]
+
+
+step_records = st.builds(
+    step_life.StepRecord,
+    st.integers(0, 10_000),
+    st.sampled_from(step_life.StepState),
+    st.just("") | strategies.remote_ids,
+    st.just("") | strategies.words,
+    st.none() | st.sampled_from(outcome.RejectionReason),
+    st.lists(strategies.remote_ids, max_size=3).map(tuple),
+)
+
 ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callable[[Any], Any]]] = [
     (strategies.targets, objects.target_to_pb, objects.target_from_pb),
     (strategies.keys, objects.key_to_pb, objects.key_from_pb),
@@ -45,6 +65,7 @@ ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callab
     (strategies.entries, an_entry, objects.entry_from_pb),
     (strategies.steps, a_step, plans.step_from_pb),
     (strategies.platform_traits, drivers.platform_to_pb, drivers.platform_from_pb),
+    (step_records, a_step_record, operations.step_record_from_pb),
 ]
 
 
@@ -104,6 +125,13 @@ def test_empty_parts_of_a_target_mean_the_default_ones() -> None:
         (model.DiffStatus, plan_pb2.DiffStatus, "DIFF_STATUS"),
         (model.Identity, driver_pb2.Identity, "IDENTITY"),
         (model.NameUniqueness, driver_pb2.NameUniqueness, "NAME_UNIQUENESS"),
+        (operation.OperationKind, operation_pb2.OperationKind, "OPERATION_KIND"),
+        (operation.OperationState, operation_pb2.OperationState, "OPERATION_STATE"),
+        (operation.Direction, operation_pb2.Direction, "DIRECTION"),
+        (operation.BlockedReason, operation_pb2.BlockedReason, "BLOCKED_REASON"),
+        (operation.Decision, operation_pb2.Decision, "DECISION"),
+        (outcome.RejectionReason, operation_pb2.RejectionReason, "REJECTION_REASON"),
+        (step_life.StepState, journal_pb2.StepState, "STEP_STATE"),
     ],
 )
 def test_enums_have_the_same_members_here_and_on_the_wire(core: Any, wire: Any, prefix: str) -> None:
@@ -116,6 +144,7 @@ def test_enums_have_the_same_members_here_and_on_the_wire(core: Any, wire: Any, 
         lambda: objects.entry_from_pb(object_pb2.InventoryEntry()),
         lambda: plans.step_from_pb(plan_pb2.Step()),
         lambda: drivers.platform_from_pb(driver_pb2.DescribeResponse(kinds=[driver_pb2.KindTraits()])),
+        lambda: operations.step_record_from_pb(journal_pb2.StepRecord()),
         lambda: objects.entry_from_pb(object_pb2.InventoryEntry(origin=99)),  # type: ignore[arg-type]
     ],
 )
@@ -141,32 +170,139 @@ LABEL = model.Key(model.LABEL, "l")
 REFERENCE = object_pb2.Reference(pointer="/p", kind="Bucket", id="3")
 
 
+A_TASK, A_SECRET = model.Key("Task", "t"), model.Key(model.SECRET, "k")
+
+MUTATIONS: list[tuple[model.Verb, model.Key, driver_pb2.Mutation]] = [
+    (
+        model.Verb.CREATE,
+        A_TASK,
+        driver_pb2.Mutation(
+            create=driver_pb2.CreateResource(
+                kind="Task", spec_json='{"name":"new"}', idempotency_key="k-1", references=[REFERENCE]
+            )
+        ),
+    ),
+    (
+        model.Verb.UPDATE,
+        A_TASK,
+        driver_pb2.Mutation(
+            update=driver_pb2.UpdateResource(kind="Task", id="1", spec_json='{"name":"new"}', references=[REFERENCE])
+        ),
+    ),
+    (model.Verb.DELETE, A_TASK, driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind="Task", id="1"))),
+    (model.Verb.ATTACH, A_TASK, driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind="Task", id="1", label_id="2"))),
+    (model.Verb.DETACH, A_TASK, driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind="Task", id="1", label_id="2"))),
+    (model.Verb.CREATE, A_SECRET, driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key="1", value="v"))),
+    (model.Verb.UPDATE, A_SECRET, driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key="1", value="v"))),
+    (model.Verb.DELETE, A_SECRET, driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key="1"))),
+]
+
+
+def an_effect(verb: model.Verb, key: model.Key) -> AnyEffect:
+    return effect_of(model.Step(0, 0, verb, key, "ignored", LABEL, "ignored", OLD, NEW))
+
+
+@pytest.mark.parametrize(("verb", "key", "expected"), MUTATIONS)
+def test_a_step_becomes_the_mutation_of_its_verb(
+    verb: model.Verb, key: model.Key, expected: driver_pb2.Mutation
+) -> None:
+    sending = Sending("1", "2", (model.Reference("/p", "Bucket", "3"),))
+    assert drivers.mutation_to_pb(an_effect(verb, key), sending, "k-1", "v") == expected
+
+
+def test_every_effect_has_a_mutation_and_every_mutation_an_effect() -> None:
+    assert {type(an_effect(verb, key)) for verb, key, _ in MUTATIONS} == set(get_args(AnyEffect))
+    changes = driver_pb2.Mutation.DESCRIPTOR.oneofs_by_name["change"].fields
+    assert {expected.WhichOneof("change") for *_, expected in MUTATIONS} == {field.name for field in changes}
+
+
 @pytest.mark.parametrize(
-    ("verb", "expected"),
+    ("verb", "result", "expected"),
     [
+        (model.Verb.UPDATE, {"done": {}}, outcome.Done("1")),
+        (model.Verb.CREATE, {"done": {"resource": {"id": "9"}}}, outcome.Done("9")),
+        (model.Verb.CREATE, {"done": {}}, outcome.Unknown("the driver did not say what it created")),
         (
-            model.Verb.CREATE,
-            driver_pb2.Mutation(
-                create=driver_pb2.CreateResource(
-                    kind="Task", spec_json='{"name":"new"}', idempotency_key="k-1", references=[REFERENCE]
-                )
-            ),
+            model.Verb.UPDATE,
+            {"rejected": {"reason": operation_pb2.REJECTION_REASON_NAME_TAKEN, "message": "no"}},
+            outcome.Failed("no", outcome.RejectionReason.NAME_TAKEN),
+        ),
+        (model.Verb.UPDATE, {"rejected": {"message": "no"}}, outcome.Failed("no")),
+        (model.Verb.UPDATE, {"rejected": {"reason": 99, "message": "no"}}, outcome.Failed("no")),
+        (
+            model.Verb.UPDATE,
+            {"rejected": {"message": "later", "retry_after": {"seconds": 1, "nanos": 500_000_000}}},
+            outcome.Failed("later", retry_after=1.5),
         ),
         (
             model.Verb.UPDATE,
-            driver_pb2.Mutation(
-                update=driver_pb2.UpdateResource(
-                    kind="Task", id="1", spec_json='{"name":"new"}', references=[REFERENCE]
-                )
-            ),
+            {"ambiguous": {"message": "?", "retry_after": {"seconds": 2}}},
+            outcome.Unknown("?", retry_after=2.0),
         ),
-        (model.Verb.DELETE, driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind="Task", id="1"))),
-        (model.Verb.ATTACH, driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind="Task", id="1", label_id="2"))),
-        (model.Verb.DETACH, driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind="Task", id="1", label_id="2"))),
+        (model.Verb.UPDATE, {}, outcome.Unknown("the driver gave no result")),
     ],
 )
-def test_a_step_becomes_the_mutation_of_its_verb(verb: model.Verb, expected: driver_pb2.Mutation) -> None:
-    step = model.Step(0, 0, verb, model.Key("Task", "t"), "ignored", LABEL, "ignored", OLD, NEW)
+def test_what_a_driver_answers_is_how_the_step_ended(verb: model.Verb, result: Any, expected: outcome.Outcome) -> None:
+    message = driver_pb2.MutationResult(**result)
+    assert drivers.outcome_from_pb(an_effect(verb, A_TASK), Sending("1"), message) == expected
 
-    references = [model.Reference("/p", "Bucket", "3")]
-    assert drivers.mutation_to_pb(step, "1", "2", "k-1", references) == expected
+
+@pytest.mark.parametrize("direction", operation.Direction)
+@pytest.mark.parametrize("verb", model.Verb)
+@pytest.mark.parametrize("found_id", ["", "9"])
+def test_a_blocked_step_offers_the_same_decisions_after_it_was_stored(
+    direction: operation.Direction, verb: model.Verb, found_id: str
+) -> None:
+    step = an_effect(verb, A_TASK).step
+    for label in (None, LABEL):
+        blocked = BlockedStep(
+            step._replace(label=label), direction, operation.BlockedReason.CONFLICT, "theirs", found_id
+        )
+        message = operations.blocked_step_to_pb(blocked)
+        assert (message.step, message.key.name, message.HasField("label")) == (0, "t", label is not None)
+        assert [operation_pb2.Decision.Name(each) for each in message.decisions] == [
+            f"DECISION_{decision}" for decision in blocked.decisions
+        ]
+        stored = operations.blocked_step_from_pb(operation_pb2.BlockedStep.FromString(message.SerializeToString()))
+        assert stored._replace(step=blocked.step) == blocked
+        assert stored.decisions == blocked.decisions
+        assert (stored.step.verb, stored.step.key, stored.step.label) == (verb, A_TASK, label)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (operation_pb2.DECISION_ADOPT, operation.Decision.ADOPT),
+        (operation_pb2.DECISION_UNSPECIFIED, None),
+        (99, None),
+    ],
+)
+def test_a_decision_that_nobody_knows_is_none(number: Any, expected: operation.Decision | None) -> None:
+    message = applier_pb2.StepDecision(step=3, decision=number, remote_id="9")
+    assert operations.decision_from_pb(message) == StepDecision(3, expected, "9")
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        (outcome.Done("9"), {"done": {"remote_id": "9"}}),
+        (outcome.Failed("no"), {"failed": {"message": "no"}}),
+        (
+            outcome.Failed("no", outcome.RejectionReason.NOT_FOUND, 1.0),
+            {"failed": {"message": "no", "reason": operation_pb2.REJECTION_REASON_NOT_FOUND}},
+        ),
+        (outcome.Unknown("?", is_conflict=True, found="9"), {"unknown": {"message": "?"}}),
+        (outcome.Skipped("stopped"), {"skipped": {"message": "stopped"}}),
+        (outcome.GivenUp("so be it"), {"skipped": {"message": "so be it"}}),
+    ],
+)
+def test_an_event_tells_how_a_step_ended(ended: outcome.Outcome, told: Any) -> None:
+    assert operations.outcome_to_pb(7, ended) == operation_pb2.StepOutcome(step=7, **told)
+
+
+def test_what_was_taken_back_is_told_in_reverse_order() -> None:
+    ended: outcome.Outcomes = {2: outcome.Done("b"), 1: outcome.Done("a")}
+    done = operations.outcomes_to_pb(ended, operation.Direction.DO)
+    undone = operations.outcomes_to_pb(ended, operation.Direction.UNDO)
+    assert (type(done), [each.step for each in done.outcomes]) == (operation_pb2.StepsEnded, [1, 2])
+    assert (type(undone), [each.step for each in undone.outcomes]) == (operation_pb2.StepsUndone, [2, 1])

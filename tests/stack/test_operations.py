@@ -307,15 +307,27 @@ async def test_a_later_record_of_a_step_replaces_the_one_before(service: Client,
     failed = StepRecord(
         step=2, state=StepState.STEP_STATE_FAILED, message="no room", reason=REJECTION_REASON_NAME_TAKEN
     )
-    other = StepRecord(step=0, state=StepState.STEP_STATE_SKIPPED, message="the lease was lost", reason=77)  # type: ignore[arg-type]
+    other = StepRecord(step=0, state=StepState.STEP_STATE_SKIPPED, message="the lease was lost")
 
     await service.advance(begun, [intent])
     await service.advance(begun, [failed, other])
-    await service.advance(begun, [StepRecord(step=1, state=DONE), StepRecord(step=1, state=INTENT)])
+    await service.advance(begun, [StepRecord(step=1, state=INTENT), StepRecord(step=1, state=DONE)])
     clock.forward(60)
 
     _, answer = await service.claim(begun.operation)
-    assert list(answer.steps) == [other, StepRecord(step=1, state=INTENT), failed]
+    assert list(answer.steps) == [other, StepRecord(step=1, state=DONE), failed]
+
+
+async def test_a_step_cannot_be_where_nothing_leads_from_where_it_is(service: Client) -> None:
+    begun = await service.begin("prod", steps=3)
+    await service.advance(begun, [StepRecord(step=1, state=DONE)])
+    for impossible in (StepState.STEP_STATE_FAILED, INTENT, StepState.STEP_STATE_PLANNED):
+        records = [StepRecord(step=0, state=INTENT), StepRecord(step=1, state=impossible)]
+        with pytest.raises(RequestInvalid, match="step 1 was DONE and cannot be"):
+            await service.advance(begun, records)
+    with pytest.raises(RequestInvalid, match="step 0 was PLANNED and cannot be UNDONE"):
+        await service.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_UNDONE)])
+    assert (await service.operation(begun.operation)).done_count == 1
 
 
 @pytest.mark.parametrize(
@@ -337,11 +349,13 @@ async def test_a_step_that_took_effect_counts_until_it_is_undone(service: Client
     begun = await service.begin("prod", steps=3)
     record = StepRecord(step=1, state=StepState.Value(f"STEP_STATE_{state}"))
 
-    for before in (INTENT, DONE):
-        await service.advance(begun, [StepRecord(step=1, state=before), StepRecord(step=2, state=DONE)])
-        for _ in range(2):
-            await service.advance(begun, [record])
-            assert (await service.operation(begun.operation)).done_count == 1 + counts
+    await service.advance(begun, [StepRecord(step=2, state=DONE)])
+    way = [INTENT, DONE] if state.startswith("UNDO") else [] if state == "SKIPPED" else [INTENT]
+    for before in way:
+        await service.advance(begun, [StepRecord(step=1, state=before)])
+    for _ in range(2):
+        await service.advance(begun, [record])
+        assert (await service.operation(begun.operation)).done_count == 1 + counts
 
 
 async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client) -> None:

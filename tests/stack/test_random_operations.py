@@ -27,6 +27,7 @@ from services.core.errors import (
 )
 from services.core.model import Target
 from services.database import Database
+from services.engine import step_life
 from services.rpc.convert.objects import target_to_pb
 from stack_svc import operations, stacks, steps
 from stack_svc.schema import MIGRATIONS
@@ -43,6 +44,14 @@ ENDS = {
     "APPLYING": {"SUCCEEDED", "ROLLED_BACK", "BLOCKED"},
     "ROLLING_BACK": {"ROLLED_BACK", "BLOCKED"},
 }
+
+
+PLANNED = step_life.StepState.PLANNED
+
+
+def following(state: step_life.StepState) -> list[step_life.StepState]:
+    """What may be noted of a step in *state*, what is known already included."""
+    return sorted({state, *step_life.TRANSITIONS[state].values()})
 
 
 @dataclass(eq=False)
@@ -69,7 +78,7 @@ class Run:
     rolling_back: bool = False
     sealed: bool = False
     cancel: bool = False
-    steps: dict[int, str] = field(default_factory=dict)
+    steps: dict[int, step_life.StepState] = field(default_factory=dict)
     last_seq: int = 0
 
     @property
@@ -178,7 +187,9 @@ class Appliers(RuleBasedStateMachine):
     @rule(
         pick=st.integers(0, 99),
         older=st.sampled_from([False, False, False, True]),
-        records=st.dictionaries(st.integers(0, STEPS), st.sampled_from(StepState.keys()[1:]), max_size=3),
+        drawn=st.dictionaries(
+            st.integers(0, STEPS), st.integers(0, 9) | st.sampled_from(step_life.StepState), max_size=3
+        ),
         first=st.sampled_from([0, 1, 1, 1, 2]),
         count=st.integers(0, 2),
         seal=st.sampled_from([False, False, True]),
@@ -189,7 +200,7 @@ class Appliers(RuleBasedStateMachine):
         self,
         pick: int,
         older: bool,
-        records: dict[int, str],
+        drawn: dict[int, int | step_life.StepState],
         first: int,
         count: int,
         seal: bool,
@@ -197,11 +208,21 @@ class Appliers(RuleBasedStateMachine):
         times: int,
     ) -> None:
         run, token = self.picked(pick, older)
+        # A number stands for one of the states that may follow.
+        records = {
+            n: following(run.steps.get(n, PLANNED))[way % len(following(run.steps.get(n, PLANNED)))]
+            if isinstance(way, int)
+            else way
+            for n, way in drawn.items()
+        }
         seqs = range(run.last_seq + first, run.last_seq + first + count)
         request = journal_pb2.AdvanceOperationRequest(
             operation=run.name,
             token=token,
-            steps=[journal_pb2.StepRecord(step=n, state=StepState.Value(state)) for n, state in records.items()],
+            steps=[
+                journal_pb2.StepRecord(step=n, state=StepState.Value(f"STEP_STATE_{state}"))
+                for n, state in records.items()
+            ],
             events=[stage_started(run.name, seq) for seq in seqs],
             seal=seal,
             roll_back=roll_back,
@@ -212,6 +233,7 @@ class Appliers(RuleBasedStateMachine):
             run.state == "PREPARING"
             or ((run.sealed or seal) and (run.rolling_back or roll_back))
             or STEPS in records
+            or any(state not in following(run.steps.get(n, PLANNED)) for n, state in records.items())
             or (first == 2 and count > 0)
         )
         for _ in range(times):
@@ -223,7 +245,7 @@ class Appliers(RuleBasedStateMachine):
             assert answer.cancel_requested == run.cancel
             run.sealed, run.rolling_back = run.sealed or seal, run.rolling_back or roll_back
             run.state = "ROLLING_BACK" if run.rolling_back else "APPLYING"
-            run.steps |= {number: state.removeprefix("STEP_STATE_") for number, state in records.items()}
+            run.steps |= records
             run.last_seq = max(run.last_seq, *seqs) if seqs else run.last_seq
 
     @precondition(lambda self: self.runs)

@@ -14,11 +14,11 @@ from services.drivers.mutation import (
     Detach,
     Done,
     Rejected,
-    RejectionReason,
     ResourceId,
     StoredResource,
     Update,
 )
+from services.engine.outcome import RejectionReason
 from services.kinds.canonical import spec_from_text
 
 _IGNORED = {

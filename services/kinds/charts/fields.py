@@ -10,8 +10,8 @@ from services.kinds.charts.nested import (
     STATIC_LEGEND,
 )
 from services.kinds.charts.shapes import OptionalInteger
+from services.kinds.field_table import Field, Mappings, Nested
 from services.kinds.shapes import Boolean, Fold, Integer, Number, Text, Texts
-from services.kinds.tables import Field, Mappings, Nested
 
 _ROWS = (
     Field("name", Text(fold=Fold.TRIM), "Title of the chart."),

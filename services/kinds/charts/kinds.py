@@ -8,8 +8,8 @@ from typing import Any
 from services.kinds.charts.fields import FIELDS
 from services.kinds.charts.nested import AXIS, COLOR, HEX_COLOR, LAYER, PLAIN_AXIS, TABLE_OPTIONS, UNSCALED_AXIS
 from services.kinds.charts.shapes import AnyCase
+from services.kinds.field_table import Mappings, Nested, Table
 from services.kinds.shapes import Fold, Integer, Shape, Text
-from services.kinds.tables import Mappings, Nested, Table
 
 LAYOUT = ("xPos", "yPos", "width", "height")
 """Where a chart stands on its dashboard, in cells."""

@@ -1,9 +1,9 @@
 """The values inside charts (packages.md 5.3)."""
 
 from services.kinds.charts.shapes import Domain
+from services.kinds.field_table import Field, Mappings, Nested, Table
 from services.kinds.flux.settings import PARAMETER
 from services.kinds.shapes import Boolean, Fold, Integer, Number, Text, Texts
-from services.kinds.tables import Field, Mappings, Nested, Table
 
 _HEX = Field("hex", Text(required=True, what="a color such as #00C9FF"), "The color, such as #00C9FF.")
 _COLOR_FIELDS = (

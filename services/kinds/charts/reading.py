@@ -7,11 +7,11 @@ from typing import Any
 from services.kinds.canonical import plain
 from services.kinds.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
 from services.kinds.charts.rules import chart_faults
+from services.kinds.field_table import nearest
 from services.kinds.fields import Fault, Fields, found_text
 from services.kinds.kind import Scope
 from services.kinds.parameters import Script, read_chart_query
 from services.kinds.references import Use
-from services.kinds.tables import nearest
 
 Chart = dict[str, Any]
 """

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from services.kinds.canonical import canonical_text
 from services.kinds.charts.fields import FIELDS
 from services.kinds.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
+from services.kinds.field_table import Field, Table
 from services.kinds.shapes import Fold, Schema, Text
-from services.kinds.tables import Field, Table
 
 
 def _conditions() -> list[Schema]:

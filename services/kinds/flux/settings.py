@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from services.kinds.durations import go_duration, parse_go_duration
+from services.kinds.field_table import Field, Table
 from services.kinds.fields import Fault, Fields, described, found_text, text_of
 from services.kinds.flux.expressions import WANTED, duration_expression, expression, untyped_expression
 from services.kinds.flux.script import Record
 from services.kinds.shapes import Free, Text
-from services.kinds.tables import Field, Table
 
 _LISTED_TYPES = {"int": "integer"} | {name: name for name in ("bool", "duration", "float", "string", "time")}
 

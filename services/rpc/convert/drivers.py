@@ -1,13 +1,17 @@
 """What drivers say of their platforms, and what is asked of them."""
 
-from collections.abc import Iterable
+from typing import assert_never
 
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import plan_pb2
 
 from services.core import model
+from services.engine.effects import AnyEffect, Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update
+from services.engine.effects.effect import Sending
+from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import references_to_pb
+from services.rpc.convert.operations import rejection_from_pb
 from services.rpc.convert.plans import text_of
 
 _UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
@@ -71,36 +75,61 @@ def _traits_from_pb(message: driver_pb2.KindTraits) -> model.KindTraits:
     )
 
 
-def mutation_to_pb(
-    step: model.Step, remote_id: str, label_id: str, idempotency_key: str, references: Iterable[model.Reference]
-) -> driver_pb2.Mutation:
+def mutation_to_pb(effect: AnyEffect, sending: Sending, idempotency_key: str, secret: str = "") -> driver_pb2.Mutation:
     """
-    The mutation that carries out *step*.
+    The mutation that carries out *effect*.
 
     Args:
-        step: The step; its own ids are not looked at, as they may be found only at run time.
-        remote_id: Id of the resource; empty for a create.
-        label_id: Id of the label; empty unless the step attaches or detaches one.
-        idempotency_key: For a create.
-        references: What the resource is to refer to, for a create and an update.
+        effect: What it does; the ids of its step are not looked at, as they may be found only at run time.
+        sending: Those ids.
+        idempotency_key: For a creation.
+        secret: The value of the secret that it writes.
     """
-    kind, text = step.key.kind, text_of(step.new_spec)
-    match step.verb:
-        case model.Verb.CREATE:
+    kind, text = effect.step.key.kind, text_of(effect.step.new_spec)
+    remote_id, references = sending.remote_id, references_to_pb(sending.references)
+    match effect:
+        case Create():
             create = driver_pb2.CreateResource(
-                kind=kind, spec_json=text, idempotency_key=idempotency_key, references=references_to_pb(references)
+                kind=kind, spec_json=text, idempotency_key=idempotency_key, references=references
             )
             return driver_pb2.Mutation(create=create)
-        case model.Verb.UPDATE:
-            update = driver_pb2.UpdateResource(
-                kind=kind, id=remote_id, spec_json=text, references=references_to_pb(references)
-            )
+        case Update():
+            update = driver_pb2.UpdateResource(kind=kind, id=remote_id, spec_json=text, references=references)
             return driver_pb2.Mutation(update=update)
-        case model.Verb.DELETE:
+        case Delete():
             return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=remote_id))
-        case model.Verb.ATTACH:
-            attach = driver_pb2.AttachLabel(kind=kind, id=remote_id, label_id=label_id)
+        case Attach():
+            attach = driver_pb2.AttachLabel(kind=kind, id=remote_id, label_id=sending.label_id)
             return driver_pb2.Mutation(attach=attach)
-        case model.Verb.DETACH:
-            detach = driver_pb2.DetachLabel(kind=kind, id=remote_id, label_id=label_id)
+        case Detach():
+            detach = driver_pb2.DetachLabel(kind=kind, id=remote_id, label_id=sending.label_id)
             return driver_pb2.Mutation(detach=detach)
+        case PutSecret():
+            return driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=remote_id, value=secret))
+        case DeleteSecret():
+            return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=remote_id))
+    assert_never(effect)
+
+
+def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.MutationResult) -> Outcome:
+    """How *effect* ended, as a driver tells it."""
+    match result.WhichOneof("result"):
+        case "done" if effect.makes:
+            if result.done.resource.id:
+                return Done(result.done.resource.id)
+            return Unknown("the driver did not say what it created")
+        case "done":
+            return Done(sending.remote_id)
+        case "rejected":
+            reason = rejection_from_pb(result.rejected.reason)
+            return Failed(result.rejected.message, reason, _seconds(result.rejected))
+        case "ambiguous":
+            return Unknown(result.ambiguous.message, retry_after=_seconds(result.ambiguous))
+        case _:
+            # Anything unlisted is ambiguous (engine.md 4).
+            return Unknown("the driver gave no result")
+
+
+def _seconds(message: driver_pb2.Rejected | driver_pb2.Ambiguous) -> float | None:
+    """For how long the platform asks to wait; None when it does not ask."""
+    return message.retry_after.ToMicroseconds() / 1e6 if message.HasField("retry_after") else None

@@ -20,6 +20,10 @@ class Numbers(Generic[E]):
         """The number of a member."""
         return self._numbers[member]
 
+    def find(self, number: int) -> E | None:
+        """The member behind a number; None for UNSPECIFIED, and for one that this version does not know."""
+        return self._members.get(number)
+
     def member(self, number: int) -> E:
         """
         The member behind a number.

@@ -58,8 +58,8 @@ def step_fields(step: model.Step) -> Any:
     }
 
 
-def step_from_pb(message: plan_pb2.Step) -> model.Step:
-    """Translate a step."""
+def bare_step_from_pb(message: plan_pb2.Step) -> model.Step:
+    """Translate a step without its content and references: what it does, to what, and whether that can be undone."""
     return model.Step(
         number=message.number,
         stage=message.stage,
@@ -68,10 +68,17 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
         remote_id=message.remote_id,
         label=key_from_pb(message.label) if message.HasField("label") else None,
         label_id=message.label_id,
+        undo=_UNDO.find(message.undo) or model.Undo.EXACT,
+        reason=message.reason,
+    )
+
+
+def step_from_pb(message: plan_pb2.Step) -> model.Step:
+    """Translate a step."""
+    return bare_step_from_pb(message)._replace(
         old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
         new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
         undo=_UNDO.member(message.undo),
-        reason=message.reason,
         references=_references_from_pb(message.references),
         old_references=_references_from_pb(message.old_references),
     )

@@ -1,0 +1,209 @@
+"""One batch on its way: sent, sent again where it gets no answer, looked up, until the journal knows all outcomes."""
+
+import logging
+import traceback
+from collections.abc import Mapping, Sequence
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result
+
+from applier_svc.execution.channel import Channel
+from applier_svc.execution.dispatcher import asked_wait
+from applier_svc.execution.order import Order
+from applier_svc.execution.prober import IdsByName
+from applier_svc.failpoints import reach
+from services.core.errors import PkgerError
+from services.engine.effects import AnyEffect
+from services.engine.effects.effect import Sending
+from services.engine.outcome import Done, Failed, Outcome, Outcomes, RejectionReason, Skipped, Unknown
+
+log = logging.getLogger("pkger.applier")
+
+_NOT_HAPPENED = "the platform gave no answer, and it did not happen"
+
+
+class Batch:
+    """Effects that are sent together."""
+
+    def __init__(
+        self, channel: Channel, order: Order, effects: Sequence[AnyEffect], before: IdsByName | Failed
+    ) -> None:
+        """*before* is what is there of the kinds whose creations may have to be searched for, or why nobody knows."""
+        self._channel = channel
+        self._journal = channel.journal
+        self._progress = channel.journal.progress
+        self._order = order
+        self._effects = {effect.number: effect for effect in effects}
+        self._before = before
+        self._waiting = list(effects)
+        self._intended: set[int] = set()
+        self._outcomes: Outcomes = {}
+        self._attempts = 0
+        self._started = channel.timeouts.clock()
+        self._jitter = channel.timeouts.between_attempts()
+
+    async def run(self) -> None:
+        """
+        Send it, and what is left of it again, while there is time; then note what did not happen.
+
+        Raises:
+            PkgerError: Nothing more may be sent, or nothing can be noted.
+        """
+        await AsyncRetrying(
+            retry=retry_if_result(lambda again: again is not None),
+            wait=self._wait,
+            stop=self._is_over,
+            retry_error_callback=lambda state: None,
+        )(self._attempt)
+        if self._outcomes:
+            self._waiting = await self._conclude()
+        await self._give_up(self._waiting)
+
+    async def _attempt(self) -> float | None:
+        """
+        Send what is waiting.
+
+        Returns:
+            After how many seconds at least what is still waiting may be sent again, as the platform asks; 0: it does
+            not ask. None: nothing is worth sending again.
+        """
+        if self._order.is_stopped():
+            self._skip()
+        await self._send([each for each in self._waiting if self._can_be_sent(each)])
+        busy = [each for each in self._waiting if self._is_worth_waiting_for(each)]
+        lost = [each for each in self._waiting if each not in busy and self._is_worth_repeating(each)]
+        if busy or lost:
+            self._waiting = busy + lost
+            self._attempts += not busy
+            return max((asked_wait(self._outcomes[each.number]) or 0.0 for each in busy), default=0.0)
+        failed = await self._conclude()
+        self._waiting = [effect for effect in failed if not effect.is_repeatable(self._channel.traits)]
+        self._attempts += 1
+        # Those that can be repeated were, as often as there was time.
+        await self._give_up([effect for effect in failed if effect not in self._waiting])
+        return 0.0 if self._waiting else None
+
+    def _skip(self) -> None:
+        """Leave out what was not sent yet."""
+        problem = "the operation was stopped before this step"
+        unsent = [each for each in self._waiting if not self._may_have_happened(each)]
+        self._outcomes |= {effect.number: Skipped(problem) for effect in unsent}
+        self._waiting = [effect for effect in self._waiting if effect not in unsent]
+
+    def _can_be_sent(self, effect: AnyEffect) -> bool:
+        """Whether *effect* can be sent; if not, it ends here."""
+        problem = self._obstacle(effect)
+        if problem is None:
+            return True
+        if isinstance(problem, Failed) and self._may_have_happened(effect):
+            problem = Unknown("it was sent before, and cannot be sent again")
+        self._outcomes[effect.number] = problem
+        return False
+
+    def _obstacle(self, effect: AnyEffect) -> Outcome | None:
+        ids = self._progress.ids
+        if not effect.is_possible(ids):
+            # What is to go is gone: an undo that failed at first may find that others took it along.
+            is_gone = effect.removes
+            missing = Failed("what it needs does not exist", RejectionReason.NOT_FOUND)
+            return Done(effect.target(ids)) if is_gone else missing
+        if isinstance(self._before, Failed) and effect.is_searched_for(self._channel.traits):
+            return self._before
+        return None
+
+    async def _send(self, effects: Sequence[AnyEffect]) -> None:
+        if not effects:
+            return
+        sendings = {effect.number: effect.sending(self._progress.ids) for effect in effects}
+        sent_before = {effect.number for effect in effects if self._may_have_happened(effect)}
+        await self._intend([effect for effect in effects if effect.number not in self._intended], sendings)
+        answers = await self._answers(effects, sendings)
+        for step, answer in answers.items():
+            never_answered = Unknown("it was sent before, and not answered") if step in sent_before else None
+            self._outcomes[step] = _with_earlier(self._outcomes.get(step, never_answered), answer)
+        reach(f"after_{self._order.place}send")
+
+    async def _intend(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending]) -> None:
+        if effects:
+            targets = {effect.number: sendings[effect.number].remote_id for effect in effects}
+            before_ids = {effect.number: self._before_ids(effect) for effect in effects}
+            await self._journal.intend(targets, self._order.direction, before_ids)
+            self._intended |= targets.keys()
+            reach(f"after_{self._order.place}intent")
+
+    def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
+        """Of a creation that may have to be searched for: what has its kind and display name before it is sent."""
+        spec, traits = effect.step.new_spec, self._channel.traits
+        if isinstance(self._before, Failed) or spec is None or not effect.is_searched_for(traits):
+            return ()
+        return self._before.get(traits.compared(effect.step.key.kind, spec), ())
+
+    async def _answers(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending]) -> Outcomes:
+        channel = self._channel
+        key = f"{channel.operation}/{{}}/{self._order.direction.lower()}"
+        try:
+            return await channel.dispatcher.send(effects, sendings, key)
+        except PkgerError:
+            raise
+        except Exception as error:
+            trace = channel.secrets.masked(traceback.format_exc())
+            log.error("batch cut off", extra={"operation": channel.operation, "trace": trace})  # noqa: TRY400
+            channel.dispatcher.note_unanswered()
+            problem = channel.secrets.masked(repr(error))
+            return {effect.number: Unknown(f"a defect of the applier: {problem}") for effect in effects}
+
+    async def _conclude(self) -> list[AnyEffect]:
+        """Note what is known, and look what became of the rest; the effects that certainly did not happen."""
+        outcomes, self._outcomes = self._outcomes, {}
+        await self._journal.record(outcomes, self._order.direction)
+        reach(f"after_{self._order.place}record")
+        doubtful = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
+        failed = await self._channel.inquiry.look_up(doubtful, self._order.direction)
+        self._intended -= {effect.number for effect in failed}
+        return failed
+
+    async def _give_up(self, effects: Sequence[AnyEffect]) -> None:
+        """Note *effects* as failed: they did not happen, however often they were sent."""
+        if effects:
+            outcomes: Outcomes = {effect.number: Failed(_NOT_HAPPENED) for effect in effects}
+            await self._journal.record(outcomes, self._order.direction)
+
+    def _may_have_happened(self, effect: AnyEffect) -> bool:
+        return self._progress.may_have_happened(effect.number, self._order.direction)
+
+    def _is_worth_repeating(self, effect: AnyEffect) -> bool:
+        """Whether nobody knows what became of *effect*, and it may be sent again."""
+        is_unknown = isinstance(self._outcomes.get(effect.number), Unknown)
+        return is_unknown and effect.number in self._intended and effect.is_repeatable(self._channel.traits)
+
+    def _is_worth_waiting_for(self, effect: AnyEffect) -> bool:
+        """Whether the platform asks for patience with *effect*, and it may be sent again."""
+        outcome = self._outcomes.get(effect.number)
+        may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._channel.traits)
+        return may_repeat and asked_wait(outcome) is not None
+
+    def _wait(self, state: RetryCallState) -> float:
+        asked: float = state.outcome.result() if state.outcome else 0.0
+        return max(asked, self._jitter(state))
+
+    def _is_over(self, state: RetryCallState) -> bool:
+        """Whether there is no time for another attempt: each sort of waiting has its own."""
+        timeouts, is_stubborn = self._channel.timeouts, self._order.is_stubborn
+        if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
+            return not self._channel.affords(state.upcoming_sleep, is_stubborn)
+        if is_stubborn:
+            return timeouts.clock() - self._started >= timeouts.stubborn
+        return self._attempts >= timeouts.attempts
+
+
+def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
+    """
+    What *answer* says of a step that was sent before.
+
+    A refusal of the mutation says that it never took effect, or it would count as done (driver.proto). A refusal for
+    any other reason, such as credentials that ran out meanwhile, says nothing of what was sent before.
+    """
+    match earlier, answer:
+        case Unknown(before), Failed(now, None, retry_after):
+            return Unknown(f"{before}; sent again: {now}", retry_after=retry_after)
+        case _:
+            return answer

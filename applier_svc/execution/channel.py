@@ -1,0 +1,48 @@
+"""All that the batches of one operation share on their way to the platform."""
+
+from dataclasses import dataclass, field
+
+from applier_svc.execution.dispatcher import Dispatcher
+from applier_svc.execution.inquiry import Inquiry
+from applier_svc.execution.noting import Journal
+from applier_svc.execution.secrets import Secrets
+from applier_svc.execution.throttle import Budget
+from applier_svc.execution.timeouts import Timeouts
+from services.core.model import PlatformTraits
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """
+    The way of one operation to its platform, and back.
+
+    Attributes:
+        operation: Its name.
+        traits: What the platform can do.
+        dispatcher: Sends.
+        inquiry: Finds out what became of what got no answer.
+        journal: Where all of it is noted.
+        secrets: What the operation was given.
+        timeouts: How long it waits for what.
+    """
+
+    operation: str
+    traits: PlatformTraits
+    dispatcher: Dispatcher
+    inquiry: Inquiry
+    journal: Journal
+    secrets: Secrets
+    timeouts: Timeouts
+    _budgets: dict[bool, Budget] = field(default_factory=dict)
+
+    def affords(self, seconds: float, is_stubborn: bool) -> bool:
+        """
+        Whether the operation may wait another *seconds* because the platform asks for patience.
+
+        What is waited on the way forward leaves an undo, which *is_stubborn*, all the time it may take.
+        """
+        whole = Budget(self.timeouts.stubborn if is_stubborn else self.timeouts.busy)
+        left = self._budgets.get(is_stubborn, whole).after_wait(self.timeouts.clock(), seconds)
+        if left:
+            self._budgets[is_stubborn] = left
+        return left is not None

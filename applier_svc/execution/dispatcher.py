@@ -1,0 +1,128 @@
+"""Sends batches to a driver, once each: with the right to write, and as many at a time as the platform takes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import grpc
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
+
+from applier_svc.execution.secrets import Secrets
+from applier_svc.execution.throttle import Throttle
+from applier_svc.execution.timeouts import Timeouts
+from services.core.errors import PkgerError, RequestInvalid, TokenStale
+from services.core.model import PlatformTraits
+from services.engine.effects import AnyEffect
+from services.engine.effects.effect import Sending
+from services.engine.outcome import Failed, Outcome, Unknown
+from services.rpc.client import Peer
+from services.rpc.convert.drivers import mutation_to_pb, outcome_from_pb
+
+
+class Right(Protocol):
+    """The right to write to the platform."""
+
+    async def hold(self, seconds: float) -> driver_pb2.Fence:
+        """
+        See to it that the right lasts another *seconds*.
+
+        Returns:
+            What to show to the driver.
+
+        Raises:
+            LeaseLost: Somebody else may be writing; send nothing more.
+        """
+
+
+class Dispatcher:
+    """
+    The way of one operation to its platform.
+
+    Attributes:
+        unanswered: When a batch last got no answer, by the clock of the timeouts: what it sent may still take effect.
+            None: all were answered.
+    """
+
+    def __init__(
+        self, driver: Peer, traits: PlatformTraits, org: str, right: Right, timeouts: Timeouts, secrets: Secrets
+    ) -> None:
+        self.unanswered: float | None = None
+        self._driver = driver
+        self._stub = DriverServiceStub(driver.channel)
+        self._org = org
+        self._right = right
+        self._timeouts = timeouts
+        self._secrets = secrets
+        self._throttle = Throttle(traits.max_concurrency)
+
+    async def show_token(self) -> None:
+        """
+        Make a platform that fences refuse whatever was sent under an older right.
+
+        Raises:
+            LeaseLost: As ``Right.hold``.
+            TokenStale: Somebody else is writing.
+        """
+        await self._mutate([], {}, "")
+
+    async def send(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> dict[int, Outcome]:
+        """
+        Send *effects* in one batch.
+
+        Args:
+            effects: What is sent.
+            sendings: Where, by step number.
+            key: The idempotency keys of creations, with ``{}`` for the step number.
+
+        Returns:
+            What the platform says of each, by step number.
+
+        Raises:
+            LeaseLost: Nothing was sent.
+            TokenStale: Nothing took effect.
+        """
+        async with self._throttle.slot() as slot:
+            outcomes = await self._mutate(effects, sendings, key)
+            slot.was_refused = any(asked_wait(outcome) is not None for outcome in outcomes)
+            slot.was_taken = not any(isinstance(outcome, Unknown) for outcome in outcomes)
+        if not slot.was_taken:
+            self.note_unanswered()
+        return {effect.number: outcome for effect, outcome in zip(effects, outcomes, strict=True)}
+
+    def note_unanswered(self) -> None:
+        """Note that something may have been sent, and got no answer."""
+        self.unanswered = self._timeouts.clock()
+
+    async def _mutate(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> list[Outcome]:
+        fence = await self._right.hold(self._timeouts.mutate)
+        mutations = [
+            mutation_to_pb(each, sendings[each.number], key.format(each.number), self._secrets.value(each))
+            for each in effects
+        ]
+        request = driver_pb2.MutateRequest(org=self._org, fence=fence, mutations=mutations)
+        try:
+            answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
+        except TokenStale as error:
+            self._secrets.mask_error(error)
+            raise error from None
+        except RequestInvalid as error:
+            return [Failed(self._secrets.masked(str(error))) for _ in effects]
+        except PkgerError as error:
+            # Whatever else it says, the outcome of every item is unknown (driver.proto).
+            return [Unknown(self._secrets.masked(str(error))) for _ in effects]
+        except grpc.aio.AioRpcError as error:
+            problem = self._secrets.masked(str(error.details()))
+            return [Unknown(f"the driver failed: {problem}") for _ in effects]
+        if len(answer.results) != len(effects):
+            problem = f"the driver gave {len(answer.results)} results for {len(effects)} mutations"
+            return [Unknown(problem) for _ in effects]
+        results = zip(effects, answer.results, strict=True)
+        return [
+            self._secrets.masked_outcome(outcome_from_pb(each, sendings[each.number], result))
+            for each, result in results
+        ]
+
+
+def asked_wait(outcome: Outcome | None) -> float | None:
+    """For how many seconds the platform asks to wait; None when it does not ask."""
+    return outcome.retry_after if isinstance(outcome, Failed | Unknown) else None

@@ -1,0 +1,83 @@
+"""Sends the effects of one operation: round by round, in batches, several at a time."""
+
+import asyncio
+from collections.abc import Sequence
+
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_after_delay
+
+from applier_svc.execution.batch import Batch
+from applier_svc.execution.channel import Channel
+from applier_svc.execution.order import Order
+from applier_svc.execution.prober import UNREADABLE, IdsByName, Prober
+from services.core.errors import PkgerError
+from services.engine.batches import batches, rounds
+from services.engine.effects import AnyEffect
+from services.engine.outcome import Failed
+
+
+class Executor:
+    """
+    Sends the effects of one operation to one platform.
+
+    Attributes:
+        halted: Why nothing is sent any more: the lease is lost, the driver knows of a newer token, or the journal
+            cannot be written. None: it is sent.
+    """
+
+    def __init__(self, channel: Channel, prober: Prober) -> None:
+        self.halted: PkgerError | None = None
+        self._channel = channel
+        self._prober = prober
+
+    async def send(self, effects: Sequence[AnyEffect], order: Order) -> None:
+        """
+        Send *effects*, which may run at the same time, in batches; the journal knows their outcomes.
+
+        What gets no answer is sent again where that has its effect once. Of all else, and of what never gets one, the
+        platform shows what became of it; what did not happen is sent again, as often as the timeouts allow.
+
+        Raises:
+            PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
+        """
+        before = await self._there_before(effects, order)
+        traits = self._channel.traits
+        slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
+        for turn in rounds(effects):
+            cut = [Batch(self._channel, order, batch, before) for batch in batches(turn, traits.max_batch_size)]
+            # A defect in one batch must not leave others running behind the operation's back.
+            for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
+                if isinstance(result, BaseException):
+                    raise result
+            if self.halted:
+                raise self.halted
+
+    async def _run(self, batch: Batch, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            if self.halted:
+                return
+            try:
+                await batch.run()
+            except PkgerError as error:
+                self.halted = self.halted or error
+
+    async def _there_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
+        """What is there before *effects* are sent, of the kinds whose creations may have to be searched for."""
+        kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._channel.traits)}
+        if not kinds:
+            return {}
+
+        async def attempt() -> IdsByName | Failed:
+            try:
+                return await self._prober.ids_by_name(kinds)
+            except UNREADABLE as error:
+                problem = self._channel.secrets.masked(str(error))
+                return Failed(f"it was not sent, as what is there before it cannot be listed: {problem}")
+
+        timeouts = self._channel.timeouts
+        found: IdsByName | Failed = await AsyncRetrying(
+            retry=retry_if_result(lambda found: isinstance(found, Failed)),
+            wait=timeouts.between_attempts(),
+            stop=stop_after_delay(timeouts.stubborn) if order.is_stubborn else stop_after_attempt(timeouts.attempts),
+            retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},
+        )(attempt)
+        return found

@@ -1,0 +1,84 @@
+"""Finds out what became of what got no answer, once it can no longer take effect; the journal knows it then."""
+
+import asyncio
+from collections.abc import Sequence
+
+from applier_svc.execution.dispatcher import Dispatcher
+from applier_svc.execution.noting import Journal
+from applier_svc.execution.prober import Prober
+from applier_svc.execution.timeouts import Timeouts
+from services.core.model import PlatformTraits
+from services.engine.effects import AnyEffect
+from services.engine.operation import Direction
+from services.engine.outcome import NotHappened
+
+
+class Inquiry:
+    """What one operation asks its platform about what it sent."""
+
+    def __init__(
+        self,
+        prober: Prober,
+        dispatcher: Dispatcher,
+        journal: Journal,
+        traits: PlatformTraits,
+        timeouts: Timeouts,
+        claimed: float | None = None,
+    ) -> None:
+        """*claimed* is when the operation was taken over, by the clock of *timeouts*; None: it began here."""
+        self._prober = prober
+        self._dispatcher = dispatcher
+        self._journal = journal
+        self._progress = journal.progress
+        self._traits = traits
+        self._timeouts = timeouts
+        self._claimed = claimed
+
+    async def look_up(self, effects: Sequence[AnyEffect], direction: Direction) -> list[AnyEffect]:
+        """
+        Find out what became of *effects*, which were sent and not answered, by reading.
+
+        Those that the platform remembers are left alone: to send them again shows it, and has its effect once.
+
+        Returns:
+            Those of them that certainly did not happen.
+
+        Raises:
+            PkgerError: Nothing more may be sent or noted.
+        """
+        asked = [effect for effect in effects if not effect.is_remembered(self._traits)]
+        if not asked:
+            return []
+        await self.settle()
+        ids = self._progress.ids
+        sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in asked}
+        findings = await self._prober.find_out(asked, sent, ids.known())
+        outcomes = {step: found for step, found in findings.items() if not isinstance(found, NotHappened)}
+        failed = [effect for effect in asked if effect.number not in outcomes]
+        if failed:
+            await self._journal.retract([effect.number for effect in failed], direction)
+        if outcomes:
+            await self._journal.record(outcomes, direction)
+        return failed
+
+    async def settle(self) -> None:
+        """
+        Wait until what was sent before can no longer take effect.
+
+        Raises:
+            LeaseLost: Somebody else may be writing.
+            TokenStale: Somebody else is writing.
+        """
+        if self._claimed is not None and self._traits.fences:
+            # From here on the platform refuses what the applier before this one sent.
+            await self._dispatcher.show_token()
+            self._claimed = None
+        times = [time for time in (self._dispatcher.unanswered, self._claimed) if time is not None]
+        if times:
+            await asyncio.sleep(max(times) + self._timeouts.settle - self._timeouts.clock())
+
+    @property
+    def may_be_late(self) -> bool:
+        """Whether something that was sent may take effect after nobody waits for it any more."""
+        has_doubted = self._claimed is not None or self._dispatcher.unanswered is not None
+        return has_doubted and not self._traits.fences

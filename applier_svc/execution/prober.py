@@ -1,0 +1,145 @@
+"""Reads on the platform, and in the records of stacks, what became of what was sent and not answered."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import grpc
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay
+
+from applier_svc.execution.timeouts import Timeouts
+from services.core.errors import PkgerError
+from services.core.model import PlatformTraits, Resource, Target
+from services.engine.effects import AnyEffect, Create
+from services.engine.effects.effect import ResourceKey, Sending
+from services.engine.outcome import Done, Finding, Unknown
+from services.rpc.client import Peer
+from services.rpc.resources import find_owners, list_resources, list_secret_keys, read_resources
+
+UNREADABLE = (PkgerError, grpc.aio.AioRpcError)
+"""What a driver, or a store, that does not tell what is there answers with."""
+
+IdsByName = dict[tuple[str, str], tuple[str, ...]]
+"""Ids of the resources of each kind and display name, in the form in which the platform compares it."""
+
+Sent = Mapping[int, Sending]
+"""What was sent, by step number."""
+
+
+class Prober:
+    """Looks at one organisation of one platform."""
+
+    def __init__(
+        self,
+        driver: Peer,
+        stack: Peer,
+        traits: PlatformTraits,
+        target: Target,
+        timeouts: Timeouts,
+        masked: Callable[[str], str],
+    ) -> None:
+        """*masked* makes of what a driver says what may be repeated of it."""
+        self._driver = driver
+        self._stack = stack
+        self._traits = traits
+        self._target = target
+        self._timeouts = timeouts
+        self._masked = masked
+
+    async def find_out(
+        self, effects: Sequence[AnyEffect], sent: Sent, known: Collection[ResourceKey]
+    ) -> dict[int, Finding]:
+        """
+        What became of each effect, by its number; few calls, whatever the number of effects.
+
+        What cannot be read is asked for again for as long as the timeouts allow.
+
+        Args:
+            effects: Enough time has passed for them to have taken place, if they ever do.
+            sent: What was sent for them.
+            known: The resources of which the operation knows what they are.
+        """
+        creations = [effect for effect in effects if isinstance(effect, Create)]
+        changes = [effect for effect in effects if not isinstance(effect, Create)]
+
+        async def look() -> dict[int, Finding]:
+            return await self._changes(changes, sent) | await self._creations(creations, sent, known)
+
+        try:
+            return await AsyncRetrying(
+                retry=retry_if_exception_type(UNREADABLE),
+                wait=self._timeouts.between_attempts(),
+                stop=stop_after_delay(self._timeouts.stubborn),
+                reraise=True,
+            )(look)
+        except PkgerError as error:
+            problem = self._masked(str(error))
+        except grpc.aio.AioRpcError as error:
+            problem = f"the driver failed: {self._masked(str(error.details()))}"
+        return {effect.number: Unknown(f"nobody could look what became of it: {problem}") for effect in effects}
+
+    async def ids_by_name(self, kinds: Collection[str]) -> IdsByName:
+        """
+        Ids of all resources of *kinds*, by kind and display name as compared.
+
+        Raises:
+            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+        """
+        found: dict[tuple[str, str], list[str]] = {}
+        for resource in await self._listed(kinds):
+            found.setdefault(self._traits.compared(resource.kind, resource.spec), []).append(resource.id)
+        return {name: tuple(ids) for name, ids in found.items()}
+
+    async def live_and_owned(self, kinds: Sequence[str]) -> tuple[list[Resource], set[ResourceKey]]:
+        """
+        All resources of *kinds*, and those of them that a stack owns.
+
+        Raises:
+            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+        """
+        live = await self._listed(kinds)
+        owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
+        return live, set(owners)
+
+    async def secret_keys(self) -> frozenset[str]:
+        """
+        Keys of the secrets that the platform holds.
+
+        Raises:
+            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+        """
+        return await list_secret_keys(self._driver, self._target.org)
+
+    async def _changes(self, effects: Sequence[AnyEffect], sent: Sent) -> dict[int, Finding]:
+        keys = {effect.number: (effect.step.key.kind, sent[effect.number].remote_id) for effect in effects}
+        ids = sorted(set(keys.values()))
+        live = dict(zip(ids, await read_resources(self._driver, self._target.org, ids), strict=True))
+        return {
+            each.number: each.finding(
+                sent[each.number], live[keys[each.number]], self._traits.kinds[each.step.key.kind]
+            )
+            for each in effects
+        }
+
+    async def _creations(
+        self, effects: Sequence[Create], sent: Sent, known: Collection[ResourceKey]
+    ) -> dict[int, Finding]:
+        if not effects:
+            return {}
+        compared = self._traits.compared
+        live = await self._listed({each.step.key.kind for each in effects})
+        names = {compared(each.step.key.kind, each.step.new_spec) for each in effects if each.step.new_spec}
+        asked = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
+        owned = {*known, *await find_owners(self._stack, self._target, asked)}
+        found: dict[int, Finding] = {}
+        for each in effects:
+            kind = each.step.key.kind
+            of_kind = [resource for resource in live if resource.kind == kind]
+            taken = {id_ for owned_kind, id_ in owned if owned_kind == kind}
+            finding = each.finding_among(sent[each.number], of_kind, taken, self._traits.kinds[kind])
+            if isinstance(finding, Done):
+                # One resource is what came of one creation.
+                owned.add((kind, finding.remote_id))
+            found[each.number] = finding
+        return found
+
+    async def _listed(self, kinds: Collection[str]) -> list[Resource]:
+        return await list_resources(self._driver, self._target.org, sorted(kinds))

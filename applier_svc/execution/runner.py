@@ -1,0 +1,84 @@
+"""Runs a plan, or takes it back, move by move as the scheduler says; from wherever its journal is."""
+
+from collections.abc import Callable, Sequence
+
+from applier_svc.execution.channel import Channel
+from applier_svc.execution.executor import Executor
+from applier_svc.execution.order import Order
+from applier_svc.execution.secrets import LOST
+from services.engine.decisions import BlockedStep, StepDecision, decided_records
+from services.engine.effects import AnyEffect
+from services.engine.operation import Direction
+from services.engine.outcome import Outcome, Unknown
+from services.engine.scheduler import AskAgain, Block, Finish, LookUp, Move, RollBack, RunStage, Seal, Undo, next_move
+
+End = Finish | Block
+
+
+class Runner:
+    """One run of one plan."""
+
+    def __init__(self, channel: Channel, executor: Executor, is_cancelled: Callable[[], bool]) -> None:
+        self._channel = channel
+        self._executor = executor
+        self._journal = channel.journal
+        self._progress = channel.journal.progress
+        self._is_cancelled = is_cancelled
+
+    async def decide(self, decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep]) -> None:
+        """
+        Take what somebody decided for blocked steps as known, before anything else is done.
+
+        Raises:
+            PkgerError: As ``run``; the decisions count if they were stored.
+        """
+        # An operation is blocked in the direction in which it went.
+        await self._journal.decide(decided_records(decisions, blocked, self._progress), blocked[0].direction)
+
+    async def run(self, cause: str = "") -> End:
+        """
+        Do all steps, or undo those that were done; a step that fails is an event and no error.
+
+        Args:
+            cause: Why all is to be taken back, as the store did not take the record; empty: nobody asked it yet.
+
+        Raises:
+            PkgerError: Nothing more may be sent or noted; whoever gets the lease next carries on from the journal.
+        """
+        self._progress.cause = cause
+        while True:
+            lost = self._channel.secrets.lost(self._progress)
+            move = next_move(self._progress, self._channel.traits, self._is_cancelled(), lost)
+            if isinstance(move, Finish | Block):
+                return move
+            await self._make(move)
+
+    async def _make(self, move: Move) -> None:
+        match move:
+            case LookUp(undone, done):
+                await self._channel.inquiry.look_up(undone, Direction.UNDO)
+                await self._channel.inquiry.look_up(done, Direction.DO)
+            case RunStage(index, name, effects):
+                await self._journal.start_stage(index, name, len(effects))
+                await self._executor.send(effects, Order(Direction.DO, self._is_stopped))
+            case Seal():
+                await self._journal.seal()
+            case AskAgain(cause, stages, lost):
+                self._progress.cause, self._progress.has_asked = cause, True
+                await self._ask_again(stages, lost)
+            case RollBack(cause, step_count, settle):
+                if settle:
+                    await self._channel.inquiry.settle()
+                await self._journal.turn_back(cause, step_count)
+            case Undo(effects):
+                await self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))
+
+    async def _ask_again(self, stages: Sequence[Sequence[AnyEffect]], lost: Sequence[AnyEffect]) -> None:
+        if lost:
+            outcomes: dict[int, Outcome] = {effect.number: Unknown(LOST) for effect in lost}
+            await self._journal.record(outcomes, Direction.DO)
+        for effects in stages:
+            await self._executor.send(effects, Order(Direction.DO, is_stubborn=True))
+
+    def _is_stopped(self) -> bool:
+        return self._is_cancelled() and not self._progress.sealed

@@ -1,0 +1,114 @@
+"""Secrets that are given with an apply: their values stay in the memory of one operation, and in no text of it."""
+
+import json
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from urllib.parse import quote
+
+from services.core.errors import PkgerError, RequestInvalid
+from services.core.model import Plan
+from services.engine.effects import AnyEffect, PutSecret, effect_of
+from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
+from services.engine.progress import Progress
+
+MOST_CHARACTERS = 65_536
+"""Of a value (applier.proto)."""
+
+LOST = "its value was only known to an applier that is gone"
+
+_UNHEARD = "the words of the platform are left out, as they might repeat a secret whose value is not known any more"
+_MASK = "[secret]"
+_HOLE = "\0"
+
+
+class Secrets:
+    """
+    The values of the secrets that one operation was given.
+
+    Never written anywhere: printing one shows keys only.
+    """
+
+    def __init__(self, values: Mapping[str, str] | None = None, are_gone: bool = False) -> None:
+        """
+        Keep *values* by key.
+
+        Args:
+            values: None: there are none.
+            are_gone: Whether there were some that only another applier knew.
+
+        Raises:
+            RequestInvalid: A value is empty, as that of a variable that is not set, or too long.
+        """
+        self._values = dict(values or {})
+        self._are_gone = are_gone
+        for key, value in sorted(self._values.items()):
+            if not 0 < len(value) <= MOST_CHARACTERS:
+                problem = "it is empty" if not value else f"it has {len(value):,}"
+                raise RequestInvalid(
+                    "secrets", f"the value of {key!r} is 1 to {MOST_CHARACTERS:,} characters; {problem}"
+                )
+        forms = {form for value in self._values.values() for form in _forms(value)}
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(self.keys())})"
+
+    def keys(self) -> list[str]:
+        """The keys, sorted."""
+        return sorted(self._values)
+
+    def refuse_others(self, plan: Plan) -> None:
+        """
+        Refuse to run a stored *plan* with other secrets than it writes.
+
+        Raises:
+            RequestInvalid: Names the keys that are to be given.
+        """
+        written = sorted(each.step.key.name for each in map(effect_of, plan.steps) if isinstance(each, PutSecret))
+        if written != self.keys():
+            what = f"exactly these: {', '.join(map(repr, written))}" if written else "none"
+            raise RequestInvalid("secrets", f"give the secrets that the plan writes, {what}")
+
+    def value(self, effect: AnyEffect) -> str:
+        """The value that *effect* writes; empty for one that writes no secret."""
+        return self._values[effect.step.key.name] if isinstance(effect, PutSecret) else ""
+
+    def lost(self, progress: Progress) -> str:
+        """Why an operation cannot be carried on: nobody has a value that is still to be written; empty when it can."""
+        for effect in progress.effects:
+            is_unwritten = isinstance(effect, PutSecret) and not progress.took_effect(effect.number)
+            if is_unwritten and effect.step.key.name not in self._values:
+                return f"{effect.shown}: {LOST}; apply again, with the secrets"
+        return ""
+
+    def masked(self, text: str) -> str:
+        """
+        What a driver said, without the values, also where they are quoted as in Python, JSON or an address.
+
+        Nothing of it is left when the values are gone: nobody could tell whether it repeats one.
+        """
+        if self._are_gone:
+            return _UNHEARD
+        for form in self._forms:
+            text = text.replace(form, _HOLE)
+        return text.replace(_HOLE, _MASK)
+
+    def masked_outcome(self, outcome: Outcome) -> Outcome:
+        """*outcome* without the values in what a driver said."""
+        match outcome:
+            case Failed(message) | Unknown(message) | Skipped(message):
+                return replace(outcome, message=self.masked(message))
+            case Done() | GivenUp():
+                return outcome
+
+    def mask_error(self, error: PkgerError) -> None:
+        """Take the values out of what *error* says."""
+        error.args = tuple(self.masked(str(part)) for part in error.args)
+        error.metadata = {key: self.masked(value) for key, value in error.metadata.items()}
+
+
+def _forms(value: str) -> Set[str]:
+    """The ways in which a driver may repeat *value*: as it is, cut at its ends, quoted."""
+    texts = {value, value.strip()} - {""}
+    quoted = {form for text in texts for form in (repr(text)[1:-1], json.dumps(text)[1:-1], quote(text, safe=""))}
+    return texts | quoted

@@ -1,0 +1,1 @@
+"""An operation around its execution: what was asked for, the lease, the journal, the events, the record."""

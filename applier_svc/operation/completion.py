@@ -1,0 +1,138 @@
+"""Brings an operation that has its plan to its end: run, or taken back, and recorded."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pkger.model.v1 import operation_pb2
+
+from applier_svc.execution.channel import Channel
+from applier_svc.execution.dispatcher import Dispatcher
+from applier_svc.execution.executor import Executor
+from applier_svc.execution.inquiry import Inquiry
+from applier_svc.execution.prober import UNREADABLE, Prober
+from applier_svc.execution.runner import End, Runner
+from applier_svc.execution.secrets import Secrets
+from applier_svc.execution.timeouts import Timeouts
+from applier_svc.operation.journal import Journal
+from applier_svc.operation.lease import Lease
+from services.core.errors import ResourceOwned, StackMoved
+from services.core.model import InventoryEntry, PlatformTraits
+from services.engine.conclusion import Conclusion
+from services.engine.decisions import StepDecision, blocked_steps
+from services.engine.late_writes import LateWrite, kinds_touched, late_writes, writes_secrets
+from services.engine.operation import OperationState
+from services.engine.scheduler import Block, Finish
+from services.rpc.client import Peer
+from services.rpc.convert.operations import KINDS, blocked_step_from_pb, finished_to_pb, late_writes_to_pb
+
+_REFUSALS = (ResourceOwned, StackMoved)
+"""Why a store that answers does not take a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """
+    An operation that has its plan.
+
+    Attributes:
+        operation: The operation, as it was when this applier began it or took it over.
+        lease: The right to work on it.
+        journal: What is known of its steps, and where more is written.
+        secrets: What it was given.
+        taken_over: When it was taken over, by the clock of the timeouts; None: it began here.
+    """
+
+    operation: operation_pb2.Operation
+    lease: Lease
+    journal: Journal
+    secrets: Secrets
+    taken_over: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the work is done: a platform by its driver, and the store, which knows who owns what is there."""
+
+    driver: Peer
+    traits: PlatformTraits
+    store: Peer
+    timeouts: Timeouts
+
+
+async def complete(
+    work: Work, place: Place, is_cancelled: Callable[[], bool], decisions: Sequence[StepDecision] = ()
+) -> None:
+    """
+    Do what is left of the plan, or take back what was done, and record what came of it.
+
+    Args:
+        work: The operation.
+        place: Where.
+        is_cancelled: Whether somebody here wants it to turn back.
+        decisions: What is decided for the steps that block it.
+
+    Raises:
+        PkgerError: It was cut off; whoever gets its lease carries it on.
+    """
+    lease, journal, secrets = work.lease, work.journal, work.secrets
+    target = journal.progress.plan.target
+    prober = Prober(place.driver, place.store, place.traits, target, place.timeouts, secrets.masked)
+    dispatcher = Dispatcher(place.driver, place.traits, target.org, lease, place.timeouts, secrets)
+    inquiry = Inquiry(prober, dispatcher, journal, place.traits, place.timeouts, work.taken_over)
+    channel = Channel(lease.operation, place.traits, dispatcher, inquiry, journal, secrets, place.timeouts)
+    runner = Runner(channel, Executor(channel, prober), lambda: is_cancelled() or lease.cancel_requested)
+    end = await _run(runner, work, decisions)
+    conclusion = Conclusion(
+        journal.progress,
+        lease.stack,
+        KINDS.member(work.operation.kind),
+        is_transient=lease.is_transient,
+        is_pending=lease.is_pending,
+    )
+    try:
+        await _finish(work, place, conclusion, end, prober, inquiry)
+    except _REFUSALS as error:
+        if end.state is not OperationState.SUCCEEDED:
+            raise
+        end = await runner.run(cause=f"the outcome could not be recorded: {error}")
+        await _finish(work, place, conclusion, end, prober, inquiry)
+
+
+async def _finish(work: Work, place: Place, conclusion: Conclusion, end: End, prober: Prober, inquiry: Inquiry) -> None:
+    """Record and publish how an operation ended, and before that what took effect late."""
+    entries = conclusion.entries(end)
+    if isinstance(end, Finish) and inquiry.may_be_late:
+        await _publish_late_writes(work, place, entries, prober)
+    blocked = blocked_steps(conclusion.progress) if isinstance(end, Block) else ()
+    finished = finished_to_pb(conclusion, end, entries)
+    await work.journal.finish(conclusion.change(end, entries), finished, blocked)
+
+
+async def _run(runner: Runner, work: Work, decisions: Sequence[StepDecision]) -> End:
+    try:
+        if decisions:
+            await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
+        return await runner.run()
+    except BaseException:
+        # Whatever cut it off: the sooner somebody can carry it on, the better.
+        await work.lease.drop()
+        await work.lease.let_go()
+        raise
+
+
+async def _publish_late_writes(work: Work, place: Place, entries: Sequence[InventoryEntry], prober: Prober) -> None:
+    """Wait once more, and publish what took effect meanwhile: it may not have been waited for (engine.md 5)."""
+    await asyncio.sleep(place.timeouts.settle)
+    progress, problem = work.journal.progress, ""
+    found: list[LateWrite] = []
+    try:
+        live, owned = await prober.live_and_owned(kinds_touched(progress))
+        held = await prober.secret_keys() if writes_secrets(progress) else frozenset[str]()
+    except UNREADABLE as error:
+        problem = f"nobody could look what took effect late: {work.secrets.masked(str(error))}"
+    else:
+        owned |= {(entry.key.kind, entry.remote_id) for entry in entries}
+        found = late_writes(progress, live, owned, place.traits, held)
+    if found or problem:
+        await work.journal.publish(late_writes_to_pb(found, problem))

@@ -1,0 +1,90 @@
+"""The messages of one operation, kept by the service so that no caller holds it up."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.model.v1 import object_pb2, operation_pb2
+
+Event = (
+    operation_pb2.Accepted
+    | operation_pb2.StageStarted
+    | operation_pb2.StepsEnded
+    | operation_pb2.UndoStarted
+    | operation_pb2.StepsUndone
+    | operation_pb2.LateEffects
+    | operation_pb2.Finished
+)
+_FIELDS = {
+    operation_pb2.Accepted: "accepted",
+    operation_pb2.StageStarted: "stage_started",
+    operation_pb2.StepsEnded: "steps_ended",
+    operation_pb2.UndoStarted: "undo_started",
+    operation_pb2.StepsUndone: "steps_undone",
+    operation_pb2.LateEffects: "late_effects",
+    operation_pb2.Finished: "finished",
+}
+
+Message = operation_pb2.OperationEvent | object_pb2.InvalidPackage
+
+
+class Feed:
+    """
+    An append-only list of messages that any number of callers follow, each at its own pace.
+
+    Attributes:
+        operation: Name of the operation.
+    """
+
+    def __init__(self, operation: str, now: Callable[[], Timestamp], last_seq: int = 0) -> None:
+        """The events of an operation that is carried on go on behind *last_seq*."""
+        self.operation = operation
+        self._now = now
+        self._last_seq = last_seq
+        self._messages: list[Message] = []
+        self._error: BaseException | None = None
+        self._closed = False
+        self._grown = asyncio.Condition()
+
+    def stamp(self, event: Event) -> operation_pb2.OperationEvent:
+        """The next message about the operation, until one is published."""
+        stamped = operation_pb2.OperationEvent(operation=self.operation, seq=self._last_seq + 1, time=self._now())
+        getattr(stamped, _FIELDS[type(event)]).CopyFrom(event)
+        return stamped
+
+    async def publish(self, message: Message) -> None:
+        """Append a message: an event that is stored, or the answer for a package that breaks rules."""
+        async with self._grown:
+            if isinstance(message, operation_pb2.OperationEvent):
+                self._last_seq = message.seq
+            self._messages.append(message)
+            self._grown.notify_all()
+
+    async def close(self, error: BaseException | None = None) -> None:
+        """End the feed; those who follow get *error* after the last message."""
+        async with self._grown:
+            self._closed, self._error = True, error
+            self._grown.notify_all()
+
+    async def follow(self) -> AsyncIterator[Message]:
+        """All messages from the first to the last, waiting for those to come."""
+        position = 0
+        while position < len(self._messages) or not self._closed:
+            if position == len(self._messages):
+                async with self._grown:
+                    await self._grown.wait_for(partial(self._is_past, position))
+                continue
+            yield self._messages[position]
+            position += 1
+        if self._error:
+            raise self._error
+
+    async def grows(self) -> None:
+        """Wait for the next message, or for the end."""
+        position = len(self._messages)
+        async with self._grown:
+            await self._grown.wait_for(partial(self._is_past, position))
+
+    def _is_past(self, position: int) -> bool:
+        return len(self._messages) > position or self._closed

@@ -1,0 +1,164 @@
+"""Writes what one operation intends and what comes of it: stored first, then known, then published."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.stack.v1 import journal_pb2
+
+from applier_svc.failpoints import reach
+from applier_svc.operation.events import Event, Feed
+from applier_svc.operation.lease import Lease
+from services.engine.conclusion import Remove, Write
+from services.engine.decisions import BlockedStep
+from services.engine.operation import Direction
+from services.engine.outcome import Done, GivenUp, Outcome, Outcomes
+from services.engine.progress import Progress
+from services.engine.step_life import StepRecord, StepState
+from services.rpc.convert.operations import outcomes_to_pb, step_record_fields
+
+
+class Journal:
+    """
+    The journal of one operation.
+
+    Every method raises what the store answers when it cannot write: nothing is known or published then.
+
+    Attributes:
+        progress: What is written.
+    """
+
+    def __init__(self, lease: Lease, feed: Feed, progress: Progress) -> None:
+        self.progress = progress
+        self._lease = lease
+        self._feed = feed
+        # Writes are made one after another, so that events get into the store in their order.
+        self._turn = asyncio.Lock()
+
+    async def start(self, plan: plan_pb2.Plan, is_stored: bool) -> None:
+        """Store the plan, or take it if it *is_stored*, and publish that it is going to run."""
+        async with self._turn:
+            accepted = self._feed.stamp(operation_pb2.Accepted())
+            request = journal_pb2.StartOperationRequest(accepted=accepted)
+            if is_stored:
+                request.stored_plan = plan.name
+            else:
+                request.plan = _kept_plan(plan).SerializeToString()
+            await self._lease.start(request)
+            # The event is going to have a copy of a large plan as well.
+            del request
+            reach("after_start")
+            accepted.accepted.plan.CopyFrom(plan)
+            await self._feed.publish(accepted)
+
+    async def intend(
+        self, targets: Mapping[int, str], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
+    ) -> None:
+        """
+        Note what is about to be sent; nothing is sent before this returns.
+
+        Args:
+            targets: Ids of the resources that steps are sent to, by step number; empty for creations.
+            direction: Whether steps are carried out or taken back.
+            before_ids: For creations that would have to be searched for, what is there before, by step number.
+        """
+        await self._fold(
+            self.progress.intent(step, target, direction, before_ids.get(step, ())) for step, target in targets.items()
+        )
+
+    async def retract(self, steps: Collection[int], direction: Direction) -> None:
+        """Note that *steps* were sent and certainly had no effect: they are where they were before."""
+        await self._fold(self.progress.retracted(step, direction) for step in steps)
+
+    async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
+        """Note how steps ended, and publish it."""
+        records = (self.progress.ended(step, outcome, direction) for step, outcome in sorted(outcomes.items()))
+        await self._fold(records, outcomes_to_pb(outcomes, direction), outcomes)
+
+    async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
+        """Note what somebody decided for steps, or for their inverses, and publish what ended with that."""
+        ended: Outcomes = {}
+        for record in records:
+            if record.state in (StepState.DONE, StepState.KEPT, StepState.UNDONE) and _ends(record, direction):
+                ended[record.step] = Done(record.remote_id)
+            elif record.message:
+                ended[record.step] = GivenUp(record.message)
+        await self._fold(records, outcomes_to_pb(ended, direction) if ended else None)
+
+    async def start_stage(self, index: int, name: str, step_count: int) -> None:
+        """Publish that a stage is about to run."""
+        await self.publish(operation_pb2.StageStarted(stage=index, name=name, step_count=step_count))
+
+    async def publish(self, event: Event) -> None:
+        """Publish something that changes nothing."""
+        await self._write(journal_pb2.AdvanceOperationRequest(), event)
+
+    async def seal(self) -> None:
+        """Pass the point of no return."""
+        await self._write(journal_pb2.AdvanceOperationRequest(seal=True))
+        self.progress.sealed = True
+        reach("after_seal")
+
+    async def turn_back(self, cause: str, step_count: int) -> None:
+        """From now on what was done is taken back: *step_count* steps."""
+        started = operation_pb2.UndoStarted(cause=cause, step_count=step_count)
+        await self._write(journal_pb2.AdvanceOperationRequest(roll_back=True, cause=cause), started)
+        self.progress.turned_back = cause
+        self.progress.is_undoing = True
+        reach("after_turn_back")
+
+    async def finish(
+        self,
+        change: Write | Remove | None,
+        finished: operation_pb2.Finished,
+        blocked: Sequence[BlockedStep] = (),
+    ) -> None:
+        """End the operation, *blocked* or with a *change* of the record (None: it stays as it is), and publish it."""
+        reach("before_finish")
+        async with self._turn:
+            event = self._feed.stamp(finished)
+            await self._lease.finish(change, finished.state, _kept_end(event), blocked=blocked)
+            reach("after_finish")
+            await self._feed.publish(event)
+
+    async def _fold(
+        self,
+        records: Iterable[StepRecord],
+        event: Event | None = None,
+        outcomes: Mapping[int, Outcome] | None = None,
+    ) -> None:
+        known = list(records)
+        steps = map(step_record_fields, known)
+        await self._write(journal_pb2.AdvanceOperationRequest(steps=steps), event)
+        self.progress.fold(known, outcomes)
+
+    async def _write(self, request: journal_pb2.AdvanceOperationRequest, event: Event | None = None) -> None:
+        async with self._turn:
+            stamped = self._feed.stamp(event) if event else None
+            if stamped:
+                request.events.append(stamped)
+            await self._lease.advance(request)
+            if stamped:
+                await self._feed.publish(stamped)
+
+
+def _ends(record: StepRecord, direction: Direction) -> bool:
+    """Whether a decided step, or its inverse, counts as done; a step whose inverse is sent again was so before."""
+    return direction is Direction.DO or record.state is StepState.UNDONE
+
+
+def _kept_plan(plan: plan_pb2.Plan) -> plan_pb2.Plan:
+    """What the store keeps of a plan: of one with nothing to do, not what is there already (operation.proto)."""
+    if not plan.no_change:
+        return plan
+    shown = ("resource_diffs", "label_mapping_diffs", "summary_json")
+    return plan_pb2.Plan(**{field.name: value for field, value in plan.ListFields() if field.name not in shown})
+
+
+def _kept_end(event: operation_pb2.OperationEvent) -> operation_pb2.OperationEvent:
+    """What the store keeps of the last event, likewise."""
+    if not event.finished.no_change:
+        return event
+    kept = {field.name: value for field, value in event.finished.ListFields() if field.name != "summary_json"}
+    finished = operation_pb2.Finished(**kept)
+    return operation_pb2.OperationEvent(operation=event.operation, seq=event.seq, time=event.time, finished=finished)

@@ -1,0 +1,284 @@
+"""The lease of a stack for one operation: taken, kept, given back; all writes to the journal go through it."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import operation_pb2
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from applier_svc.execution.timeouts import Timeouts
+from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
+from services.core.model import StackRecord
+from services.engine.conclusion import Remove, Write
+from services.engine.decisions import BlockedStep, reason_of
+from services.rpc.client import Peer
+from services.rpc.convert.objects import stack_from_pb
+from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
+
+Response = TypeVar("Response")
+
+SHORTEST_LEASE = 1
+"""Seconds (journal.proto)."""
+
+SHORTEST_CALL = 1.0
+"""What a last call to the store is given, in seconds, however little is left of the lease."""
+
+
+class AlreadyBegunError(Exception):
+    """The request began *operation* before; no other one was begun now."""
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(operation)
+        self.operation = operation
+
+
+class Lease:
+    """
+    The right to change one stack, as one operation has it, and the way to the operation's journal.
+
+    Attributes:
+        stack: The stack as it was when the lease was taken.
+        operation: Name of the operation.
+        is_transient: Whether the stack goes away with the operation, which works on behalf of none.
+        is_pending: Whether the stack goes away unless the operation succeeds.
+        cancel_requested: Whether somebody asked the operation to turn back.
+    """
+
+    def __init__(
+        self,
+        peer: Peer,
+        stack: StackRecord,
+        operation: str,
+        token: int,
+        taken: float,
+        timeouts: Timeouts,
+        is_transient: bool = False,
+        is_pending: bool = False,
+    ) -> None:
+        """*taken* is when the lease was asked for, by the clock of *timeouts*."""
+        self.stack = stack
+        self.operation = operation
+        self.is_transient = is_transient
+        self.is_pending = is_pending
+        self.cancel_requested = False
+        self._peer = peer
+        self._stub = JournalServiceStub(peer.channel)
+        self._token = token
+        self._timeouts = timeouts
+        self._expires = taken + timeouts.lease
+        self._lost: LeaseLost | None = None
+        self._renewing = asyncio.create_task(self._renew_for_ever())
+
+    async def hold(self, seconds: float) -> driver_pb2.Fence:
+        """
+        See to it that the lease lasts another *seconds* and a margin.
+
+        Raises:
+            LeaseLost: It is over, or cannot be renewed in time; it stays lost.
+        """
+        needed = seconds + self._timeouts.margin
+        if self._lost is None and self._left() < needed:
+            await self._renew()
+            if self._left() < needed:
+                self._lost = self._lost or LeaseLost(self.stack.name or self.stack.id, self._token)
+        if self._lost:
+            raise self._lost
+        return driver_pb2.Fence(scope=self.stack.id, token=self._token)
+
+    async def start(self, request: journal_pb2.StartOperationRequest) -> None:
+        """
+        Store the plan, or take a stored one; from here on the operation is carried on by somebody, whatever happens.
+
+        Raises:
+            LeaseLost: Nothing was stored.
+            PlanUsed: As before; so also ``PlanStale``, ``PlanExpired`` and ``PlanNotFound``.
+            ServiceUnavailable: Nobody knows whether it was.
+        """
+        request.operation, request.token = self.operation, self._token
+        await self._store(self._stub.StartOperation, request)
+
+    async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> None:
+        """
+        Write into the journal; a store that does not answer is asked again for as long as the lease lasts.
+
+        Raises:
+            LeaseLost: Nothing was stored.
+            ServiceUnavailable: Nobody knows whether it was.
+        """
+        request.operation, request.token = self.operation, self._token
+        answer = await self._store(self._stub.AdvanceOperation, request)
+        self.cancel_requested = self.cancel_requested or answer.cancel_requested
+
+    async def finish(
+        self,
+        change: Write | Remove | None,
+        state: operation_pb2.OperationState.ValueType,
+        finished: operation_pb2.OperationEvent | None,
+        stale_plan: journal_pb2.StalePlan | None = None,
+        blocked: Sequence[BlockedStep] = (),
+        cause: str = "",
+    ) -> None:
+        """
+        Record the outcome, end the operation and give the lease back.
+
+        Args:
+            change: What becomes of the record; None: it stays as it is.
+            state: How the operation ended.
+            finished: Its last event; None for one that did not start.
+            stale_plan: The stored plan that kept it from starting, as that is stale; None for any other end.
+            blocked: The steps that keep it from its end, when it is BLOCKED.
+            cause: Why it did not start; empty for any other end.
+
+        Raises:
+            ServiceUnavailable: Nobody knows whether it was recorded.
+            PkgerError: Nothing was recorded.
+        """
+        request = journal_pb2.FinishOperationRequest(
+            stack_id=self.stack.id,
+            token=self._token,
+            base_generation=self.stack.generation,
+            state=state,
+            cause=cause,
+        )
+        if state == operation_pb2.OPERATION_STATE_BLOCKED:
+            request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
+            request.blocked_steps.extend(map(blocked_step_to_pb, blocked))
+        if stale_plan:
+            request.stale_plan.CopyFrom(stale_plan)
+        if finished:
+            request.finished.CopyFrom(finished)
+        match change:
+            case Write():
+                request.record.CopyFrom(record_to_pb(change))
+            case Remove():
+                request.remove.SetInParent()
+            case None:
+                request.abandon.SetInParent()
+        await self._store(self._stub.FinishOperation, request)
+
+    async def let_go(self) -> None:
+        """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
+        ttl = Duration(seconds=SHORTEST_LEASE)
+        request = journal_pb2.RenewLeaseRequest(stack_id=self.stack.id, token=self._token, ttl=ttl)
+        with contextlib.suppress(PkgerError):
+            await self._call(self._stub.RenewLease, request, SHORTEST_CALL)
+
+    async def drop(self) -> None:
+        """Stop renewing; what was not given back runs out by itself."""
+        self._renewing.cancel()
+        await asyncio.gather(self._renewing, return_exceptions=True)
+
+    def _left(self) -> float:
+        return self._expires - self._timeouts.clock()
+
+    async def _store(self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any) -> Response:
+        """Call the store until it answers, but no longer than the lease lasts."""
+
+        async def attempt() -> Response:
+            return await self._call(method, request, max(self._left(), SHORTEST_CALL))
+
+        def is_over(state: RetryCallState) -> bool:
+            return self._left() - state.upcoming_sleep <= 0
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(ServiceUnavailable),
+            wait=self._timeouts.between_attempts(),
+            stop=is_over,
+            reraise=True,
+        )
+        try:
+            answer: Response = await retrying(attempt)
+        except LeaseLost as error:
+            self._lost = error
+            raise
+        return answer
+
+    async def _renew(self) -> None:
+        """Renew if the store answers; when it says that the lease is over, note it."""
+        asked = self._timeouts.clock()
+        request = journal_pb2.RenewLeaseRequest(stack_id=self.stack.id, token=self._token, ttl=_ttl(self._timeouts))
+        try:
+            answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
+        except LeaseLost as error:
+            self._lost = error
+        except PkgerError:
+            # Not renewed this time: the lease has two more thirds of its time, or ends.
+            return
+        else:
+            self._expires = asked + self._timeouts.lease
+            self.cancel_requested = self.cancel_requested or answer.cancel_requested
+
+    async def _renew_for_ever(self) -> None:
+        while self._lost is None:
+            await asyncio.sleep(self._timeouts.lease / 3)
+            await self._renew()
+
+    async def _call(
+        self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any, seconds: float
+    ) -> Response:
+        try:
+            return await self._peer.call(method, request, seconds)
+        except grpc.aio.AioRpcError as error:
+            # Something between the services answered in place of the store.
+            raise ServiceUnavailable(self._peer.name, self._peer.address, str(error.details())) from error
+
+
+async def take(
+    peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts: Timeouts
+) -> tuple[Lease, journal_pb2.BeginOperationResponse]:
+    """
+    Take the lease of the stack of *request* for a new operation; how long it lasts is up to *timeouts*.
+
+    An operation on behalf of no stack gets one of its own, which goes away with it.
+
+    Raises:
+        AlreadyBegunError: The same request began an operation before.
+        StackNotFound: There is no such stack.
+        StackLeased: Another operation has it.
+        OperationUnfinished: Another operation on it has to be recovered first.
+        PlanNotFound: There is no such plan.
+        PlanUsed: The plan was applied before; so also ``PlanStale`` and ``PlanExpired``.
+    """
+    request.ttl.CopyFrom(_ttl(timeouts))
+    asked = timeouts.clock()
+    answer = await peer.call(JournalServiceStub(peer.channel).BeginOperation, request)
+    operation = answer.operation
+    if operation.name != request.operation:
+        raise AlreadyBegunError(operation.name)
+    is_transient = not operation.stack_id
+    stack = stack_from_pb(answer.stack)
+    lease = Lease(peer, stack, operation.name, answer.token, asked, timeouts, is_transient, answer.is_pending)
+    return lease, answer
+
+
+async def claim(
+    peer: Peer, operation: str, holder: str, timeouts: Timeouts
+) -> tuple[Lease, journal_pb2.ClaimOperationResponse]:
+    """
+    Take over an unfinished operation: the lease, and all that its journal knows.
+
+    Raises:
+        OperationNotFound: There is none, or it is finished.
+        StackLeased: Somebody is at work on it.
+    """
+    asked = timeouts.clock()
+    request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(timeouts))
+    answer = await peer.call(JournalServiceStub(peer.channel).ClaimOperation, request)
+    is_transient = not answer.operation.stack_id
+    stack = stack_from_pb(answer.stack)
+    lease = Lease(peer, stack, operation, answer.token, asked, timeouts, is_transient, answer.is_pending)
+    lease.cancel_requested = answer.cancel_requested
+    return lease, answer
+
+
+def _ttl(timeouts: Timeouts) -> Duration:
+    ttl = Duration()
+    ttl.FromMilliseconds(int(timeouts.lease * 1000))
+    return ttl

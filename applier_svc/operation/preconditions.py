@@ -1,0 +1,71 @@
+"""Asks the platform and the store whether a stored plan, or what somebody decided, fits (engine.md 7)."""
+
+from collections.abc import Sequence
+
+from pkger.model.v1 import operation_pb2
+
+from services.core.errors import RequestInvalid
+from services.core.model import Plan, PlatformTraits, StackRecord
+from services.engine.decisions import StepDecision, check_decisions
+from services.engine.effects import effect_of
+from services.engine.staleness import adopted, kinds_to_read, owned_parts, stale_parts, stale_secrets
+from services.rpc.client import Peer, Platforms
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.convert.operations import blocked_step_from_pb
+from services.rpc.resources import find_owners, list_resources, list_secret_keys, read_resources
+
+
+async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, driver: Peer, store: Peer) -> list[str]:
+    """
+    What *plan* was made from that is no longer so, one sentence for each resource; one listing, however many steps.
+
+    Args:
+        plan: The plan, made from the generation that *record* has.
+        record: The stack that it is for.
+        traits: What its platform can do.
+        driver: The driver of that platform.
+        store: The stack service.
+
+    Raises:
+        KindUnsupported: The platform has lost a kind that the plan needs.
+        PkgerError: Somebody cannot be asked; that never means that all is as it was.
+    """
+    org = plan.target.org
+    kinds = kinds_to_read(plan, traits)
+    live = await list_resources(driver, org, kinds) if kinds else []
+    parts = stale_parts(plan, live, traits)
+    taken = adopted(plan, record)
+    owners = await find_owners(store, plan.target, taken)
+    parts = [*owned_parts(taken, {key: owner.stack_name or owner.stack_id for key, owner in owners.items()}), *parts]
+    if any(effect_of(step).is_of_secret for step in plan.steps):
+        parts = [*stale_secrets(plan, await list_secret_keys(driver, org)), *parts]
+    return parts
+
+
+async def refuse_unfit(
+    decisions: Sequence[StepDecision], operation: operation_pb2.Operation, platforms: Platforms, store: Peer
+) -> None:
+    """
+    See to it that *decisions* fit *operation*, and that what is to be adopted can be.
+
+    Raises:
+        RequestInvalid: Names the first that does not fit.
+    """
+    check_decisions(decisions, [blocked_step_from_pb(each) for each in operation.blocked_steps])
+    kinds = {step.step: step.key.kind for step in operation.blocked_steps}
+    adopted_ids = {
+        f"decisions[{position}].remote_id": (kinds[decision.step], decision.remote_id)
+        for position, decision in enumerate(decisions)
+        if decision.remote_id
+    }
+    if not adopted_ids:
+        return
+    target, ids = target_from_pb(operation.target), list(adopted_ids.values())
+    live = await read_resources(platforms.driver(target.platform), target.org, ids)
+    owners = await find_owners(store, target, ids)
+    for (field, (kind, remote_id)), resource in zip(adopted_ids.items(), live, strict=True):
+        if resource is None:
+            raise RequestInvalid(field, f"there is no {kind} {remote_id} in {target.platform}/{target.org}")
+        if owner := owners.get((kind, remote_id)):
+            called = owner.stack_name or owner.stack_id
+            raise RequestInvalid(field, f"{kind} {remote_id} belongs to stack {called} as {owner.key.name!r}")

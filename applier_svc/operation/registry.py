@@ -1,0 +1,263 @@
+"""Operations of this service: started, carried on, cancelled, watched, waited for."""
+
+import asyncio
+import contextvars
+import logging
+import math
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Coroutine, Sequence
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.model.v1 import operation_pb2
+from pkger.stack.v1 import journal_pb2
+from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
+
+from applier_svc.operation.events import Feed, Message
+from applier_svc.operation.lease import AlreadyBegunError, claim
+from applier_svc.operation.lifecycle import Operation, Peers
+from applier_svc.operation.preconditions import refuse_unfit
+from applier_svc.operation.requests import NewRequest, PlanRequest
+from services.core.errors import (
+    Internal,
+    OperationNotFound,
+    OperationUnfinished,
+    PkgerError,
+    RequestInvalid,
+    ServiceUnavailable,
+)
+from services.engine.decisions import StepDecision, check_decisions
+from services.rpc.call import deadline, request_id
+from services.rpc.client import Peer
+from services.rpc.convert.operations import blocked_step_from_pb
+
+log = logging.getLogger("pkger.applier")
+
+_OVER = (
+    operation_pb2.OPERATION_STATE_SUCCEEDED,
+    operation_pb2.OPERATION_STATE_ROLLED_BACK,
+    operation_pb2.OPERATION_STATE_FAILED,
+    # Not finished, but nothing more happens by itself.
+    operation_pb2.OPERATION_STATE_BLOCKED,
+)
+
+
+class Registry:
+    """The running operations. They belong to the service: a caller that goes away stops none of them."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+        self._store = peers.stack
+        self._stub = JournalServiceStub(peers.stack.channel)
+        self._holder = f"{socket.gethostname()}/{os.getpid()}"
+        self._running: dict[str, tuple[Operation, Feed, asyncio.Task[None]]] = {}
+        self._draining = False
+
+    async def answers(self, asked: NewRequest | PlanRequest) -> AsyncIterator[Message]:
+        """
+        Start an operation and follow it; the one that the same request began before, if it did.
+
+        Raises:
+            PkgerError: What the operation ended with.
+        """
+        while True:
+            try:
+                async for message in self.start(asked).follow():
+                    yield message
+            except AlreadyBegunError as earlier:
+                operation = earlier.operation
+            else:
+                return
+            has_started = False
+            async for event in self.watch(operation, after_seq=0):
+                has_started = True
+                yield event
+            if has_started:
+                return
+            # It ended before it started, as if the request had never been made.
+
+    def start(self, asked: NewRequest | PlanRequest) -> Feed:
+        """
+        Start an operation and return its feed; it ends with ``AlreadyBegunError`` when the request began another one.
+
+        Raises:
+            ServiceUnavailable: The service is about to end.
+        """
+        self._refuse_when_draining()
+        name = f"operations/{secrets.token_hex(8)}"
+        feed = Feed(name, _now)
+        operation = Operation(name, self._holder, self._peers, feed)
+        self._run(operation, feed, self._begin(operation, asked))
+        return feed
+
+    async def carry_on(self, name: str, decisions: Sequence[StepDecision] = ()) -> Feed:
+        """
+        Take over an unfinished operation and return the feed of what happens from now on.
+
+        Args:
+            name: Its name.
+            decisions: What somebody decided for the steps that block it; the others are tried again.
+
+        Raises:
+            RequestInvalid: A decision does not fit; nothing has happened.
+            OperationNotFound: There is none, or it is finished.
+            StackLeased: Somebody is at work on it.
+            ServiceUnavailable: The store does not answer, or the service is about to end.
+        """
+        self._refuse_when_draining()
+        if decisions:
+            await refuse_unfit(decisions, await self.get(name), self._peers.platforms, self._store)
+        lease, claimed = await claim(self._store, name, self._holder, self._peers.timeouts)
+        try:
+            # Somebody else may have carried it on meanwhile, and been blocked by something else.
+            check_decisions(decisions, [blocked_step_from_pb(each) for each in claimed.operation.blocked_steps])
+        except RequestInvalid:
+            await lease.drop()
+            await lease.let_go()
+            raise
+        log.info("operation carried on", extra={"operation": name})
+        feed = Feed(name, _now, claimed.last_seq)
+        operation = Operation(name, self._holder, self._peers, feed)
+        self._run(operation, feed, operation.resume(lease, claimed, decisions))
+        return feed
+
+    async def recover(self, store: Peer) -> None:
+        """
+        Carry on what other appliers, or this one, left behind; for ever.
+
+        Args:
+            store: A connection of its own: a store that is not there yet must not make other calls wait to connect.
+        """
+        stub = JournalServiceStub(store.channel)
+        while True:
+            try:
+                answer = await store.call(stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest())
+                for name in answer.operations:
+                    if name not in self._running and not self._draining:
+                        await self.carry_on(name)
+            except PkgerError as error:
+                log.warning("cannot look for operations to carry on", extra={"problem": str(error)})
+            await asyncio.sleep(self._peers.timeouts.recovery)
+
+    async def cancel(self, name: str) -> None:
+        """
+        Ask an operation to turn back.
+
+        Raises:
+            OperationNotFound: There is none of that name, or it is finished.
+        """
+        runs_here = name in self._running
+        if runs_here:
+            self._running[name][0].cancel()
+        try:
+            # Also of one that runs here: should this applier crash, the next one has to know.
+            await self._store.call(self._stub.RequestCancel, journal_pb2.RequestCancelRequest(operation=name))
+        except OperationNotFound:
+            # One that runs here may not be in the store yet, or have just ended.
+            if not runs_here:
+                raise
+
+    async def get(self, name: str) -> operation_pb2.Operation:
+        """
+        Read one operation.
+
+        Raises:
+            OperationNotFound: There is none of that name.
+        """
+        request = journal_pb2.GetOperationRequest(operation=name)
+        return (await self._store.call(self._stub.GetOperation, request)).operation
+
+    async def page(self, request: journal_pb2.ListOperationsRequest) -> journal_pb2.ListOperationsResponse:
+        """Read a page of operations."""
+        return await self._store.call(self._stub.ListOperations, request)
+
+    async def watch(self, name: str, after_seq: int) -> AsyncIterator[operation_pb2.OperationEvent]:
+        """
+        The events of an operation after *after_seq*, to its end, from the store: it knows those of any applier.
+
+        Raises:
+            OperationNotFound: There is none of that name.
+        """
+        while True:
+            request = journal_pb2.ListEventsRequest(operation=name, after_seq=after_seq)
+            answer = await self._store.call(self._stub.ListEvents, request)
+            for event in answer.events:
+                after_seq = event.seq
+                yield event
+            if answer.has_more:
+                continue
+            if answer.state in _OVER:
+                return
+            await self._something_happens(name)
+
+    async def drain(self, seconds: float) -> None:
+        """Let running operations end and start no more; those that take longer than *seconds* turn back."""
+        self._draining = True
+        tasks = [task for _, _, task in self._running.values()]
+        if not tasks:
+            return
+        log.info("waiting for operations", extra={"operations": sorted(self._running)})
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        for operation, _, task in list(self._running.values()):
+            if task in late:
+                operation.cancel()
+        if late:
+            await asyncio.wait(late)
+
+    async def _begin(self, operation: Operation, asked: NewRequest | PlanRequest) -> None:
+        """Begin; an operation that was left behind on the stack, or got stuck, is brought to its end first."""
+        try:
+            await operation.begin(asked)
+        except OperationUnfinished as error:
+            left_behind = await self.carry_on(error.metadata["operation"])
+            await self._running[left_behind.operation][2]
+            await operation.begin(asked)
+
+    async def _something_happens(self, name: str) -> None:
+        """Wait for the next event of an operation that runs here; for a moment, when it runs elsewhere."""
+        if name in self._running:
+            await self._running[name][1].grows()
+        else:
+            await asyncio.sleep(self._peers.timeouts.watch)
+
+    def _run(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
+        # The request id stays for the log; the caller's deadline is the caller's alone.
+        context = contextvars.copy_context()
+        context.run(deadline.set, math.inf)
+        task = asyncio.get_running_loop().create_task(self._to_its_end(operation, feed, work), context=context)
+        self._running[operation.name] = (operation, feed, task)
+
+    async def _to_its_end(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
+        try:
+            await _end(operation.name, feed, work)
+        finally:
+            del self._running[operation.name]
+
+    def _refuse_when_draining(self) -> None:
+        if self._draining:
+            raise ServiceUnavailable("applier", self._holder, "it is shutting down")
+
+
+def _now() -> Timestamp:
+    moment = Timestamp()
+    moment.GetCurrentTime()
+    return moment
+
+
+async def _end(operation: str, feed: Feed, work: Coroutine[None, None, None]) -> None:
+    """Do *work*, and close the *feed* with what it ended with."""
+    started = time.perf_counter()
+    try:
+        await work
+    except (PkgerError, AlreadyBegunError) as error:
+        await feed.close(error)
+    except Exception:
+        log.exception("operation failed", extra={"operation": operation})
+        await feed.close(Internal(request_id.get()))
+    else:
+        await feed.close()
+    finally:
+        duration = round((time.perf_counter() - started) * 1000, 3)
+        log.info("operation ended", extra={"operation": operation, "duration_ms": duration})

@@ -1,0 +1,46 @@
+"""How the steps of a stage are sent: in rounds, each cut into batches."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from services.engine.effects import AnyEffect
+
+BATCH_BYTES = 16 * 1024 * 1024
+"""Most spec text in one batch: its answer holds the specs too, and both stay well below the message limit."""
+
+
+def rounds(effects: Sequence[AnyEffect]) -> list[list[AnyEffect]]:
+    """
+    Split effects so that creations with one display name never run at the same time (engine.md 3).
+
+    Only then can recovery tell them apart by looking at the platform.
+
+    Returns:
+        The rounds, to be run one after another; the effects of each in the order given.
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    found: list[list[AnyEffect]] = []
+    for effect in effects:
+        turn = 0
+        if effect.makes and effect.step.new_spec:
+            name = (effect.step.key.kind, effect.step.new_spec.display_name)
+            turn = seen[name]
+            seen[name] += 1
+        while len(found) <= turn:
+            found.append([])
+        found[turn].append(effect)
+    return found
+
+
+def batches(effects: Sequence[AnyEffect], max_count: int, max_bytes: int = BATCH_BYTES) -> list[list[AnyEffect]]:
+    """Cut *effects* into batches of at most *max_count* and *max_bytes* of spec text; an effect is never cut."""
+    found: list[list[AnyEffect]] = []
+    size = 0
+    for effect in effects:
+        length = len(effect.step.new_spec.text.encode()) if effect.step.new_spec else 0
+        if not found or len(found[-1]) >= max_count or size + length > max_bytes:
+            found.append([])
+            size = 0
+        found[-1].append(effect)
+        size += length
+    return found

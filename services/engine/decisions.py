@@ -1,0 +1,156 @@
+"""What keeps an operation from its end, which ways out there are, and what becomes of a step that takes one."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.core.errors import RequestInvalid
+from services.core.model import Step
+from services.engine.effects import effect_of, inverse_of
+from services.engine.operation import BlockedReason, Decision, Direction
+from services.engine.outcome import Failed, Outcome, Unknown
+from services.engine.progress import Progress
+from services.engine.step_life import StepRecord, StepState
+
+_GIVEN_UP = "somebody gave it up"
+_SHOWN = 10
+
+
+class BlockedStep(NamedTuple):
+    """
+    One step that keeps an operation from its end.
+
+    Attributes:
+        step: The step of the plan.
+        direction: Whether it is blocked, or its inverse.
+        reason: What is the matter with it.
+        message: The same: one sentence.
+        found_id: Of a conflict: the resource that is there instead; empty when there is none, or another stack has it.
+    """
+
+    step: Step
+    direction: Direction
+    reason: BlockedReason
+    message: str
+    found_id: str = ""
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The decisions that fit."""
+        if not self._makes:
+            return (Decision.RETRY, Decision.SKIP, Decision.FORCE, Decision.KEEP)
+        return (Decision.RETRY, Decision.SKIP, *([Decision.KEEP] if self.found_id else []), Decision.ADOPT)
+
+    @property
+    def _makes(self) -> bool:
+        effect = effect_of(self.step)
+        return (inverse_of(effect) if self.direction is Direction.UNDO else effect).makes
+
+    def decided(self, decision: Decision, target: str, adopted: str) -> StepRecord | None:
+        """
+        What is known of the step once it is decided; None for one that is tried again.
+
+        Args:
+            decision: One that fits.
+            target: The resource that the step is about; empty where there is none.
+            adopted: With ADOPT: the resource.
+        """
+        is_undo, number = self.direction is Direction.UNDO, self.step.number
+        done = StepState.UNDONE if is_undo else StepState.DONE
+        match decision:
+            case Decision.RETRY:
+                return None
+            case Decision.FORCE:
+                # Where it was before it was sent: what is sent next writes over whatever is there.
+                return StepRecord(number, StepState.DONE if is_undo else StepState.PLANNED, target)
+            case Decision.ADOPT:
+                return StepRecord(number, done, adopted)
+            case Decision.KEEP if not self._removes:
+                return StepRecord(number, done if is_undo else StepState.KEPT, self.found_id or target)
+            case _:
+                given_up = StepState.UNDO_GIVEN_UP if is_undo else StepState.GIVEN_UP
+                return StepRecord(number, given_up, target, _GIVEN_UP)
+
+    @property
+    def _removes(self) -> bool:
+        effect = effect_of(self.step)
+        turned = inverse_of(effect) if self.direction is Direction.UNDO else effect
+        return turned.removes and not turned.links
+
+
+class StepDecision(NamedTuple):
+    """What somebody decided for one blocked step; *remote_id* goes with ADOPT. None: a decision nobody knows."""
+
+    step: int
+    decision: Decision | None
+    remote_id: str = ""
+
+
+def blocked_steps(progress: Progress) -> list[BlockedStep]:
+    """The steps that somebody has to look at, sorted by step, each with the decisions that fit."""
+    found: list[BlockedStep] = []
+    for effect in progress.effects:
+        for direction, outcome in (
+            # An operation whose secrets are in doubt turns back, which removes them whether they were written or not.
+            (Direction.DO, None if effect.is_of_secret else progress.outcome(effect.number)),
+            (Direction.UNDO, progress.undo_outcome(effect.number)),
+        ):
+            if isinstance(outcome, Unknown | Failed) and (reason := _reason(outcome, direction)):
+                found_id = outcome.found if isinstance(outcome, Unknown) else ""
+                found.append(BlockedStep(effect.step, direction, reason, outcome.message, found_id))
+    return found
+
+
+def reason_of(blocked: Sequence[BlockedStep]) -> BlockedReason:
+    """What an operation is BLOCKED by; without any step, its outcome could not be recorded."""
+    reasons = {each.reason for each in blocked}
+    return next((reason for reason in BlockedReason if reason in reasons), BlockedReason.ROLLBACK)
+
+
+def check_decisions(decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep]) -> None:
+    """
+    See to it that each decision fits a blocked step.
+
+    Raises:
+        RequestInvalid: Names the first that does not.
+    """
+    by_step = {each.step.number: each for each in blocked}
+    seen: set[int] = set()
+    for position, decision in enumerate(decisions):
+        field, step = f"decisions[{position}]", by_step.get(decision.step)
+        if step is None:
+            numbers = ", ".join(str(number) for number in sorted(by_step)[:_SHOWN]) or "none"
+            raise RequestInvalid(f"{field}.step", f"step {decision.step} is not blocked; blocked are: {numbers}")
+        if decision.step in seen:
+            raise RequestInvalid(f"{field}.step", f"step {decision.step} is decided twice")
+        seen.add(decision.step)
+        if decision.decision not in step.decisions:
+            fitting = ", ".join(each.value.lower() for each in step.decisions)
+            word = decision.decision.value.lower() if decision.decision else "that"
+            raise RequestInvalid(
+                f"{field}.decision", f"{word!r} does not fit step {decision.step}; what does: {fitting}"
+            )
+        if (decision.decision is Decision.ADOPT) != bool(decision.remote_id):
+            raise RequestInvalid(f"{field}.remote_id", "goes with adopt, and adopt with it: the id of the resource")
+
+
+def decided_records(
+    decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep], progress: Progress
+) -> list[StepRecord]:
+    """What the journal knows of the steps once it is decided; nothing of those that are tried again."""
+    by_step = {each.step.number: each for each in blocked}
+    records = [
+        by_step[each.step].decided(each.decision, progress.resource(each.step), each.remote_id)
+        for each in decisions
+        if each.decision
+    ]
+    return [record._replace(before_ids=progress.before_ids(record.step)) for record in records if record]
+
+
+def _reason(outcome: Outcome, direction: Direction) -> BlockedReason | None:
+    match outcome:
+        case Unknown(is_conflict=is_conflict):
+            return BlockedReason.CONFLICT if is_conflict else BlockedReason.UNKNOWN_OUTCOME
+        case Failed() if direction is Direction.UNDO:
+            return BlockedReason.ROLLBACK
+        case _:
+            return None

@@ -1,0 +1,111 @@
+"""Make a resource."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar
+
+from services.core.model import Identity, KindTraits, PlatformTraits, Resource, Step, Verb
+from services.engine.effects.effect import Effect, Scene, Sending
+from services.engine.ids import Ids
+from services.engine.likeness import is_alike
+from services.engine.outcome import Done, Finding, NotHappened, Unknown
+
+_SHOWN = 5
+
+
+class Create(Effect):
+    """Makes a resource."""
+
+    __slots__ = ()
+    makes: ClassVar[bool] = True
+
+    def inverse(self) -> Step:
+        """Delete what was made."""
+        return self._turned(Verb.DELETE)
+
+    def target(self, ids: Ids) -> str:
+        """Nothing yet."""
+        return ""
+
+    def is_possible(self, ids: Ids) -> bool:
+        """It needs what it is to refer to."""
+        return all(each.id for each in ids.references(self.step.references))
+
+    def learn(self, ids: Ids, remote_id: str) -> None:
+        """The key means what was made."""
+        ids.bind(self.step.key, remote_id)
+
+    def is_remembered(self, platform: PlatformTraits) -> bool:
+        """The platform may remember its idempotency key."""
+        return self._identity(platform) is Identity.NATIVE
+
+    def is_repeatable(self, platform: PlatformTraits) -> bool:
+        """Otherwise there would be two."""
+        return self.is_remembered(platform)
+
+    def is_searched_for(self, platform: PlatformTraits) -> bool:
+        """Where names may repeat, and the platform does not remember."""
+        return self._identity(platform) is Identity.SEARCH
+
+    def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
+        """What became of it, where *live* is the only resource that could be it."""
+        return self.finding_among(sending, [live] if live else [], (), traits)
+
+    def finding_among(
+        self, sending: Sending, live: Iterable[Resource], owned: Collection[str], traits: KindTraits
+    ) -> Finding:
+        """
+        What became of it, where the platform does not remember.
+
+        Args:
+            sending: What was sent.
+            live: All resources of its kind.
+            owned: Ids of those that a stack owns, or of which this operation knows what they are.
+            traits: Of the kind.
+        """
+        named = [resource for resource in live if self._has_its_name(resource, traits)]
+        if traits.identity is Identity.SEARCH:
+            return self._searched(sending, [each for each in named if each.id not in owned], traits)
+        match named:
+            case []:
+                return NotHappened()
+            case [resource] if resource.id not in owned and self._is_it(resource, sending, traits):
+                return Done(resource.id)
+            case [resource]:
+                problem = f"{resource.kind} {resource.id} has the name, and is not what was to be created"
+                return Unknown(problem, is_conflict=True, found="" if resource.id in owned else resource.id)
+            case _:
+                return Unknown(_several(named))
+
+    def rehearse(self, scene: Scene) -> None:
+        """It takes its name, and refers to what is there."""
+        # A new resource needs an id that none has; no platform's has a blank.
+        new_id = f"step {self.number}"
+        scene.write((self.step.key.kind, new_id), self.step)
+        self.learn(scene.ids, new_id)
+
+    def _identity(self, platform: PlatformTraits) -> Identity:
+        return platform.kinds[self.step.key.kind].identity
+
+    def _searched(self, sending: Sending, named: Sequence[Resource], traits: KindTraits) -> Finding:
+        new = [each for each in named if each.id not in sending.before_ids and self._is_it(each, sending, traits)]
+        match new:
+            case []:
+                return NotHappened()
+            case [resource]:
+                return Done(resource.id)
+            case _:
+                return Unknown(_several(new))
+
+    def _has_its_name(self, resource: Resource, traits: KindTraits) -> bool:
+        assert self.step.new_spec is not None  # noqa: S101 - what is created has a spec
+        names = (resource.spec.display_name, self.step.new_spec.display_name)
+        return traits.compared_name(names[0]) == traits.compared_name(names[1])
+
+    def _is_it(self, resource: Resource, sending: Sending, traits: KindTraits) -> bool:
+        return is_alike(resource, self.step.new_spec, sending.references, traits)
+
+
+def _several(found: Sequence[Resource]) -> str:
+    ids = ", ".join(sorted(each.id for each in found)[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"any of {len(found)} resources may be what was created: {ids}{more}"

@@ -1,0 +1,35 @@
+"""Remove a resource."""
+
+from typing import ClassVar
+
+from services.core.model import KindTraits, Resource, Step, Verb
+from services.engine.effects.effect import Effect, Scene, Sending
+from services.engine.ids import Ids
+from services.engine.outcome import Done, Finding, NotHappened
+
+
+class Delete(Effect):
+    """Removes a resource."""
+
+    __slots__ = ()
+    removes: ClassVar[bool] = True
+
+    def inverse(self) -> Step:
+        """Make it again, under another id."""
+        return self._turned(Verb.CREATE)
+
+    def learn(self, ids: Ids, remote_id: str) -> None:
+        """The key means nothing any more."""
+        ids.forget(self.step.key)
+
+    def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
+        """What is gone was deleted, by whomever."""
+        return NotHappened() if live else Done(sending.remote_id)
+
+    def rehearse(self, scene: Scene) -> None:
+        """It finds what it was planned for, and nothing that an undo could not bring back hangs on it."""
+        resource = (self.step.key.kind, self.target(scene.ids))
+        if scene.holds(resource, self.step):
+            scene.compare(resource, self.step)
+            scene.remove(resource, self.step)
+        self.learn(scene.ids, resource[1])

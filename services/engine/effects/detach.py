@@ -1,0 +1,18 @@
+"""Detach a label from a resource."""
+
+from typing import ClassVar
+
+from services.core.model import Step, Verb
+from services.engine.effects.labels import LabelEffect
+
+
+class Detach(LabelEffect):
+    """Detaches a label from a resource."""
+
+    __slots__ = ()
+    attaches: ClassVar[bool] = False
+    removes: ClassVar[bool] = True
+
+    def inverse(self) -> Step:
+        """Attach it again."""
+        return self._turned(Verb.ATTACH)

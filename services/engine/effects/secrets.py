@@ -1,0 +1,44 @@
+"""What the effects on secrets have in common: their keys are in plans and journals, their values are nowhere."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from services.core.model import KindTraits, PlatformTraits, Resource, Spec
+from services.engine.effects.effect import Effect, Scene, Sending
+from services.engine.ids import Ids
+from services.engine.outcome import Finding, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class SecretEffect(Effect):
+    """Writes a secret, or removes one. The id of a secret is its key."""
+
+    is_of_secret: ClassVar[bool] = True
+
+    @property
+    def seals(self) -> bool:
+        """One that is overwritten cannot be taken back, but what comes after it can (engine.md 3)."""
+        return False
+
+    def target(self, ids: Ids) -> str:
+        """Its key."""
+        return self.step.key.name
+
+    def is_possible(self, ids: Ids) -> bool:
+        """It needs nothing."""
+        return True
+
+    def is_remembered(self, platform: PlatformTraits) -> bool:
+        """Nobody can read one, so to write it again is the only way to know."""
+        return True
+
+    def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
+        """Nothing on the platform tells."""
+        return Unknown("nobody can read a secret")
+
+    def rehearse(self, scene: Scene) -> None:
+        """The platform is asked for its secrets by themselves (``staleness.stale_secrets``)."""
+
+    def expected(self, stands: bool) -> Spec | None:
+        """It is no resource."""
+        return None

@@ -1,0 +1,35 @@
+"""Write the whole content of a resource."""
+
+from services.core.model import KindTraits, Resource, Step, Verb
+from services.engine.effects.effect import Effect, Scene, Sending
+from services.engine.likeness import is_alike
+from services.engine.outcome import Done, Finding, NotHappened, Unknown
+
+
+class Update(Effect):
+    """Writes the whole content of a resource, and its references."""
+
+    __slots__ = ()
+
+    def inverse(self) -> Step:
+        """Write what was there."""
+        return self._turned(Verb.UPDATE)
+
+    def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
+        """The resource tells, unless somebody else has changed it."""
+        if live is None:
+            # Nothing is left of it, if it happened at all. Sent again it is refused, and the refusal is certain.
+            return NotHappened()
+        if is_alike(live, self.step.new_spec, sending.references, traits):
+            return Done(sending.remote_id)
+        if is_alike(live, self.step.old_spec, sending.old_references, traits):
+            return NotHappened()
+        problem = "the resource is neither as it was nor as it was to be: somebody else has changed it"
+        return Unknown(problem, is_conflict=True, found=sending.remote_id)
+
+    def rehearse(self, scene: Scene) -> None:
+        """It finds what it was planned for, and takes its new name."""
+        resource = (self.step.key.kind, self.target(scene.ids))
+        if scene.holds(resource, self.step):
+            scene.compare(resource, self.step)
+            scene.write(resource, self.step)

@@ -1,0 +1,148 @@
+"""What took effect after nobody waited for it any more: resources of nobody, and changes of what a plan touched."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from services.core.model import Key, PlatformTraits, Resource, Spec
+from services.engine.effects import AnyEffect, PutSecret
+from services.engine.effects.effect import ResourceKey
+from services.engine.likeness import has_content
+from services.engine.outcome import Done, Failed, GivenUp, Unknown
+from services.engine.progress import Progress
+
+
+class LateWrite(NamedTuple):
+    """One thing that is not as the operation left it; ``message`` is one sentence."""
+
+    key: Key
+    remote_id: str
+    message: str
+
+
+def late_writes(
+    progress: Progress,
+    live: Sequence[Resource],
+    owned: Collection[ResourceKey],
+    platform: PlatformTraits,
+    held_secrets: Collection[str] = (),
+) -> list[LateWrite]:
+    """
+    Compare what an operation left with what is there now, at its end; sorted by kind and id.
+
+    Steps that somebody decided about, or whose outcome nobody knows, say nothing of what is to be there.
+
+    Args:
+        progress: What became of the steps.
+        live: All resources of the kinds that the plan touches.
+        owned: Those that a stack owns, or that the operation is about to record.
+        platform: The platform.
+        held_secrets: Keys of the secrets that the platform holds, for a plan that writes some.
+    """
+    by_id = {(resource.kind, resource.id): resource for resource in live}
+    certain = [effect for effect in progress.effects if _is_certain(effect, progress)]
+    found = [
+        *_extra(progress, live, owned, platform),
+        *_drift(certain, progress, by_id, platform),
+        *_labels(certain, progress, by_id),
+        *_secrets(progress, held_secrets),
+    ]
+    return sorted(found, key=lambda each: (each.key.kind, each.remote_id, each.message))
+
+
+def kinds_touched(progress: Progress) -> list[str]:
+    """The kinds whose resources a plan touches, sorted."""
+    return sorted({effect.step.key.kind for effect in progress.effects if not effect.is_of_secret})
+
+
+def writes_secrets(progress: Progress) -> bool:
+    """Whether a plan is about secrets, too."""
+    return any(effect.is_of_secret for effect in progress.effects)
+
+
+def _is_certain(effect: AnyEffect, progress: Progress) -> bool:
+    outcomes = (progress.outcome(effect.number), progress.undo_outcome(effect.number))
+    is_decided = progress.stays(effect.number) or isinstance(outcomes[0], GivenUp)
+    return not (effect.is_of_secret or is_decided or any(isinstance(outcome, Unknown) for outcome in outcomes))
+
+
+def _stands(effect: AnyEffect, progress: Progress) -> bool:
+    return progress.took_effect(effect.number) and not progress.was_undone(effect.number)
+
+
+def _extra(
+    progress: Progress, live: Sequence[Resource], owned: Collection[ResourceKey], platform: PlatformTraits
+) -> Iterator[LateWrite]:
+    by_name: dict[ResourceKey, list[Resource]] = {}
+    found_keys: set[ResourceKey] = set()
+    for resource in live:
+        by_name.setdefault((resource.kind, resource.spec.display_name), []).append(resource)
+    for effect in progress.effects:
+        spec = _created(effect, progress)
+        if spec is None:
+            continue
+        for resource in by_name.get((effect.step.key.kind, spec.display_name), ()):
+            key = (resource.kind, resource.id)
+            is_known = key in owned or key in found_keys or resource.id in progress.before_ids(effect.number)
+            if not is_known and has_content(resource, spec, platform.kinds[resource.kind]):
+                found_keys.add(key)
+                yield LateWrite(effect.step.key, resource.id, "it may have been created late: no stack owns it")
+
+
+def _created(effect: AnyEffect, progress: Progress) -> Spec | None:
+    """What a creation that was sent for a step was to make; None: none was, or the platform refused it."""
+    outcome = progress.outcome(effect.number)
+    if effect.makes:
+        # A refusal with a reason is one of the platform: it never took effect.
+        was_refused = isinstance(outcome, Failed) and outcome.reason
+        return None if outcome is None or was_refused else effect.step.new_spec
+    was_made_again = effect.removes and progress.undo_outcome(effect.number) is not None
+    return effect.step.old_spec if was_made_again else None
+
+
+def _drift(
+    certain: Sequence[AnyEffect], progress: Progress, live: Mapping[ResourceKey, Resource], platform: PlatformTraits
+) -> Iterator[LateWrite]:
+    expected: dict[Key, Spec | None] = {}
+    for effect in certain:
+        if not effect.step.key.name or effect.links:
+            continue
+        if _stands(effect, progress):
+            expected[effect.step.key] = effect.step.new_spec
+        else:
+            expected.setdefault(effect.step.key, effect.step.old_spec)
+    for key, spec in expected.items():
+        remote_id = progress.ids.get(key)
+        if spec is None or not remote_id:
+            continue
+        resource = live.get((key.kind, remote_id))
+        if resource is None:
+            yield LateWrite(key, remote_id, "it is gone")
+        elif not has_content(resource, spec, platform.kinds[key.kind]):
+            yield LateWrite(key, remote_id, "it is not as the operation left it")
+
+
+def _labels(
+    certain: Sequence[AnyEffect], progress: Progress, live: Mapping[ResourceKey, Resource]
+) -> Iterator[LateWrite]:
+    for effect in certain:
+        if effect.step.label is None:
+            continue
+        remote_id, label_id = effect.target(progress.ids), effect.label_id(progress.ids)
+        resource = live.get((effect.step.key.kind, remote_id))
+        is_wanted = _stands(effect, progress) != effect.removes
+        if resource is None or not label_id or (label_id in resource.label_ids) == is_wanted:
+            continue
+        problem = "lost" if is_wanted else "got back"
+        yield LateWrite(effect.step.key, remote_id, f"it {problem} its label {effect.step.label.name or label_id}")
+
+
+def _secrets(progress: Progress, held: Collection[str]) -> Iterator[LateWrite]:
+    for effect in progress.effects:
+        if not isinstance(effect, PutSecret) or progress.stays(effect.number):
+            continue
+        key, stands = effect.step.key, _stands(effect, progress)
+        was_sent = isinstance(progress.outcome(effect.number), Done | Failed | Unknown)
+        if stands and key.name not in held:
+            yield LateWrite(key, key.name, "it is gone")
+        elif not effect.overwrites and was_sent and not stands and key.name in held:
+            yield LateWrite(key, key.name, "it may have been written late: it was taken back before")

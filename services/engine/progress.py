@@ -1,0 +1,224 @@
+"""How far an operation is: the fold of the records of its steps, the same while it runs and when it is carried on."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from services.core.model import Plan
+from services.engine.effects import AnyEffect, effect_of, inverse_of
+from services.engine.ids import Ids
+from services.engine.operation import Direction
+from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
+from services.engine.step_life import IN_EFFECT, OF_UNDO, OPEN, STAYS, StepRecord, StepState, may_follow
+
+_TOOK_EFFECT = IN_EFFECT | {StepState.UNDONE}
+
+_ENDS = {
+    Direction.DO: (StepState.DONE, StepState.FAILED, StepState.UNKNOWN),
+    Direction.UNDO: (StepState.UNDONE, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN),
+}
+"""What is noted of a step, or its inverse, that took effect, that had none, of which nobody knows."""
+
+
+class Progress:
+    """
+    What is known of the steps of one operation.
+
+    Attributes:
+        plan: Its plan.
+        effects: What each step does, by its number.
+        ids: Which resource each key means now.
+        sealed: Whether it went past the point of no return: what was done stays, whatever fails (engine.md 3).
+        turned_back: Why the operation takes back what it did; empty while it goes forward.
+        is_undoing: Whether this run of it has begun to do so.
+        has_asked: Whether this run sent those creations again of which the platform remembers whether it made them.
+        cause: Why it is to turn back, once that is certain: what failed first, or why the record was not taken.
+    """
+
+    def __init__(self, plan: Plan, sealed: bool = False, turned_back: str = "") -> None:
+        """Nothing is known of any step."""
+        self.plan = plan
+        self.effects: tuple[AnyEffect, ...] = tuple(map(effect_of, plan.steps))
+        self.ids = Ids(plan)
+        self.sealed = sealed
+        self.turned_back = turned_back
+        self.is_undoing = False
+        self.has_asked = False
+        self.cause = ""
+        self._records: dict[int, StepRecord] = {}
+        self._resources: dict[int, str] = {}
+        self._unknown: dict[tuple[int, Direction], Unknown] = {}
+        self._open: dict[int, Direction] = {}
+        # What an applier before this one ended, and is tried again.
+        self._again: set[int] = set()
+
+    def fold(self, records: Iterable[StepRecord], outcomes: Mapping[int, Outcome] | None = None) -> None:
+        """
+        Know what *records* say.
+
+        Args:
+            records: One for each step of which there is something new.
+            outcomes: What is known besides of steps whose outcome nobody knows.
+
+        Raises:
+            ValueError: A step cannot be so: the table of ``step_life`` does not lead there.
+        """
+        for record in records:
+            if not may_follow(before := self.state(record.step), record.state):
+                raise ValueError(f"step {record.step} was {before} and cannot be {record.state}")
+            self._know(record)
+            if record.state in OPEN:
+                self._open[record.step] = _direction(record.state)
+            found = outcomes.get(record.step) if outcomes else None
+            if isinstance(found, Unknown):
+                self._unknown[record.step, _direction(record.state)] = found
+
+    def state(self, step: int) -> StepState:
+        """How far a step is."""
+        return self._records[step].state if step in self._records else StepState.PLANNED
+
+    def outcome(self, step: int) -> Outcome | None:
+        """How a step ended; None while that is open, and of one that was not sent."""
+        record = self._records.get(step)
+        if record is None or step in self._again or self._open.get(step) is Direction.DO:
+            return Done(self._resources.get(step, "")) if self.took_effect(step) else None
+        match record.state:
+            case StepState.FAILED:
+                return Failed(record.message, record.reason)
+            case StepState.UNKNOWN:
+                return self._unknown.get((step, Direction.DO)) or Unknown(record.message)
+            case StepState.SKIPPED:
+                return Skipped(record.message)
+            case StepState.GIVEN_UP:
+                return GivenUp(record.message)
+            case state:
+                return Done(self._resources.get(step, "")) if state in _TOOK_EFFECT else None
+
+    def undo_outcome(self, step: int) -> Outcome | None:
+        """How the undo of a step ended; None while that is open, and of one that was not begun."""
+        record = self._records.get(step)
+        if record is None or step in self._again or self._open.get(step) is Direction.UNDO:
+            return None
+        match record.state:
+            case StepState.UNDONE:
+                return Done(record.remote_id)
+            case StepState.UNDO_FAILED:
+                return Failed(record.message, record.reason)
+            case StepState.UNDO_UNKNOWN:
+                return self._unknown.get((step, Direction.UNDO)) or Unknown(record.message)
+            case _:
+                return None
+
+    def open(self, direction: Direction) -> list[AnyEffect]:
+        """The steps, or their inverses, that may have been sent and of which nobody looked what became, by number."""
+        found = [self.effects[step] for step in sorted(self._open) if self._open[step] is direction]
+        return found if direction is Direction.DO else [inverse_of(effect) for effect in found]
+
+    def took_effect(self, step: int) -> bool:
+        """Whether a step was certainly carried out."""
+        return self.state(step) in _TOOK_EFFECT
+
+    def was_undone(self, step: int) -> bool:
+        """Whether a step was certainly taken back."""
+        return self.state(step) is StepState.UNDONE
+
+    def stands(self, step: int) -> bool:
+        """Whether a step is in effect, as far as is known."""
+        return self.state(step) in IN_EFFECT
+
+    def stays(self, step: int) -> bool:
+        """Whether a step is in effect and is never taken back, as somebody decided so."""
+        return self.state(step) in STAYS
+
+    def is_kept(self, step: int) -> bool:
+        """Whether what was there counts as what comes of a step, as somebody decided so."""
+        return self.state(step) is StepState.KEPT
+
+    def may_have_happened(self, step: int, direction: Direction) -> bool:
+        """Whether a step, or its inverse, was sent before, by whomever, and nobody knows what came of it."""
+        ended = self.outcome(step) if direction is Direction.DO else self.undo_outcome(step)
+        return self._open.get(step) is direction or isinstance(ended, Unknown)
+
+    def resource(self, step: int) -> str:
+        """Id of the resource that a step is about; empty where there is none."""
+        return self._resources[step] if step in self._resources else self.effects[step].target(self.ids)
+
+    def before_ids(self, step: int) -> tuple[str, ...]:
+        """What was there before a creation was first sent: ids of resources of its kind and display name."""
+        return self._records[step].before_ids if step in self._records else ()
+
+    def intent(self, step: int, target: str, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
+        """
+        The record of a step that is about to be sent to *target*.
+
+        What was there when it was first sent counts on: that sending, too, may still take effect.
+        """
+        state = StepState.INTENT if direction is Direction.DO else StepState.UNDO_INTENT
+        return StepRecord(step, state, target, before_ids=self.before_ids(step) or before_ids)
+
+    def retracted(self, step: int, direction: Direction) -> StepRecord:
+        """The record of a step that was sent and certainly had no effect: it is where it was before."""
+        if direction is Direction.DO:
+            return StepRecord(step, StepState.PLANNED, before_ids=self.before_ids(step))
+        return StepRecord(step, StepState.DONE, self._resources.get(step, ""), before_ids=self.before_ids(step))
+
+    def ended(self, step: int, outcome: Outcome, direction: Direction) -> StepRecord:
+        """The record of a step, or its inverse, that ended with *outcome*."""
+        done, failed, unknown = _ENDS[direction]
+        # What was not taken back is there under the id that it had.
+        kept = "" if direction is Direction.DO else self._resources.get(step, "")
+        known = self.before_ids(step)
+        match outcome:
+            case Done(remote_id):
+                return StepRecord(step, done, remote_id, before_ids=known)
+            case Failed(message, reason):
+                return StepRecord(step, failed, kept, message, reason, known)
+            case Unknown(message):
+                return StepRecord(step, unknown, kept, message, before_ids=known)
+            case Skipped(message):
+                return StepRecord(step, StepState.SKIPPED, kept, message, before_ids=known)
+            case GivenUp(message):
+                return StepRecord(step, StepState.GIVEN_UP, kept, message, before_ids=known)
+
+    def _know(self, record: StepRecord) -> None:
+        step, effect = record.step, self.effects[record.step]
+        is_news = not self.took_effect(step)
+        self._records[step] = record
+        self._open.pop(step, None)
+        self._again.discard(step)
+        for direction in Direction:
+            self._unknown.pop((step, direction), None)
+        if record.state in (StepState.DONE, StepState.KEPT):
+            self._resources[step] = record.remote_id
+        if record.state in _TOOK_EFFECT and is_news:
+            effect.learn(self.ids, self._resources.setdefault(step, record.remote_id))
+        if record.state is StepState.UNDONE:
+            inverse_of(effect).learn(self.ids, record.remote_id)
+
+
+def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_back: str) -> Progress:
+    """
+    What an applier before this one wrote down.
+
+    It differs from what that one knew in this: what got no answer is open again, whoever sent it, as the platform may
+    tell by now; what could not be taken back is tried again; and what was not sent, as the operation stopped, is only
+    planned.
+    """
+    progress = Progress(plan, sealed, turned_back)
+    for record in records:
+        progress._know(record)
+        match record.state:
+            case StepState.UNKNOWN if progress.effects[record.step].is_of_secret:
+                # Nothing on the platform tells more, and its value is gone.
+                pass
+            case StepState.INTENT | StepState.UNKNOWN | StepState.UNDO_INTENT | StepState.UNDO_UNKNOWN:
+                progress._open[record.step] = _direction(record.state)
+            case StepState.UNDO_FAILED | StepState.SKIPPED:
+                progress._again.add(record.step)
+    # What was taken back was so in reverse order: of two steps about one key the inverse of the first one counts.
+    for effect in reversed(progress.effects):
+        if progress.was_undone(effect.number):
+            inverse_of(effect).learn(progress.ids, progress._records[effect.number].remote_id)
+    return progress
+
+
+def _direction(state: StepState) -> Direction:
+    return Direction.UNDO if state in OF_UNDO else Direction.DO

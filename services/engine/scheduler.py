@@ -1,0 +1,284 @@
+"""What an operation does next: a pure function of how far it is (engine.md 3 to 5)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from services.core.model import PlatformTraits
+from services.engine.effects import AnyEffect, PutSecret, inverse_of
+from services.engine.operation import Direction, OperationState
+from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
+from services.engine.progress import Progress
+from services.engine.step_life import StepState
+
+CANCELLED = "the operation was cancelled"
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Find out by reading what became of what an applier before this one sent, of the undo first (engine.md 5)."""
+
+    undone: Sequence[AnyEffect]
+    done: Sequence[AnyEffect]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStage:
+    """Send *effects*, which may run at the same time: what is left of stage number *index*."""
+
+    index: int
+    name: str
+    effects: Sequence[AnyEffect]
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Pass the point of no return."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """
+    Send creations again of which the platform remembers whether it made them: its answer tells.
+
+    Attributes:
+        cause: Why the operation turns back.
+        stages: Them, stage by stage.
+        lost: Secrets that were sent and not answered before their values were lost: nobody will know.
+    """
+
+    cause: str
+    stages: Sequence[Sequence[AnyEffect]]
+    lost: Sequence[AnyEffect]
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """
+    From now on what was done is taken back.
+
+    Attributes:
+        cause: Why: what failed first, and what stays all the same.
+        step_count: How many steps are taken back.
+        settle: Whether to wait first until what got no answer can no longer arrive: it would come back.
+    """
+
+    cause: str
+    step_count: int
+    settle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Send *effects*, inverses of steps of one stage, which may run at the same time."""
+
+    effects: Sequence[AnyEffect]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """
+    The operation is over.
+
+    Attributes:
+        state: SUCCEEDED or ROLLED_BACK.
+        cause: What failed first; empty when nothing did.
+        leftovers: Outcomes of steps past the seal that are not done, by step number.
+    """
+
+    state: OperationState
+    cause: str = ""
+    leftovers: Mapping[int, Outcome] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Somebody has to look; *cause* and *leftovers* as of ``Finish``."""
+
+    cause: str
+    leftovers: Mapping[int, Outcome] = field(default_factory=dict)
+    state: OperationState = OperationState.BLOCKED
+
+
+Move = LookUp | RunStage | Seal | AskAgain | RollBack | Undo | Finish | Block
+
+
+def next_move(progress: Progress, platform: PlatformTraits, is_cancelled: bool, lost: str = "") -> Move:
+    """
+    Decide what is done next.
+
+    Args:
+        progress: How far the operation is.
+        platform: What its platform remembers.
+        is_cancelled: Whether somebody asked it to turn back.
+        lost: Why it cannot be carried on: nobody has a value that is still to be written. Empty: it can.
+
+    Returns:
+        A move that is not the last changes *progress*, so that the same move is never made twice in a run.
+    """
+    if look_up := _look_up(progress, platform):
+        return look_up
+    if progress.turned_back:
+        return _backward(progress, platform, progress.turned_back)
+    is_stopped = is_cancelled and not progress.sealed
+    cause = progress.cause or _failure(progress) or lost
+    if _is_stuck(progress, platform):
+        return Block(cause or (CANCELLED if is_stopped else ""), _leftovers(progress))
+    if not progress.sealed and (cause or is_stopped):
+        return _backward(progress, platform, cause or CANCELLED)
+    if progress.cause:
+        # What was done past the seal stays, and could not be recorded.
+        return Block(cause, _leftovers(progress))
+    for index, stage in groupby(progress.effects, key=_stage):
+        effects = [effect for effect in stage if _is_pending(effect, progress)]
+        if not effects:
+            continue
+        if not progress.sealed and any(effect.seals for effect in effects):
+            # Cancelling is over from here on, so that the line between undone and finished is drawn once.
+            return Seal()
+        return RunStage(index, progress.plan.stages[index], effects)
+    return Finish(OperationState.SUCCEEDED, cause, _leftovers(progress))
+
+
+def _look_up(progress: Progress, platform: PlatformTraits) -> LookUp | None:
+    undone, done = (
+        [effect for effect in progress.open(direction) if not effect.is_remembered(platform)]
+        for direction in (Direction.UNDO, Direction.DO)
+    )
+    return LookUp(undone, done) if undone or done else None
+
+
+def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
+    """Undo in reverse order of stages, from full pre-images; past the seal everything stays."""
+    if progress.sealed:
+        return Block(cause, _leftovers(progress))
+    # First it has to be known what there is to undo: what is in doubt may need what the undo takes away.
+    if not progress.has_asked and (asked := _questions(progress, platform, cause)):
+        return asked
+    if any(isinstance(progress.outcome(each.number), Unknown) and not each.is_of_secret for each in progress.effects):
+        return Block(cause)
+    wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
+    waiting = [effect for effect in wanted if _waits_for_undo(effect, progress, platform)]
+    if not progress.is_undoing:
+        stays = "" if progress.turned_back else _what_stays(progress)
+        settle = any(
+            each.is_of_secret and isinstance(progress.outcome(each.number), Unknown) for each in progress.effects
+        )
+        return RollBack(cause + stays, len(waiting), settle)
+    failed = [each for each in wanted if each not in waiting and not progress.was_undone(each.number)]
+    ready = [effect for effect in waiting if not _has_to_stay(effect, failed)]
+    for _, stage in groupby(reversed(ready), key=_stage):
+        return Undo([inverse_of(effect) for effect in stage])
+    if not all(progress.was_undone(effect.number) for effect in wanted):
+        return Block(cause)
+    return Finish(OperationState.ROLLED_BACK, cause)
+
+
+def _questions(progress: Progress, platform: PlatformTraits, cause: str) -> AskAgain | None:
+    in_doubt = [
+        effect
+        for effect in progress.effects
+        if progress.may_have_happened(effect.number, Direction.DO) and effect.is_remembered(platform)
+    ]
+    # An inverse of a secret does not need to know, and what is to be taken back is not to be written first.
+    creations = [effect for effect in in_doubt if not effect.is_of_secret]
+    lost = [effect for effect in in_doubt if effect.is_of_secret and progress.outcome(effect.number) is None]
+    stages = [list(stage) for _, stage in groupby(creations, key=_stage)]
+    return AskAgain(cause, stages, lost) if stages or lost else None
+
+
+def _is_pending(effect: AnyEffect, progress: Progress) -> bool:
+    """Whether a step is still to be sent, or to be sent again as only the answer tells what became of it."""
+    return progress.outcome(effect.number) is None
+
+
+def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
+    outcome = progress.outcome(effect.number)
+    return outcome is not None and effect.is_to_be_undone(outcome) and not progress.stays(effect.number)
+
+
+def _waits_for_undo(effect: AnyEffect, progress: Progress, platform: PlatformTraits) -> bool:
+    """
+    Whether the inverse of a step is still to be sent in this run.
+
+    One of which the platform does not tell what became of it is not sent again: somebody has to look.
+    """
+    match progress.state(effect.number):
+        case StepState.DONE | StepState.UNKNOWN:
+            return True
+        case StepState.UNDO_FAILED:
+            return progress.undo_outcome(effect.number) is None
+        case StepState.UNDO_INTENT | StepState.UNDO_UNKNOWN:
+            is_open = progress.undo_outcome(effect.number) is None
+            return is_open and inverse_of(effect).is_remembered(platform)
+        case _:
+            return False
+
+
+def _has_to_stay(effect: AnyEffect, failed: Sequence[AnyEffect]) -> bool:
+    """
+    Whether a later step about the same resource is among those that could not be taken back.
+
+    Sent after the inverse of the earlier one, the inverse of the later one would write over what that left, or would
+    be about another resource, which the key means by then.
+    """
+    step = effect.step
+    return any(
+        step.number < later.number
+        and step.key in (later.step.key, later.step.label)
+        and (step.key.name or step.remote_id == later.step.remote_id)
+        for later in failed
+    )
+
+
+def _is_stuck(progress: Progress, platform: PlatformTraits) -> bool:
+    """
+    Whether somebody has to look before the operation goes on.
+
+    Past the seal that is so only where it is not known what a creation made: whatever else is in doubt is recorded
+    already, and stays so.
+    """
+    unknown = [each for each in progress.effects if isinstance(progress.outcome(each.number), Unknown)]
+    if progress.sealed:
+        return any(effect.makes for effect in unknown)
+    return any(not effect.is_remembered(platform) for effect in unknown)
+
+
+def _leftovers(progress: Progress) -> dict[int, Outcome]:
+    ended = ((effect.number, progress.outcome(effect.number)) for effect in progress.effects)
+    return {number: outcome for number, outcome in ended if outcome is not None and not isinstance(outcome, Done)}
+
+
+def _failure(progress: Progress) -> str:
+    """One sentence about the steps that failed, of the first stage with any; empty when none did."""
+    for _, stage in groupby(progress.effects, key=_stage):
+        ended = [(effect, progress.outcome(effect.number)) for effect in stage]
+        parts = [
+            f"{effect.shown}: {outcome.message}" for effect, outcome in ended if isinstance(outcome, Failed | Unknown)
+        ]
+        if parts:
+            return parts[0] + (f" (and {len(parts) - 1} more)" if len(parts) > 1 else "")
+        if any(isinstance(outcome, Skipped) for _, outcome in ended):
+            return CANCELLED
+    return ""
+
+
+def _what_stays(progress: Progress) -> str:
+    """What an undo leaves of overwritten secrets, as an addition to a sentence; empty when it leaves nothing."""
+    overwriting = [effect for effect in progress.effects if isinstance(effect, PutSecret) and effect.overwrites]
+    certain = [effect for effect in overwriting if progress.took_effect(effect.number)]
+    perhaps = [effect for effect in overwriting if isinstance(progress.outcome(effect.number), Unknown)]
+    parts = [_named(certain, "stay overwritten")] * bool(certain)
+    parts += [_named(perhaps, "may have been overwritten")] * bool(perhaps)
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _named(effects: Sequence[AnyEffect], what: str) -> str:
+    more = f" and {len(effects) - _SHOWN} more" if effects[_SHOWN:] else ""
+    return f"secrets that {what}: {', '.join(repr(each.step.key.name) for each in effects[:_SHOWN])}{more}"
+
+
+def _stage(effect: AnyEffect) -> int:
+    return effect.step.stage

@@ -1,0 +1,229 @@
+"""Whether a plan still fits the platform: each step is looked at as if those before it had run (engine.md 7)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from services.core.diff import changes
+from services.core.errors import KindUnsupported
+from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, StackRecord, Step
+from services.engine.effects import PutSecret, effect_of
+from services.engine.effects.effect import ResourceKey
+from services.engine.ids import Ids
+from services.kinds.comparing import comparable
+
+SHOWN = 10
+"""Resources that a problem names; of more it tells the number."""
+
+_SHOWN_FIELDS = 5
+
+
+def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
+    """
+    The kinds that tell whether *plan* fits, sorted: those it touches, refers to and takes unique names from.
+
+    A deletion takes labels and references from resources of any kind, so a plan with one asks for all.
+
+    Raises:
+        KindUnsupported: The plan has a kind that the platform has not.
+    """
+    effects = [effect for effect in map(effect_of, plan.steps) if not effect.is_of_secret]
+    kinds: set[str] = set()
+    for step in (effect.step for effect in effects):
+        kinds |= {step.key.kind, *(reference.key.kind for reference in (*step.references, *step.old_references))}
+        kinds |= {step.label.kind} if step.label else set()
+    for kind in sorted(kinds):
+        if kind not in platform.kinds:
+            raise KindUnsupported(platform.platform, kind)
+    if any(effect.removes and not effect.links for effect in effects):
+        return sorted(platform.kinds)
+    scopes = {platform.kinds[effect.step.key.kind].scope for effect in effects if effect.step.new_spec}
+    return sorted(kinds | {kind for kind, traits in platform.kinds.items() if traits.scope in scopes})
+
+
+def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> list[str]:
+    """
+    What *plan* touches that is no longer as it was when the plan was made.
+
+    Args:
+        plan: The plan.
+        live: All resources of the kinds of ``kinds_to_read``.
+        platform: What the platform demands of names.
+
+    Returns:
+        One sentence for each resource, in the order of the steps, with the names of fields and without what stands in
+        them. Empty: the plan fits, so each step can have the effect that was planned, and be taken back exactly.
+    """
+    rehearsal = _Rehearsal(plan, live, platform)
+    for step in plan.steps:
+        effect_of(step).rehearse(rehearsal)
+    return list(rehearsal.problems.values())
+
+
+def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
+    """
+    The secrets that *plan* writes and that came or went since it was made, as sentences in the order of the steps.
+
+    A secret that somebody made meanwhile would be overwritten, and an undo would remove it.
+
+    Args:
+        plan: The plan.
+        held: Keys of the secrets that the platform holds.
+    """
+    written = [effect for effect in map(effect_of, plan.steps) if isinstance(effect, PutSecret)]
+    return [
+        f"{effect.step.key} {'is gone' if effect.overwrites else 'is on the platform by now'}"
+        for effect in written
+        if (effect.step.key.name in held) != effect.overwrites
+    ]
+
+
+def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
+    """
+    The resources that *plan* takes into a stack, or deletes as none owns them, with their keys.
+
+    Of an apply without a stack, those that it writes to.
+    """
+    recorded = {(entry.key.kind, entry.remote_id) for entry in record.resources}
+    known = {(entry.key.kind, entry.remote_id): entry.key for entry in plan.inventory if entry.remote_id}
+    deleted = [effect for effect in map(effect_of, plan.steps) if effect.removes and not effect.links]
+    known |= {(effect.step.key.kind, effect.step.remote_id): effect.step.key for effect in deleted}
+    return {resource: key for resource, key in known.items() if resource not in recorded}
+
+
+def owned_parts(taken: Mapping[ResourceKey, Key], owners: Mapping[ResourceKey, str]) -> list[str]:
+    """Those of *taken* that got an owner since the plan was made: another stack, told by name. As sentences, sorted."""
+    return [f"{taken[resource]} belongs to stack {owners[resource]!r} by now" for resource in sorted(owners)]
+
+
+def problem_of(parts: Sequence[str]) -> str:
+    """What is stale, in one text."""
+    return "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if parts[SHOWN:] else "")
+
+
+@dataclass(slots=True)
+class _Found:
+    """A resource as the step that is looked at would find it."""
+
+    spec: Spec
+    references: dict[str, ResourceKey]
+    labels: set[str] = field(default_factory=set)
+
+    @property
+    def uses(self) -> list[ResourceKey]:
+        """What cannot be deleted without changing this resource."""
+        return [*self.references.values(), *((LABEL, label) for label in self.labels)]
+
+
+class _Rehearsal:
+    """
+    The platform as the steps leave it one after another, and what is not as they expect.
+
+    Attributes:
+        ids: Which resource each key means.
+        problems: The first one of each resource.
+    """
+
+    def __init__(self, plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> None:
+        self.ids = Ids(plan)
+        self.problems: dict[ResourceKey, str] = {}
+        self._platform = platform
+        self._found: dict[ResourceKey, _Found] = {}
+        self._named: defaultdict[tuple[str, str], set[ResourceKey]] = defaultdict(set)
+        self._users: defaultdict[ResourceKey, set[ResourceKey]] = defaultdict(set)
+        for resource in live:
+            references = {each.pointer: (each.kind, each.id) for each in resource.references}
+            self._put((resource.kind, resource.id), _Found(resource.spec, references, set(resource.label_ids)))
+
+    def holds(self, resource: ResourceKey, step: Step) -> bool:
+        if resource not in self._found:
+            self._tell(resource, step.key, "is gone")
+        return resource in self._found
+
+    def compare(self, resource: ResourceKey, step: Step) -> None:
+        found = self._found[resource]
+        held = {each.pointer: (each.key.kind, each.id) for each in step.old_references}
+        differing = set()
+        if step.old_spec:
+            sets = self._platform.kinds[step.key.kind].set_paths
+            then, now = (comparable(step.key.kind, spec, sets) for spec in (step.old_spec, found.spec))
+            differing = {change.path for change in changes(then, now)}
+        differing |= {
+            pointer
+            for pointer in held.keys() | found.references.keys()
+            if held.get(pointer) != found.references.get(pointer)
+        }
+        if differing:
+            fields = sorted(path.lstrip("/") for path in differing)
+            more = f" and {len(fields) - _SHOWN_FIELDS} more fields" if fields[_SHOWN_FIELDS:] else ""
+            self._tell(resource, step.key, f"changed in {', '.join(fields[:_SHOWN_FIELDS])}{more}")
+
+    def write(self, resource: ResourceKey, step: Step) -> None:
+        if step.new_spec is None:
+            return
+        name = self._name(step.key.kind, step.new_spec)
+        held = self._found.get(resource)
+        # What has the name already keeps it, even where an older file of the platform let another one have it too.
+        keeps_name = held is not None and self._name(step.key.kind, held.spec) == name
+        others = self._named[name] if name and not keeps_name else set()
+        if others:
+            display_name = step.new_spec.display_name
+            self._tell(resource, step.key, f"is to be named {display_name!r}, as {_shown(min(others))} is by now")
+        references = {each.pointer: (each.kind, each.id) for each in self.ids.references(step.references)}
+        for planned in step.references:
+            if references[planned.pointer] not in self._found:
+                self._tell(references[planned.pointer], planned.key, "is gone")
+        labels = held.labels if held else set()
+        self._take(resource)
+        self._put(resource, _Found(step.new_spec, references, labels))
+
+    def remove(self, resource: ResourceKey, step: Step) -> None:
+        # A deletion takes along unseen what hangs on it, and its undo cannot bring that back.
+        if self._found[resource].labels:
+            label = (LABEL, min(self._found[resource].labels))
+            self._tell(resource, step.key, f"got {_shown(label)} attached")
+        elif self._users[resource]:
+            self._tell(resource, step.key, f"is used by {_shown(min(self._users[resource]))}")
+        self._take(resource)
+
+    def link(self, resource: ResourceKey, step: Step, attached: bool) -> None:
+        label_id = self.ids.find(step.label, step.label_id)
+        label, labels = (LABEL, label_id), self._found[resource].labels
+        shown = str(step.label) if step.label and step.label.name else _shown(label)
+        if label not in self._found:
+            self._tell(label, step.label or Key(LABEL, ""), "is gone")
+            return
+        if (label_id in labels) == attached:
+            self._tell(resource, step.key, f"got {shown} attached" if attached else f"lost {shown}")
+        change, use = (labels.add, self._users[label].add) if attached else (labels.discard, self._users[label].discard)
+        change(label_id)
+        use(resource)
+
+    def _put(self, resource: ResourceKey, found: _Found) -> None:
+        self._found[resource] = found
+        if name := self._name(resource[0], found.spec):
+            self._named[name].add(resource)
+        for used in found.uses:
+            self._users[used].add(resource)
+
+    def _take(self, resource: ResourceKey) -> None:
+        found = self._found.pop(resource, None)
+        if found is None:
+            return
+        if name := self._name(resource[0], found.spec):
+            self._named[name].discard(resource)
+        for used in found.uses:
+            self._users[used].discard(resource)
+
+    def _name(self, kind: str, spec: Spec) -> tuple[str, str] | None:
+        """The unique name of a resource, in its scope; None where names may repeat."""
+        traits = self._platform.kinds[kind]
+        unique = traits.unique_name(spec.display_name)
+        return None if unique is None else (traits.scope, unique)
+
+    def _tell(self, resource: ResourceKey, key: Key, problem: str) -> None:
+        self.problems.setdefault(resource, f"{key if key.name else _shown(resource)} {problem}")
+
+
+def _shown(resource: ResourceKey) -> str:
+    return f"{resource[0]} resource {resource[1]}"

@@ -1,0 +1,138 @@
+"""How far a step is, and how it gets from there to where (engine.md 4): one table for who writes and for who reads."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from services.engine.outcome import RejectionReason
+
+
+class StepState(StrEnum):
+    """As in journal.proto, which says what each means. A step without a record is planned, and was not sent."""
+
+    PLANNED = "PLANNED"
+    INTENT = "INTENT"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    UNKNOWN = "UNKNOWN"
+    SKIPPED = "SKIPPED"
+    UNDO_INTENT = "UNDO_INTENT"
+    UNDONE = "UNDONE"
+    UNDO_FAILED = "UNDO_FAILED"
+    UNDO_UNKNOWN = "UNDO_UNKNOWN"
+    GIVEN_UP = "GIVEN_UP"
+    KEPT = "KEPT"
+    UNDO_GIVEN_UP = "UNDO_GIVEN_UP"
+
+
+class StepEvent(StrEnum):
+    """What happens to a step."""
+
+    SEND = "send"
+    """It is about to be sent, for the first time or again."""
+    SUCCEED = "succeed"
+    """It took effect, or needed no sending: what it was to remove is gone."""
+    FAIL = "fail"
+    """It certainly had no effect, and is not sent again."""
+    LOSE = "lose"
+    """Nobody can tell whether it had an effect."""
+    RETRACT = "retract"
+    """It certainly had no effect, and may be sent again."""
+    SKIP = "skip"
+    """The operation stopped before it."""
+    UNDO_SEND = "undo_send"
+    """Its inverse is about to be sent; the other events of the undo are those above, of its inverse."""
+    UNDO_SUCCEED = "undo_succeed"
+    UNDO_FAIL = "undo_fail"
+    UNDO_LOSE = "undo_lose"
+    UNDO_RETRACT = "undo_retract"
+    GIVE_UP = "give_up"
+    """Somebody decides that it counts as not done."""
+    KEEP = "keep"
+    """Somebody decides that what is there counts as what comes of it, and stays."""
+    UNDO_GIVE_UP = "undo_give_up"
+    """Somebody decides that it stays."""
+
+
+_S, _E = StepState, StepEvent
+
+_FORWARD: dict[StepEvent, StepState] = {
+    _E.SEND: _S.INTENT,
+    _E.SUCCEED: _S.DONE,
+    _E.FAIL: _S.FAILED,
+    _E.LOSE: _S.UNKNOWN,
+    _E.RETRACT: _S.PLANNED,
+}
+_BACK: dict[StepEvent, StepState] = {
+    _E.UNDO_SEND: _S.UNDO_INTENT,
+    _E.UNDO_SUCCEED: _S.UNDONE,
+    _E.UNDO_FAIL: _S.UNDO_FAILED,
+    _E.UNDO_LOSE: _S.UNDO_UNKNOWN,
+    _E.UNDO_RETRACT: _S.DONE,
+}
+_DECIDED: dict[StepEvent, StepState] = {_E.GIVE_UP: _S.GIVEN_UP, _E.KEEP: _S.KEPT}
+_DECIDED_BACK: dict[StepEvent, StepState] = {_E.UNDO_GIVE_UP: _S.UNDO_GIVEN_UP}
+# The undo of an operation removes what nobody knows to be there, where that is right either way.
+_BLIND: dict[StepEvent, StepState] = {event: state for event, state in _BACK.items() if event is not _E.UNDO_RETRACT}
+
+TRANSITIONS: dict[StepState, dict[StepEvent, StepState]] = {
+    _S.PLANNED: {**_FORWARD, _E.SKIP: _S.SKIPPED},
+    # An applier that stopped may leave it to another one.
+    _S.SKIPPED: {**_FORWARD, _E.SKIP: _S.SKIPPED},
+    _S.INTENT: {**_FORWARD, **_BLIND},
+    _S.UNKNOWN: {**_FORWARD, **_BLIND, **_DECIDED},
+    _S.DONE: _BACK,
+    _S.UNDO_INTENT: _BACK,
+    _S.UNDO_FAILED: {**_BACK, **_DECIDED_BACK},
+    _S.UNDO_UNKNOWN: {**_BACK, **_DECIDED_BACK},
+    _S.FAILED: {},
+    _S.UNDONE: {},
+    _S.GIVEN_UP: {},
+    _S.KEPT: {},
+    _S.UNDO_GIVEN_UP: {},
+}
+"""Where each event leads from each state; what is not here does not happen."""
+
+OPEN = frozenset({_S.INTENT, _S.UNDO_INTENT})
+"""It, or its inverse, may be sent at any moment, or was."""
+
+IN_EFFECT = frozenset({_S.DONE, _S.UNDO_INTENT, _S.UNDO_FAILED, _S.UNDO_UNKNOWN, _S.KEPT, _S.UNDO_GIVEN_UP})
+"""It took effect and was not taken back, as far as is known."""
+
+OF_UNDO = frozenset({_S.UNDO_INTENT, _S.UNDONE, _S.UNDO_FAILED, _S.UNDO_UNKNOWN, _S.UNDO_GIVEN_UP})
+"""Its inverse was, or is about to be, sent."""
+
+STAYS = frozenset({_S.KEPT, _S.UNDO_GIVEN_UP})
+"""It is in effect, and nothing takes it back."""
+
+FINAL = frozenset(state for state, following in TRANSITIONS.items() if not following)
+"""Nothing happens to it any more."""
+
+_FOLLOWING = {state: frozenset({state, *following.values()}) for state, following in TRANSITIONS.items()}
+
+
+def may_follow(before: StepState, after: StepState) -> bool:
+    """Whether some event leads from *before* to *after*; what is noted twice is noted once."""
+    return after in _FOLLOWING[before]
+
+
+class StepRecord(NamedTuple):
+    """
+    What is known of one step; a later record of the same step replaces it.
+
+    A thousand come with a write: a tuple is made several times as fast as a frozen dataclass.
+
+    Attributes:
+        step: Its number.
+        state: How far it is.
+        remote_id: The resource that it is about, once it took effect; the one that it is sent to, once it is.
+        message: Why it failed, is unknown or was skipped: one sentence.
+        reason: Why it failed, for programs.
+        before_ids: Of a creation that would have to be searched for: what was there before it was first sent.
+    """
+
+    step: int
+    state: StepState
+    remote_id: str = ""
+    message: str = ""
+    reason: RejectionReason | None = None
+    before_ids: tuple[str, ...] = ()

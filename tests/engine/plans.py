@@ -1,0 +1,43 @@
+"""Plans of a few steps, and operations that are as far as a test says."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from services.core.model import InventoryEntry, Plan, Step, Target
+from services.engine.operation import Direction
+from services.engine.outcome import GivenUp, Outcome, Unknown
+from services.engine.progress import Progress
+from services.engine.step_life import StepRecord, StepState
+
+
+def a_plan(*steps: Step, inventory: Iterable[InventoryEntry] = (), stages: Sequence[str] = ("only",)) -> Plan:
+    """A plan with *steps*, which are numbered here."""
+    return Plan(
+        target=Target(),
+        stack_id="1",
+        base_generation=1,
+        stages=tuple(stages),
+        steps=tuple(step._replace(number=number) for number, step in enumerate(steps)),
+        resource_diffs=(),
+        label_mapping_diffs=(),
+        inventory=tuple(inventory),
+        no_change=False,
+        summary="{}",
+    )
+
+
+def progress_of(
+    plan: Plan,
+    done: Mapping[int, Outcome] | None = None,
+    undone: Mapping[int, Outcome] | None = None,
+    before_ids: Mapping[int, tuple[str, ...]] | None = None,
+) -> Progress:
+    """An operation whose steps, and then whose inverses, ended as given, by step number."""
+    progress = Progress(plan)
+    progress.fold(StepRecord(step, StepState.PLANNED, before_ids=ids) for step, ids in (before_ids or {}).items())
+    for direction, outcomes in ((Direction.DO, done or {}), (Direction.UNDO, undone or {})):
+        for step, outcome in outcomes.items():
+            if isinstance(outcome, GivenUp):
+                # Somebody was asked first.
+                progress.fold([progress.ended(step, Unknown("?"), direction)])
+            progress.fold([progress.ended(step, outcome, direction)], {step: outcome})
+    return progress

@@ -1,0 +1,153 @@
+"""What became of a step that was not answered: the table of engine.md 5."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.core.model import (
+    LABEL,
+    Identity,
+    Key,
+    KindTraits,
+    NameUniqueness,
+    Reference,
+    Resource,
+    Spec,
+    Step,
+    Undo,
+    Verb,
+)
+from services.engine.effects import AnyEffect, Create, Update, effect_of, inverse_of
+from services.engine.effects.effect import Sending
+from services.engine.outcome import Done, Finding, NotHappened, Unknown
+from services.kinds.canonical import spec_of
+
+KEY = Key("Task", "roll")
+OLD, NEW, OTHER = (spec_of({"name": "roll", "every": every}) for every in ("1h", "2h", "3h"))
+TO = (Reference("/endpointName", "Endpoint", "e1"),)
+TRAITS = KindTraits("Task", Identity.SEARCH, NameUniqueness.NONE, 1, Undo.RECREATE)
+NAMED = replace(TRAITS, identity=Identity.NATURAL_KEY, name_uniqueness=NameUniqueness.CASE_INSENSITIVE)
+
+
+def live(id_: str = "t1", spec: Spec = OLD, labels: Sequence[str] = (), to: tuple[Reference, ...] = ()) -> Resource:
+    return Resource("Task", id_, spec, tuple(labels), to)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What was sent and not answered."""
+
+    effect: AnyEffect
+    sending: Sending
+
+
+def doubt(verb: Verb, label_id: str = "", old: Spec = OLD, new: Spec = NEW, to: tuple[Reference, ...] = ()) -> Doubt:
+    step = Step(0, 0, verb, KEY, old_spec=old, new_spec=new, label=Key(LABEL, "red"))
+    return Doubt(effect_of(step), Sending("t1", label_id, to))
+
+
+def back(sent: Doubt) -> Doubt:
+    return replace(sent, effect=inverse_of(sent.effect))
+
+
+UPDATE, DELETE = doubt(Verb.UPDATE), doubt(Verb.DELETE)
+ATTACH, DETACH = doubt(Verb.ATTACH, label_id="l1"), doubt(Verb.DETACH, label_id="l1")
+REWIRED = doubt(Verb.UPDATE, old=NEW, to=TO)
+BACK = back(UPDATE)
+SAME = doubt(Verb.UPDATE, new=OLD)
+
+
+@pytest.mark.parametrize(
+    ("sent", "there", "expected"),
+    [
+        pytest.param(UPDATE, live(spec=NEW), Done("t1"), id="an update that is there"),
+        pytest.param(UPDATE, live(spec=OLD), NotHappened(), id="an update that is not"),
+        pytest.param(UPDATE, None, NotHappened(), id="an update of what is gone"),
+        pytest.param(UPDATE, live(spec=OTHER), None, id="an update, and somebody else's"),
+        pytest.param(UPDATE, live(spec=NEW, to=TO), None, id="an update, and what somebody else refers to"),
+        pytest.param(SAME, live(spec=OLD), Done("t1"), id="an update that changes nothing"),
+        pytest.param(REWIRED, live(spec=NEW, to=TO), Done("t1"), id="a reference that is there"),
+        pytest.param(REWIRED, live(spec=NEW), NotHappened(), id="a reference that is not"),
+        pytest.param(BACK, live(spec=OLD), Done("t1"), id="an update that was taken back"),
+        pytest.param(BACK, live(spec=NEW), NotHappened(), id="an update that was not"),
+        pytest.param(BACK, live(spec=OTHER), None, id="an update taken back over somebody else's"),
+        pytest.param(DELETE, None, Done("t1"), id="a deletion of what is gone"),
+        pytest.param(DELETE, live(spec=OTHER), NotHappened(), id="a deletion of what is there"),
+        pytest.param(ATTACH, live(labels=["l0", "l1"]), Done("t1"), id="a label that is attached"),
+        pytest.param(ATTACH, live(labels=["l0"]), NotHappened(), id="a label that is not"),
+        pytest.param(ATTACH, None, NotHappened(), id="a label on what is gone"),
+        pytest.param(DETACH, live(labels=["l0"]), Done("t1"), id="a label that is detached"),
+        pytest.param(DETACH, live(labels=["l1"]), NotHappened(), id="a label that stays"),
+        pytest.param(DETACH, None, Done("t1"), id="a label of what is gone"),
+    ],
+)
+def test_a_change_is_told_by_its_resource(sent: Doubt, there: Resource | None, expected: Finding | None) -> None:
+    """None stands for a conflict."""
+    found = sent.effect.finding(sent.sending, there, TRAITS)
+    if expected is None:
+        assert isinstance(found, Unknown)
+        assert (found.is_conflict, found.found) == (True, "t1")
+    else:
+        assert found == expected
+
+
+TRIMMED = replace(NAMED, name_uniqueness=NameUniqueness.TRIMMED_CASE_INSENSITIVE)
+PADDED = spec_of({"name": " Roll\t", "every": "2h"})
+SHOUTED = spec_of({"name": "ROLL", "every": "2h"})
+ELSE = live("t9", spec_of({"name": "else", "every": "2h"}))
+CREATE, CREATE_AFTER = Sending(), Sending(before_ids=("t1",))
+
+
+@pytest.mark.parametrize(
+    ("traits", "sent", "there", "owned", "expected"),
+    [
+        pytest.param(TRAITS, CREATE, [ELSE], (), NotHappened(), id="nothing found"),
+        pytest.param(TRAITS, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="one found"),
+        pytest.param(TRAITS, CREATE, [live(spec=OLD)], (), NotHappened(), id="one of other content"),
+        pytest.param(TRAITS, CREATE, [live(spec=NEW, to=TO)], (), NotHappened(), id="one that refers elsewhere"),
+        pytest.param(TRAITS, CREATE, [live(spec=NEW)], ("t1",), NotHappened(), id="one that somebody owns"),
+        pytest.param(TRAITS, CREATE_AFTER, [live(spec=NEW)], (), NotHappened(), id="one that was there before"),
+        pytest.param(
+            TRAITS, CREATE_AFTER, [live(spec=NEW), live("t2", NEW)], (), Done("t2"), id="one beside one from before"
+        ),
+        pytest.param(TRAITS, CREATE, [live(spec=NEW), live("t2", NEW)], (), Unknown(""), id="more than one"),
+        pytest.param(NAMED, CREATE, [ELSE], (), NotHappened(), id="the name is free"),
+        pytest.param(NAMED, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="the name is ours"),
+        pytest.param(NAMED, CREATE, [live(spec=OLD)], (), Unknown("", True, "t1"), id="the name is somebody's"),
+        pytest.param(NAMED, CREATE, [live(spec=SHOUTED)], (), Unknown("", True, "t1"), id="the name but for case"),
+        pytest.param(NAMED, CREATE, [live(spec=NEW)], ("t1",), Unknown("", True), id="the name is another stack's"),
+        pytest.param(NAMED, CREATE, [live(spec=PADDED)], (), NotHappened(), id="the name with white space counts"),
+        pytest.param(TRIMMED, CREATE, [live(spec=PADDED)], (), Unknown("", True, "t1"), id="the name but for space"),
+        pytest.param(NAMED, CREATE, [live(spec=NEW), live("t2", NEW)], (), Unknown(""), id="the name is not unique"),
+    ],
+)
+def test_a_creation_is_told_by_what_has_its_name(
+    traits: KindTraits, sent: Sending, there: Sequence[Resource], owned: Sequence[str], expected: Finding
+) -> None:
+    found = Create(Step(0, 0, Verb.CREATE, KEY, new_spec=NEW)).finding_among(sent, there, owned, traits)
+    match found, expected:
+        case Unknown(message), Unknown():
+            assert message
+            assert replace(found, message="") == expected
+        case _:
+            assert found == expected
+
+
+def test_the_order_of_a_list_that_has_none_does_not_count() -> None:
+    written, read = (spec_of({"name": "roll", "tags": tags}) for tags in (["a", "b"], ["b", "a"]))
+    effect = Update(Step(0, 0, Verb.UPDATE, KEY, old_spec=OLD, new_spec=written))
+    there = live(spec=read)
+    assert effect.finding(Sending("t1"), there, replace(TRAITS, set_paths=("/tags",))) == Done("t1")
+    assert isinstance(effect.finding(Sending("t1"), there, TRAITS), Unknown)
+
+
+@given(
+    st.sampled_from([UPDATE, ATTACH, DETACH]),
+    st.builds(live, spec=st.sampled_from([OLD, NEW]), labels=st.sampled_from([(), ("l1",)])),
+)
+def test_where_nobody_else_was_a_step_happened_exactly_when_its_inverse_did_not(sent: Doubt, there: Resource) -> None:
+    found = [each.effect.finding(each.sending, there, TRAITS) for each in (sent, back(sent))]
+    assert {isinstance(each, Done) for each in found} == {True, False}

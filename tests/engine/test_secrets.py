@@ -1,0 +1,104 @@
+"""What is known of secrets without a platform: what is undone, what is in doubt, what stays, what arrives late."""
+
+import pytest
+
+from planner_svc.secrets import secret_steps
+from services.core.model import Key, Step, Undo, Verb
+from services.drivers.embedded.kinds import EMBEDDED
+from services.engine.effects import effect_of
+from services.engine.late_writes import late_writes
+from services.engine.operation import Direction
+from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
+from services.engine.progress import Progress
+from services.engine.scheduler import AskAgain, RollBack, next_move
+from tests.engine.plans import a_plan, progress_of
+
+STAGES = ("secrets", "labels")
+CREATE, UPDATE = secret_steps(["a", "b"], {"b"})
+OTHER = Step(0, 1, Verb.CREATE, Key("Label", "l"))
+PLAN = a_plan(CREATE, UPDATE, OTHER, stages=STAGES)
+
+
+@pytest.mark.parametrize("outcome", [Done("a"), Failed("no"), Unknown("?"), Skipped("no")])
+def test_a_created_secret_is_undone_in_doubt_as_well_and_an_overwritten_one_never(outcome: Outcome) -> None:
+    assert effect_of(CREATE).is_to_be_undone(outcome) == isinstance(outcome, Done | Unknown)
+    assert not effect_of(UPDATE).is_to_be_undone(outcome)
+
+
+def test_an_overwritten_secret_does_not_seal_the_operation() -> None:
+    assert not effect_of(UPDATE).seals
+    assert effect_of(OTHER._replace(verb=Verb.DELETE, undo=Undo.NONE)).seals
+    assert not effect_of(OTHER).seals
+
+
+def test_what_was_sent_before_an_applier_died_is_in_doubt() -> None:
+    """The label is asked for again, as the platform remembers whether it made it; of a secret nobody will know."""
+    progress = Progress(PLAN, turned_back="no")
+    progress.fold(progress.intent(step, "", Direction.DO) for step in (0, 1, 2))
+    progress.fold([progress.ended(1, Done("b"), Direction.DO)])
+    progress.fold([progress.intent(1, "b", Direction.UNDO)])
+    move = next_move(progress, EMBEDDED, is_cancelled=False)
+    assert isinstance(move, AskAgain)
+    assert [effect.number for effect in move.lost] == [0]
+    assert [[effect.number for effect in stage] for stage in move.stages] == [[2]]
+    untouched = Progress(PLAN, turned_back="no")
+    assert not isinstance(next_move(untouched, EMBEDDED, is_cancelled=False), AskAgain)
+
+
+def cause_of_undo(progress: Progress) -> str:
+    """Why the operation is taken back, and what of it stays."""
+    move = next_move(progress, EMBEDDED, is_cancelled=True)
+    assert isinstance(move, RollBack)
+    return move.cause
+
+
+@pytest.mark.parametrize(
+    ("outcome", "stays"),
+    [
+        (None, ""),
+        (Failed("no"), ""),
+        (Done("b"), " (secrets that stay overwritten: 'b')"),
+        (Unknown("?"), " (secrets that may have been overwritten: 'b')"),
+    ],
+)
+def test_what_an_undo_leaves_is_told(outcome: Outcome | None, stays: str) -> None:
+    done: dict[int, Outcome] = {0: Done("a"), 2: Failed("no")}
+    cause = cause_of_undo(progress_of(PLAN, done | ({1: outcome} if outcome else {})))
+    assert cause.endswith(stays)
+    assert ("(secrets" in cause) == bool(stays)
+
+
+def test_what_stays_is_told_once_however_often_the_undo_is_carried_on() -> None:
+    progress = progress_of(PLAN, {0: Done("a"), 1: Done("b"), 2: Failed("no")})
+    progress.turned_back = cause = cause_of_undo(progress)
+    assert cause_of_undo(progress) == cause
+
+
+def test_of_many_only_the_first_are_named() -> None:
+    many = a_plan(*secret_steps(map(str, range(10, 20)), {str(n) for n in range(10, 20)}), stages=STAGES)
+    done: dict[int, Outcome] = {number: Done("") if number < 7 else Unknown("?") for number in range(10)}
+    assert cause_of_undo(progress_of(many, done)) == (
+        "update Secret '17': ? (and 2 more)"
+        " (secrets that stay overwritten: '10', '11', '12', '13', '14' and 2 more;"
+        " secrets that may have been overwritten: '17', '18', '19')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("done", "undone", "held_keys", "late"),
+    [
+        ({0: Done("a"), 1: Done("b")}, {}, {"a", "b"}, []),
+        ({0: Done("a"), 1: Done("b")}, {}, {"b"}, ["a: it is gone"]),
+        ({0: Done("a"), 1: Done("b")}, {0: Done("a")}, {"b"}, []),
+        ({0: Unknown("?"), 1: Unknown("?")}, {0: Done("a")}, {"a", "b"}, ["a: it may have been written late"]),
+        ({0: Failed("no"), 1: Failed("no")}, {}, {"a"}, ["a: it may have been written late"]),
+        ({0: Skipped("no"), 1: Skipped("no")}, {}, {"a"}, []),
+        ({}, {}, {"a"}, []),
+    ],
+)
+def test_a_secret_that_arrives_late_is_told(
+    done: dict[int, Outcome], undone: dict[int, Outcome], held_keys: set[str], late: list[str]
+) -> None:
+    progress = progress_of(a_plan(CREATE, UPDATE, stages=STAGES), done, undone)
+    found = late_writes(progress, [], set(), EMBEDDED, held_keys)
+    assert [f"{each.remote_id}: {each.message}".partition(": it was")[0] for each in found] == late

@@ -1,0 +1,316 @@
+"""The life of a step: the table as a whole, and what is known of it after an applier that died."""
+
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.core.model import LABEL, SECRET, InventoryEntry, Key, Origin, Plan, StackRecord, Step, Target, Undo, Verb
+from services.engine.conclusion import after_undo
+from services.engine.effects import inverse_of
+from services.engine.operation import Direction
+from services.engine.outcome import Done, Failed, RejectionReason, Skipped, Unknown
+from services.engine.progress import Progress, recovered
+from services.engine.step_life import (
+    FINAL,
+    IN_EFFECT,
+    OF_UNDO,
+    OPEN,
+    STAYS,
+    TRANSITIONS,
+    StepEvent,
+    StepRecord,
+    StepState,
+    may_follow,
+)
+from services.kinds.canonical import spec_of
+from tests.engine.plans import a_plan
+
+S, E = StepState, StepEvent
+DO, UNDO = Direction.DO, Direction.UNDO
+
+LEADS_TO = {
+    E.SEND: S.INTENT,
+    E.SUCCEED: S.DONE,
+    E.FAIL: S.FAILED,
+    E.LOSE: S.UNKNOWN,
+    E.RETRACT: S.PLANNED,
+    E.SKIP: S.SKIPPED,
+    E.UNDO_SEND: S.UNDO_INTENT,
+    E.UNDO_SUCCEED: S.UNDONE,
+    E.UNDO_FAIL: S.UNDO_FAILED,
+    E.UNDO_LOSE: S.UNDO_UNKNOWN,
+    E.UNDO_RETRACT: S.DONE,
+    E.GIVE_UP: S.GIVEN_UP,
+    E.KEEP: S.KEPT,
+    E.UNDO_GIVE_UP: S.UNDO_GIVEN_UP,
+}
+"""An event leads to the same state wherever it happens."""
+
+HAPPENS = {
+    S.PLANNED: "send succeed fail lose retract skip",
+    S.SKIPPED: "send succeed fail lose retract skip",
+    S.INTENT: "send succeed fail lose retract undo_send undo_succeed undo_fail undo_lose",
+    S.UNKNOWN: "send succeed fail lose retract undo_send undo_succeed undo_fail undo_lose give_up keep",
+    S.DONE: "undo_send undo_succeed undo_fail undo_lose undo_retract",
+    S.UNDO_INTENT: "undo_send undo_succeed undo_fail undo_lose undo_retract",
+    S.UNDO_FAILED: "undo_send undo_succeed undo_fail undo_lose undo_retract undo_give_up",
+    S.UNDO_UNKNOWN: "undo_send undo_succeed undo_fail undo_lose undo_retract undo_give_up",
+    S.FAILED: "",
+    S.UNDONE: "",
+    S.GIVEN_UP: "",
+    S.KEPT: "",
+    S.UNDO_GIVEN_UP: "",
+}
+
+
+@pytest.mark.parametrize("event", StepEvent)
+@pytest.mark.parametrize("state", StepState)
+def test_each_event_happens_where_the_table_says_and_nowhere_else(state: StepState, event: StepEvent) -> None:
+    expected = LEADS_TO[event] if event in HAPPENS[state].split() else None
+    assert TRANSITIONS[state].get(event) is expected
+
+
+def test_the_table_has_every_state_and_every_event() -> None:
+    assert TRANSITIONS.keys() == HAPPENS.keys() == set(StepState)
+    assert {event for events in TRANSITIONS.values() for event in events} == LEADS_TO.keys() == set(StepEvent)
+
+
+def path_to(wanted: StepState, start: StepState = S.PLANNED) -> list[StepState] | None:
+    """The states on the shortest way to *wanted*; None when there is none."""
+    queue, seen = deque([[start]]), {start}
+    while queue:
+        path = queue.popleft()
+        if path[-1] is wanted:
+            return path
+        for state in TRANSITIONS[path[-1]].values():
+            if state not in seen:
+                seen.add(state)
+                queue.append([*path, state])
+    return None
+
+
+@pytest.mark.parametrize("state", StepState)
+def test_every_state_is_reached_and_left_for_a_final_one(state: StepState) -> None:
+    assert path_to(state) is not None
+    assert any(path_to(final, state) for final in FINAL)
+    assert (state in FINAL) == (not TRANSITIONS[state])
+
+
+def transitions() -> Iterator[tuple[StepState, StepEvent, StepState]]:
+    for before, events in TRANSITIONS.items():
+        for event, after in events.items():
+            yield before, event, after
+
+
+def test_the_sets_of_states_agree_with_the_table() -> None:
+    assert {LEADS_TO[E.SEND], LEADS_TO[E.UNDO_SEND]} == OPEN
+    assert {after for _, event, after in transitions() if is_of_undo(event)} == OF_UNDO
+    assert {S.FAILED, S.UNDONE, S.GIVEN_UP} | STAYS == FINAL
+    assert FINAL & IN_EFFECT == STAYS
+    # Whatever certainly took effect, or is to be taken back, is in effect until it was taken back.
+    assert {LEADS_TO[E.SUCCEED], LEADS_TO[E.KEEP]} | OF_UNDO - {S.UNDONE} == IN_EFFECT
+
+
+def is_of_undo(event: StepEvent) -> bool:
+    """Whether the inverse of a step is then sent, or was; one that had no effect leaves the step as it was."""
+    return event.startswith("undo_") and event is not E.UNDO_RETRACT
+
+
+@pytest.mark.parametrize(("before", "event", "after"), list(transitions()))
+def test_what_is_in_effect_stays_so_until_it_was_taken_back(
+    before: StepState, event: StepEvent, after: StepState
+) -> None:
+    if before in IN_EFFECT:
+        assert (after in IN_EFFECT) == (event is not E.UNDO_SUCCEED)
+    else:
+        assert (after in IN_EFFECT) == (after is not S.UNDONE and (is_of_undo(event) or event in (E.SUCCEED, E.KEEP)))
+
+
+@pytest.mark.parametrize("after", StepState)
+@pytest.mark.parametrize("before", StepState)
+def test_a_state_follows_itself_and_what_some_event_makes_of_it(before: StepState, after: StepState) -> None:
+    assert may_follow(before, after) == (after is before or after in TRANSITIONS[before].values())
+
+
+ONE = a_plan(Step(0, 0, Verb.UPDATE, Key("Task", "t"), "t1", old_spec=spec_of({"name": "o"})))
+
+
+def brought_to(state: StepState) -> Progress:
+    progress, path = Progress(ONE), path_to(state)
+    assert path
+    progress.fold(StepRecord(0, each, "t1") for each in path)
+    return progress
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(before, after) for before in StepState for after in StepState if not may_follow(before, after)],
+)
+def test_what_does_not_happen_is_not_folded(before: StepState, after: StepState) -> None:
+    progress = brought_to(before)
+    known = (
+        progress.outcome(0),
+        progress.undo_outcome(0),
+        progress.open(DO),
+        progress.open(UNDO),
+        progress.resource(0),
+    )
+    with pytest.raises(ValueError, match=f"step 0 was {before} and cannot be {after}"):
+        progress.fold([StepRecord(0, after, "t2")])
+    assert progress.state(0) is before
+    assert known == (
+        progress.outcome(0),
+        progress.undo_outcome(0),
+        progress.open(DO),
+        progress.open(UNDO),
+        progress.resource(0),
+    )
+
+
+@pytest.mark.parametrize("state", StepState)
+def test_what_is_noted_twice_is_noted_once(state: StepState) -> None:
+    once, twice = brought_to(state), brought_to(state)
+    twice.fold([StepRecord(0, state, "t1")])
+    assert told(once, 0) == told(twice, 0)
+
+
+def told(progress: Progress, step: int) -> dict[str, object]:
+    """All that is known of a step, but for the resource of one that was removed: that is gone."""
+    return {
+        "state": progress.state(step),
+        "outcome": progress.outcome(step),
+        "undo_outcome": progress.undo_outcome(step),
+        "open": [each for each in Direction if any(effect.number == step for effect in progress.open(each))],
+        "took_effect": progress.took_effect(step),
+        "was_undone": progress.was_undone(step),
+        "stands": progress.stands(step),
+        "stays": progress.stays(step),
+        "is_kept": progress.is_kept(step),
+        "may_have_happened": [each for each in Direction if progress.may_have_happened(step, each)],
+        "resource": progress.resource(step),
+        "before_ids": progress.before_ids(step),
+    }
+
+
+SPEC = spec_of({"name": "roll"})
+PLAN = a_plan(
+    Step(0, 0, Verb.CREATE, Key("Task", "new"), new_spec=SPEC),
+    Step(0, 0, Verb.UPDATE, Key("Task", "changed"), "t1", old_spec=SPEC, new_spec=SPEC),
+    Step(0, 0, Verb.DELETE, Key("Task", "gone"), "t2", old_spec=SPEC, undo=Undo.RECREATE),
+    Step(0, 0, Verb.ATTACH, Key("Task", "changed"), "t1", label=Key(LABEL, "red"), label_id="l1"),
+    Step(0, 0, Verb.DETACH, Key("Task", "changed"), "t1", label=Key(LABEL, "blue"), label_id="l2"),
+    Step(0, 0, Verb.CREATE, Key(SECRET, "k")),
+)
+CREATE, UPDATE, DELETE, ATTACH, DETACH, PUT = range(6)
+
+
+def record_of(progress: Progress, step: int, event: StepEvent) -> StepRecord:
+    """What an applier notes when *event* happens."""
+    effect = progress.effects[step]
+    direction = UNDO if event.startswith("undo_") else DO
+    sent = inverse_of(effect) if direction is UNDO else effect
+    target = sent.target(progress.ids)
+    match event:
+        case E.SEND | E.UNDO_SEND:
+            return progress.intent(step, target, direction, (f"{step} was there",) if sent.makes else ())
+        case E.SUCCEED | E.UNDO_SUCCEED:
+            return progress.ended(step, Done(f"{step} made" if sent.makes else target), direction)
+        case E.FAIL | E.UNDO_FAIL:
+            return progress.ended(step, Failed("no", RejectionReason.NAME_TAKEN), direction)
+        case E.LOSE | E.UNDO_LOSE:
+            return progress.ended(step, Unknown("lost"), direction)
+        case E.RETRACT | E.UNDO_RETRACT:
+            return progress.retracted(step, direction)
+        case E.SKIP:
+            return progress.ended(step, Skipped("stopped"), direction)
+        case E.GIVE_UP | E.KEEP | E.UNDO_GIVE_UP:
+            state = LEADS_TO[event]
+            message = "" if event is E.KEEP else "so be it"
+            return StepRecord(step, state, progress.resource(step), message, before_ids=progress.before_ids(step))
+
+
+def walked(plan: Plan, walk: list[tuple[int, StepEvent]]) -> tuple[Progress, list[StepRecord]]:
+    """What an applier knows after what happens of *walk*, and the last record of each step, sorted by step."""
+    progress, last = Progress(plan), dict[int, StepRecord]()
+    for step, event in walk:
+        if event in TRANSITIONS[progress.state(step)]:
+            last[step] = record_of(progress, step, event)
+            progress.fold([last[step]])
+    return progress, [last[step] for step in sorted(last)]
+
+
+walks = st.lists(st.tuples(st.sampled_from(range(len(PLAN.steps))), st.sampled_from(StepEvent)), max_size=60)
+
+
+def after_recovery(live: Progress, step: int) -> dict[str, object]:
+    """What is known of a step by whoever carries an operation on, as ``recovered`` says it."""
+    known = told(live, step)
+    match live.state(step):
+        case S.UNKNOWN if not live.effects[step].is_of_secret:
+            return known | {"outcome": None, "open": [DO]}
+        case S.UNDO_UNKNOWN:
+            return known | {"undo_outcome": None, "open": [UNDO]}
+        case S.UNDO_FAILED:
+            return known | {"undo_outcome": None}
+        case S.SKIPPED:
+            return known | {"outcome": None}
+        case _:
+            return known
+
+
+@given(walks)
+def test_what_is_carried_on_is_what_was_known_but_for_what_is_asked_or_tried_again(
+    walk: list[tuple[int, StepEvent]],
+) -> None:
+    live, last = walked(PLAN, walk)
+    found = recovered(PLAN, last, sealed=False, turned_back="")
+    for step in range(len(PLAN.steps)):
+        expected, known = after_recovery(live, step), told(found, step)
+        if step == DELETE:
+            # The journal has one resource for each step: once it is sent again to be made, no more the deleted one.
+            for each in (expected, known):
+                each.pop("resource")
+                for outcome in ("outcome", "undo_outcome"):
+                    each[outcome] = Done("") if isinstance(each[outcome], Done) else each[outcome]
+        assert known == expected
+    assert found.ids.known() == live.ids.known()
+
+
+@given(walks)
+def test_whoever_carries_an_operation_on_may_note_what_the_store_takes(walk: list[tuple[int, StepEvent]]) -> None:
+    """Both know the same table, but one may start from another state than the other."""
+    _, last = walked(PLAN, walk)
+    for record in last:
+        for event in TRANSITIONS[record.state]:
+            found = recovered(PLAN, last, sealed=False, turned_back="")
+            following = record_of(found, record.step, event)
+            found.fold([following])
+            assert may_follow(record.state, following.state)
+
+
+RAW = Key("NotificationEndpointSlack", "raw")
+REPLACEMENT = a_plan(
+    Step(0, 0, Verb.DELETE, RAW, "e1", old_spec=SPEC, undo=Undo.RECREATE),
+    Step(0, 1, Verb.CREATE, RAW, new_spec=SPEC),
+    stages=("removals", "replacements"),
+)
+
+
+def test_a_replacement_that_was_taken_back_is_found_under_its_last_id_also_after_a_crash() -> None:
+    """Both steps are about one key, and were taken back in reverse order."""
+    live, last = walked(REPLACEMENT, [(0, E.SUCCEED), (1, E.SUCCEED), (1, E.UNDO_SUCCEED), (0, E.UNDO_SUCCEED)])
+    found = recovered(REPLACEMENT, last, sealed=False, turned_back="no")
+    assert live.ids.get(RAW) == found.ids.get(RAW) == "0 made"
+    record = StackRecord("1", Target(), "s", 1, (InventoryEntry(RAW, "e1", Origin.CREATED),))
+    [entry] = after_undo(found, record)
+    assert entry.remote_id == "0 made"
+
+
+def test_what_could_not_be_taken_back_keeps_its_key_while_the_step_before_it_is_taken_back() -> None:
+    """A step took effect once: what its inverse is about to do says nothing of what its key means."""
+    live, last = walked(REPLACEMENT, [(0, E.SUCCEED), (1, E.SUCCEED), (1, E.UNDO_FAIL), (0, E.UNDO_SEND)])
+    found = recovered(REPLACEMENT, last, sealed=False, turned_back="no")
+    assert live.ids.get(RAW) == found.ids.get(RAW) == "1 made"
