@@ -266,11 +266,6 @@ class Step(NamedTuple):
     old_references: tuple[StepReference, ...] = ()
     references: tuple[StepReference, ...] = ()
 
-    @property
-    def is_secret(self) -> bool:
-        """Whether it writes a secret, or is the inverse of one that does."""
-        return self.key.kind == SECRET
-
 
 class DiffStatus(Enum):
     """State of a diff entry (packages.md 11)."""

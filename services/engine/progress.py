@@ -11,6 +11,9 @@ from services.engine.step_life import IN_EFFECT, OF_UNDO, OPEN, STAYS, StepRecor
 
 _TOOK_EFFECT = IN_EFFECT | {StepState.UNDONE}
 
+_NOT_DONE = frozenset({StepState.FAILED, StepState.UNKNOWN, StepState.SKIPPED, StepState.GIVEN_UP})
+"""How a step ended that did not take effect, as far as is known."""
+
 _ENDS = {
     Direction.DO: (StepState.DONE, StepState.FAILED, StepState.UNKNOWN),
     Direction.UNDO: (StepState.UNDONE, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN),
@@ -47,6 +50,7 @@ class Progress:
         self._resources: dict[int, str] = {}
         self._unknown: dict[tuple[int, Direction], Unknown] = {}
         self._open: dict[int, Direction] = {}
+        self._troubled: set[int] = set()
         # What an applier before this one ended, and is tried again.
         self._again: set[int] = set()
 
@@ -112,6 +116,15 @@ class Progress:
         found = [self.effects[step] for step in sorted(self._open) if self._open[step] is direction]
         return found if direction is Direction.DO else [inverse_of(effect) for effect in found]
 
+    def troubled(self) -> list[tuple[AnyEffect, Outcome]]:
+        """The steps that ended and are not done, with their outcomes, by number."""
+        ended = ((self.effects[step], self.outcome(step)) for step in sorted(self._troubled))
+        return [(effect, outcome) for effect, outcome in ended if outcome is not None]
+
+    def is_pending(self, step: int) -> bool:
+        """Whether a step is still to be sent, or to be sent again as only the answer shows what became of it."""
+        return self.state(step) is StepState.PLANNED or self.outcome(step) is None
+
     def took_effect(self, step: int) -> bool:
         """Whether a step was certainly carried out."""
         return self.state(step) in _TOOK_EFFECT
@@ -140,6 +153,11 @@ class Progress:
     def resource(self, step: int) -> str:
         """Id of the resource that a step is about; empty where there is none."""
         return self._resources[step] if step in self._resources else self.effects[step].target(self.ids)
+
+    def in_doubt(self) -> list[AnyEffect]:
+        """The steps that were sent and of which nobody knows what came, by number."""
+        steps = sorted(self._troubled | self._open.keys())
+        return [self.effects[step] for step in steps if self.may_have_happened(step, Direction.DO)]
 
     def before_ids(self, step: int) -> tuple[str, ...]:
         """What was there before a creation was first sent: ids of resources of its kind and display name."""
@@ -184,8 +202,10 @@ class Progress:
         self._records[step] = record
         self._open.pop(step, None)
         self._again.discard(step)
-        for direction in Direction:
+        for direction in Direction if self._unknown else ():
             self._unknown.pop((step, direction), None)
+        # A large plan mostly goes well, and is asked for what did not after each stage.
+        (self._troubled.add if record.state in _NOT_DONE else self._troubled.discard)(step)
         if record.state in (StepState.DONE, StepState.KEPT):
             self._resources[step] = record.remote_id
         if record.state in _TOOK_EFFECT and is_news:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from services.core.model import PlatformTraits
+from services.core.model import Key, PlatformTraits
 from services.engine.effects import AnyEffect, PutSecret, inverse_of
 from services.engine.operation import Direction, OperationState
-from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
+from services.engine.outcome import Failed, Outcome, Skipped, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepState
 
@@ -132,7 +132,7 @@ def next_move(progress: Progress, platform: PlatformTraits, is_cancelled: bool, 
         # What was done past the seal stays, and could not be recorded.
         return Block(cause, _leftovers(progress))
     for index, stage in groupby(progress.effects, key=_stage):
-        effects = [effect for effect in stage if _is_pending(effect, progress)]
+        effects = [effect for effect in stage if progress.is_pending(effect.number)]
         if not effects:
             continue
         if not progress.sealed and any(effect.seals for effect in effects):
@@ -157,18 +157,18 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
     # First it has to be known what there is to undo: what is in doubt may need what the undo takes away.
     if not progress.has_asked and (asked := _questions(progress, platform, cause)):
         return asked
-    if any(isinstance(progress.outcome(each.number), Unknown) and not each.is_of_secret for each in progress.effects):
+    unknown = [effect for effect, outcome in progress.troubled() if isinstance(outcome, Unknown)]
+    if not all(effect.is_of_secret for effect in unknown):
         return Block(cause)
     wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
     waiting = [effect for effect in wanted if _waits_for_undo(effect, progress, platform)]
     if not progress.is_undoing:
         stays = "" if progress.turned_back else _what_stays(progress)
-        settle = any(
-            each.is_of_secret and isinstance(progress.outcome(each.number), Unknown) for each in progress.effects
-        )
-        return RollBack(cause + stays, len(waiting), settle)
-    failed = [each for each in wanted if each not in waiting and not progress.was_undone(each.number)]
-    ready = [effect for effect in waiting if not _has_to_stay(effect, failed)]
+        # Those that are left are secrets.
+        return RollBack(cause + stays, len(waiting), settle=bool(unknown))
+    failed = {effect.number for effect in wanted if not progress.was_undone(effect.number)}
+    failed -= {effect.number for effect in waiting}
+    ready = _free(waiting, [effect for effect in wanted if effect.number in failed])
     for _, stage in groupby(reversed(ready), key=_stage):
         return Undo([inverse_of(effect) for effect in stage])
     if not all(progress.was_undone(effect.number) for effect in wanted):
@@ -177,21 +177,12 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
 
 
 def _questions(progress: Progress, platform: PlatformTraits, cause: str) -> AskAgain | None:
-    in_doubt = [
-        effect
-        for effect in progress.effects
-        if progress.may_have_happened(effect.number, Direction.DO) and effect.is_remembered(platform)
-    ]
+    in_doubt = [effect for effect in progress.in_doubt() if effect.is_remembered(platform)]
     # An inverse of a secret does not need to know, and what is to be taken back is not to be written first.
     creations = [effect for effect in in_doubt if not effect.is_of_secret]
     lost = [effect for effect in in_doubt if effect.is_of_secret and progress.outcome(effect.number) is None]
     stages = [list(stage) for _, stage in groupby(creations, key=_stage)]
     return AskAgain(cause, stages, lost) if stages or lost else None
-
-
-def _is_pending(effect: AnyEffect, progress: Progress) -> bool:
-    """Whether a step is still to be sent, or to be sent again as only the answer tells what became of it."""
-    return progress.outcome(effect.number) is None
 
 
 def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
@@ -217,20 +208,24 @@ def _waits_for_undo(effect: AnyEffect, progress: Progress, platform: PlatformTra
             return False
 
 
-def _has_to_stay(effect: AnyEffect, failed: Sequence[AnyEffect]) -> bool:
+def _free(waiting: Sequence[AnyEffect], failed: Sequence[AnyEffect]) -> Sequence[AnyEffect]:
     """
-    Whether a later step about the same resource is among those that could not be taken back.
+    Those *waiting* for their undo of which no later step about the same resource is among the *failed*.
 
     Sent after the inverse of the earlier one, the inverse of the later one would write over what that left, or would
     be about another resource, which the key means by then.
     """
-    step = effect.step
-    return any(
-        step.number < later.number
-        and step.key in (later.step.key, later.step.label)
-        and (step.key.name or step.remote_id == later.step.remote_id)
-        for later in failed
-    )
+    last: dict[tuple[Key, str], int] = {}
+    for effect in failed:
+        step = effect.step
+        last[_subject(step.key, step.remote_id)] = step.number
+        if step.label:
+            last[_subject(step.label, step.label_id)] = step.number
+    return [each for each in waiting if last.get(_subject(each.step.key, each.step.remote_id), -1) < each.number]
+
+
+def _subject(key: Key, remote_id: str) -> tuple[Key, str]:
+    return (key, "") if key.name else (key, remote_id)
 
 
 def _is_stuck(progress: Progress, platform: PlatformTraits) -> bool:
@@ -240,26 +235,24 @@ def _is_stuck(progress: Progress, platform: PlatformTraits) -> bool:
     Past the seal that is so only where it is not known what a creation made: whatever else is in doubt is recorded
     already, and stays so.
     """
-    unknown = [each for each in progress.effects if isinstance(progress.outcome(each.number), Unknown)]
+    unknown = [effect for effect, outcome in progress.troubled() if isinstance(outcome, Unknown)]
     if progress.sealed:
         return any(effect.makes for effect in unknown)
     return any(not effect.is_remembered(platform) for effect in unknown)
 
 
 def _leftovers(progress: Progress) -> dict[int, Outcome]:
-    ended = ((effect.number, progress.outcome(effect.number)) for effect in progress.effects)
-    return {number: outcome for number, outcome in ended if outcome is not None and not isinstance(outcome, Done)}
+    return {effect.number: outcome for effect, outcome in progress.troubled()}
 
 
 def _failure(progress: Progress) -> str:
     """One sentence about the steps that failed, of the first stage with any; empty when none did."""
-    for _, stage in groupby(progress.effects, key=_stage):
-        ended = [(effect, progress.outcome(effect.number)) for effect in stage]
-        parts = [
-            f"{effect.shown}: {outcome.message}" for effect, outcome in ended if isinstance(outcome, Failed | Unknown)
-        ]
-        if parts:
-            return parts[0] + (f" (and {len(parts) - 1} more)" if len(parts) > 1 else "")
+    for _, stage in groupby(progress.troubled(), key=lambda each: each[0].step.stage):
+        ended = list(stage)
+        failed = [(effect, outcome) for effect, outcome in ended if isinstance(outcome, Failed | Unknown)]
+        if failed:
+            effect, outcome = failed[0]
+            return f"{effect.shown}: {outcome.message}" + (f" (and {len(failed) - 1} more)" if failed[1:] else "")
         if any(isinstance(outcome, Skipped) for _, outcome in ended):
             return CANCELLED
     return ""

@@ -92,7 +92,7 @@ def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
 
 
 def owned_parts(taken: Mapping[ResourceKey, Key], owners: Mapping[ResourceKey, str]) -> list[str]:
-    """Those of *taken* that got an owner since the plan was made: another stack, told by name. As sentences, sorted."""
+    """Those of *taken* that got an owner since the plan was made: another stack, by name. As sentences, sorted."""
     return [f"{taken[resource]} belongs to stack {owners[resource]!r} by now" for resource in sorted(owners)]
 
 

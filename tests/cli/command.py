@@ -1,17 +1,20 @@
 """Runs the ``pkger`` command as people do: as a process of its own."""
 
 import asyncio
-import fcntl
 import os
 import subprocess
 import sys
-import termios
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from services.settings import PORTS, address_variable
+
+# Run between fork and exec in a process with the threads of gRPC, the same lines may crash.
+_AT_OWN_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+"""Make standard input the terminal whose Ctrl-C goes to this process, then become the command."""
 
 PKGER = Path(sys.executable).with_name("pkger")
 
@@ -69,13 +72,16 @@ async def at_terminal(
     """
     ours, theirs = os.openpty()
     process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        _AT_OWN_TERMINAL,
         PKGER,
         *arguments,
         env=env,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        preexec_fn=partial(_own_terminal, theirs),
+        start_new_session=True,
     )
     os.close(theirs)
     seen, grown, is_over = bytearray(), asyncio.Event(), asyncio.Event()
@@ -102,12 +108,6 @@ async def at_terminal(
     code = await process.wait()
     os.close(ours)
     return code, bytes(seen)
-
-
-def _own_terminal(terminal: int) -> None:
-    """Make *terminal* the one whose Ctrl-C goes to this process."""
-    os.setsid()
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def sockets(folder: Path) -> dict[str, str]:

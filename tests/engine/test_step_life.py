@@ -236,7 +236,9 @@ def walked(plan: Plan, walk: list[tuple[int, StepEvent]]) -> tuple[Progress, lis
     """What an applier knows after what happens of *walk*, and the last record of each step, sorted by step."""
     progress, last = Progress(plan), dict[int, StepRecord]()
     for step, event in walk:
-        if event in TRANSITIONS[progress.state(step)]:
+        # Only what is right either way is taken back before it is known whether it happened: a new secret.
+        is_blind = progress.state(step) in (S.INTENT, S.UNKNOWN) and event.startswith("undo")
+        if event in TRANSITIONS[progress.state(step)] and (progress.effects[step].is_of_secret or not is_blind):
             last[step] = record_of(progress, step, event)
             progress.fold([last[step]])
     return progress, [last[step] for step in sorted(last)]

@@ -1,0 +1,83 @@
+"""Pairs of packages that together make every sort of step: what a stack has, and what it is to get."""
+
+from dataclasses import dataclass
+
+from services.core.model import Object
+from tests.planner.world import an_object
+
+Objects = tuple[Object, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """
+    One pair.
+
+    Attributes:
+        before: The package that the stack has.
+        after: The package that it is to get.
+        people: What is on the platform already, and no stack owns.
+        held_secrets: Keys of the secrets that the platform holds.
+        secrets: Keys of the secrets that are given with the second package.
+    """
+
+    before: Objects
+    after: Objects
+    people: Objects = ()
+    held_secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+def _board(key: str, *labels: str, **spec: str) -> Object:
+    """A dashboard; all have one display name, which is no way to tell them apart."""
+    return an_object("Dashboard", key, labels, name="board", **spec)
+
+
+def _bucket(*labels: str, **spec: str) -> Object:
+    return an_object("Bucket", "raw", labels, **spec)
+
+
+def _rule(key: str, endpoint: str, *labels: str) -> Object:
+    return an_object("NotificationRule", key, labels, endpointName=endpoint)
+
+
+_RED, _GREEN, _BLUE = (an_object("Label", name) for name in ("red", "green", "blue"))
+_CRIMSON = an_object("Label", "red", name="crimson")
+_PAGER = an_object("NotificationEndpointPagerDuty", "pager")
+_CHAT = an_object("NotificationEndpointSlack", "chat")
+_HOOK = an_object("NotificationEndpointHTTP", "hook")
+_DEADMAN, _THRESHOLD = (an_object(kind, "silent", ["red"], name="check") for kind in ("CheckDeadman", "CheckThreshold"))
+
+FRESH = (_RED, _GREEN, _bucket("red"), _board("cpu", "red", "green"), _board("mem"))
+MIXED = (_CRIMSON, _BLUE, _board("cpu", "blue"), _board("disk", "red"))
+REVERSIBLE = (_CRIMSON, _BLUE, _bucket("blue"), _board("cpu", "blue", description="new"), _board("disk", "red"))
+
+CHANGES = {
+    # Everything is created; people have a dashboard that is just like those of the package.
+    "fresh": Change((), FRESH, people=(_board("theirs"),)),
+    # Creates, an update, attaches, detaches, deletions that can be undone and, in the end, a bucket's.
+    "mixed": Change(FRESH, MIXED, people=(_board("theirs"),)),
+    # The same, with nothing that cannot be undone; a label of people is adopted.
+    "reversible": Change(FRESH, REVERSIBLE, people=(an_object("Label", "blue", description="theirs"),)),
+    # Everything is deleted.
+    "emptied": Change(FRESH, ()),
+    # A field that cannot change: the bucket is deleted and created anew past the seal, and labelled again.
+    "replaced": Change((_RED, _bucket("red")), (_RED, _GREEN, _bucket("red", "green", schemaType="explicit"))),
+    # A rule gets another endpoint, another one goes with its endpoint, a third comes with a new one.
+    "rewired": Change(
+        (_RED, _PAGER, _CHAT, _rule("moving", "pager", "red"), _rule("leaving", "pager", "red")),
+        (_RED, _CHAT, _HOOK, _rule("moving", "chat", "red"), _rule("coming", "hook")),
+    ),
+    # A check and an endpoint become ones of another kind, which others refer to.
+    "turned": Change(
+        (_RED, _DEADMAN, _PAGER, _rule("paging", "pager")),
+        (
+            _RED,
+            _THRESHOLD,
+            an_object("NotificationEndpointHTTP", "pager", ["red"], name="pager"),
+            _rule("paging", "pager"),
+        ),
+    ),
+    # A secret is new, another one is overwritten.
+    "secrets": Change((_RED,), (_CRIMSON, _CHAT), held_secrets=("held",), secrets=("held", "new")),
+}

@@ -1,0 +1,122 @@
+"""What holds of an operation at every instant, and at its end (engine.md 1)."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from services.core.model import InventoryEntry, Plan, Resource, Spec
+from services.engine.effects import AnyEffect, effect_of
+from services.engine.ids import Ids
+from services.engine.outcome import Done
+from services.engine.step_life import IN_EFFECT, StepRecord, StepState
+from tests.engine.model_platform import ModelPlatform, Shown
+from tests.engine.model_store import Store, demand
+
+_BEING_DONE = (StepState.INTENT, StepState.UNKNOWN)
+_BEING_UNDONE = (StepState.UNDO_INTENT, StepState.UNDO_UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Place:
+    """
+    A platform, and whose what is there.
+
+    Attributes:
+        platform: The platform.
+        entries: The inventory of the stack.
+        people: Ids of what people made, before there was a stack.
+    """
+
+    platform: ModelPlatform
+    entries: tuple[InventoryEntry, ...]
+    people: frozenset[str] = frozenset()
+
+    @property
+    def shown(self) -> tuple[list[Shown], list[tuple[InventoryEntry, Shown]], list[str]]:
+        """All there is, without ids: they may change."""
+        live = self.platform.live
+        owned = [(each._replace(remote_id=""), self.platform.shown(live[each.remote_id])) for each in self.entries]
+        return self.platform.content(), owned, sorted(self.platform.secrets)
+
+
+def check_instant(store: Store, platform: ModelPlatform, people: Collection[str]) -> None:
+    """Each resource is known, or may have been made a moment ago; what is known is there, or may be gone a moment."""
+    known = set(_known(store))
+    for resource in platform.live.values():
+        is_strange = resource.id not in known and resource.id not in people
+        demand(not is_strange or any(_may_have_made(store, resource)), "an orphan", resource)
+    for remote_id in known - platform.live.keys():
+        demand(any(_may_have_removed(store, remote_id)), "something is gone, and nobody knows", remote_id)
+
+
+def _known(store: Store) -> set[str]:
+    """Ids of the resources of the stack, by its inventory and the journal of its operation."""
+    known = {entry.remote_id for entry in store.record.resources}
+    for record, effect in _changes_of_existence(store):
+        if effect.makes and record.state in IN_EFFECT:
+            known.add(record.remote_id)
+        elif effect.removes and record.state in IN_EFFECT:
+            known.discard(effect.step.remote_id)
+        elif effect.removes and record.state is StepState.UNDONE:
+            # It was made again, and has another id.
+            known.discard(effect.step.remote_id)
+            known.add(record.remote_id)
+    return known
+
+
+def _changes_of_existence(store: Store) -> Iterator[tuple[StepRecord, AnyEffect]]:
+    for step, record in store.records.items():
+        effect = store.effects[step]
+        if (effect.makes or effect.removes) and not (effect.links or effect.is_of_secret):
+            yield record, effect
+
+
+def _may_have_made(store: Store, resource: Resource) -> Iterator[bool]:
+    for record, effect in _changes_of_existence(store):
+        spec: Spec | None = effect.step.new_spec if effect.makes else effect.step.old_spec
+        is_open = record.state in (_BEING_DONE if effect.makes else _BEING_UNDONE)
+        is_new = resource.id not in record.before_ids
+        yield is_open and is_new and (effect.step.key.kind, spec) == (resource.kind, resource.spec)
+
+
+def _may_have_removed(store: Store, remote_id: str) -> Iterator[bool]:
+    for record, effect in _changes_of_existence(store):
+        is_open = record.state in (_BEING_DONE if effect.removes else _BEING_UNDONE)
+        yield is_open and remote_id == (effect.step.remote_id if effect.removes else record.remote_id)
+
+
+def check_inventory(place: Place) -> None:
+    """The inventory is what is on the platform, and was not there before."""
+    owned = {(entry.key.kind, entry.remote_id) for entry in place.entries}
+    live = {(resource.kind, resource.id) for resource in place.platform.live.values()}
+    demand(len(owned) == len(place.entries), "two entries have one resource", place.entries)
+    demand(owned <= live, "recorded, and not there", owned - live)
+    extra = {each for each in live - owned if each[1] not in place.people}
+    demand(not extra, "there, and not recorded", extra)
+
+
+def check_success(store: Store, now: Place, first: Place, wanted: Place) -> None:
+    """What was wanted is there, but for what could not be done past the seal."""
+    done = {step for step, record in store.records.items() if record.state is StepState.DONE}
+    if len(done) == len(store.effects):
+        demand(now.shown == wanted.shown, "done, and not as wanted", now.shown)
+        return
+    demand(store.sealed, "not all is done, and nothing was sealed")
+    expected = _carried_out(store.plan, first.platform, done)
+    demand(now.platform.content() == expected.content(), "not what comes of the steps that are done", now.shown)
+
+
+def check_undo(store: Store, now: Place, first: Place) -> None:
+    """All is as it was: labels, references, origins; but for values of secrets, and ids."""
+    demand(not store.sealed, "undone past the seal")
+    demand(now.shown == first.shown, "undone, and not as before", now.shown)
+
+
+def _carried_out(plan: Plan, platform: ModelPlatform, steps: Collection[int]) -> ModelPlatform:
+    """What comes of some *steps* of a plan, done in their order."""
+    copy, ids = platform.copy(), Ids(plan)
+    for effect in map(effect_of, plan.steps):
+        if effect.number in steps:
+            outcome = copy.carry_out(effect, effect.sending(ids), str(effect.number), "")
+            demand(isinstance(outcome, Done), "the platform would not have done it", effect.shown)
+            effect.learn(ids, outcome.remote_id if isinstance(outcome, Done) else "")
+    return copy
