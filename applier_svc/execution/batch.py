@@ -70,24 +70,24 @@ class Batch:
             self._skip()
         await self._send([each for each in self._waiting if self._can_be_sent(each)])
         busy = [each for each in self._waiting if self._is_worth_waiting_for(each)]
-        lost = [each for each in self._waiting if each not in busy and self._is_worth_repeating(each)]
-        if busy or lost:
-            self._waiting = busy + lost
+        again = [each for each in self._waiting if self._is_worth_waiting_for(each) or self._is_worth_repeating(each)]
+        if again:
+            self._waiting = again
             self._attempts += not busy
             return max((asked_wait(self._outcomes[each.number]) or 0.0 for each in busy), default=0.0)
-        failed = await self._conclude()
-        self._waiting = [effect for effect in failed if not effect.is_repeatable(self._channel.traits)]
+        failed, traits = await self._conclude(), self._channel.traits
+        self._waiting = [effect for effect in failed if not effect.is_repeatable(traits)]
         self._attempts += 1
         # Those that can be repeated were, as often as there was time.
-        await self._give_up([effect for effect in failed if effect not in self._waiting])
+        await self._give_up([effect for effect in failed if effect.is_repeatable(traits)])
         return 0.0 if self._waiting else None
 
     def _skip(self) -> None:
         """Leave out what was not sent yet."""
         problem = "the operation was stopped before this step"
-        unsent = [each for each in self._waiting if not self._may_have_happened(each)]
-        self._outcomes |= {effect.number: Skipped(problem) for effect in unsent}
-        self._waiting = [effect for effect in self._waiting if effect not in unsent]
+        unsent = {effect.number for effect in self._waiting if not self._may_have_happened(effect)}
+        self._outcomes |= dict.fromkeys(sorted(unsent), Skipped(problem))
+        self._waiting = [effect for effect in self._waiting if effect.number not in unsent]
 
     def _can_be_sent(self, effect: AnyEffect) -> bool:
         """Whether *effect* can be sent; if not, it ends here."""
