@@ -199,12 +199,15 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
             released.append(entry)
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
-    renamed = {
+    return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id, _renamed(matches))
+
+
+def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
+    return {
         found.recorded.key: key
         for key, found in matches.items()
         if found.wanted and found.recorded and found.recorded.key != key
     }
-    return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id, renamed)
 
 
 def _free(item: Object, holders: Holders, kept: Mapping[ResourceKey, Key], platform: PlatformTraits) -> Resource | None:

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from planner_svc.associations import Association, associations, recorded_labels
+from planner_svc.conflicts import conflicts_of, refuse_replacements
 from planner_svc.differences import Differences, differences
 from planner_svc.matching import Match, Matching
 from planner_svc.secrets import missing_secrets, secret_steps
 from planner_svc.steps import Stage, stages
-from services.core.errors import ReplacementRefused
+from planner_svc.warnings import warnings_of
 from services.core.model import (
-    Conflict,
     Desired,
     DiffStatus,
     FieldChange,
@@ -26,7 +26,6 @@ from services.core.model import (
     StackRecord,
     Step,
     StepReference,
-    Undo,
 )
 from services.kinds.canonical import canonical_text
 from services.kinds.summary import summary_document
@@ -74,9 +73,9 @@ def make_plan(
         ReplacementRefused: What no stack owns would be deleted, and nobody allows that.
     """
     found = differences(desired, matching, platform)
-    conflicts = _conflicts(matching, found, platform)
+    conflicts = conflicts_of(matching, found, platform)
     if not desired.allow_replace:
-        _refuse_replacements(conflicts, found)
+        refuse_replacements(conflicts, found)
     replaced = frozenset(found.replaced)
     links = associations(matching, replaced, platform)
     ordered = stages(matching, found, links, platform, secret_steps(desired.secret_keys, held_secrets))
@@ -92,17 +91,11 @@ def make_plan(
         resource_diffs=tuple(_diff(match, found.changed) for match in matching.matches.values()),
         label_mapping_diffs=_mapping_diffs(links, matching),
         inventory=inventory,
-        no_change=not steps and (not _is_recorded(stack) or inventory == tuple(sorted(stack.resources, key=_key))),
+        no_change=not steps and (not stack.is_kept or inventory == tuple(sorted(stack.resources, key=_key))),
         summary=canonical_text(_summary(desired, matching, found, links, remarks.missing_env_refs, missing)),
         missing_env_refs=remarks.missing_env_refs,
         missing_secrets=missing,
-        warnings=(
-            *remarks.warnings,
-            *_emptiness(desired),
-            *_repetitions(matching, stack, platform),
-            *_releases(matching),
-            *_side_effects(steps, matching),
-        ),
+        warnings=(*remarks.warnings, *warnings_of(desired, matching, steps, stack, platform)),
         sources=desired.package.sources,
         digest=_digest(desired, stack, platform, ordered, inventory),
         unresolved_env_refs=_unresolved(desired, remarks),
@@ -110,11 +103,6 @@ def make_plan(
         stack_name=stack.name,
         ends_stack=desired.is_end,
     )
-
-
-def _is_recorded(stack: StackRecord) -> bool:
-    """Whether there is a record, or one to be; not so for a plan on behalf of no stack."""
-    return bool(stack.id or stack.name)
 
 
 def _key(entry: InventoryEntry) -> Key:
@@ -132,40 +120,6 @@ def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
     return tuple(key for key in remarks.missing_env_refs if not settled.get(key, False))
 
 
-def _conflicts(matching: Matching, found: Differences, platform: PlatformTraits) -> tuple[Conflict, ...]:
-    """What belongs to no stack and is overwritten or replaced (service.md 1.5)."""
-    return tuple(
-        Conflict(
-            match.key,
-            match.live.id,
-            f"{match.live_key} is on the platform already, no stack owns it,"
-            f" and {_what_becomes(match, found, platform)}",
-        )
-        for match in matching.adopted
-        if match.live and (found.changed.get(match.key) or match.key in found.replaced)
-    )
-
-
-def _what_becomes(match: Match, found: Differences, platform: PlatformTraits) -> str:
-    if match.key in found.replaced and match.live:
-        is_lost = platform.kinds[match.live.kind].delete_undo is Undo.NONE
-        with_data = ", with its data," if is_lost else ""
-        return f"it will be deleted{with_data} and created anew, as {found.replaced[match.key]} cannot change"
-    return f"its {', '.join(change.path.lstrip('/') for change in found.changed[match.key])} will be overwritten"
-
-
-def _refuse_replacements(conflicts: Sequence[Conflict], found: Differences) -> None:
-    """
-    Refuse to delete what no stack owns.
-
-    Raises:
-        ReplacementRefused: Says what would be deleted, and why.
-    """
-    replaced = [conflict for conflict in conflicts if conflict.key in found.replaced]
-    if replaced:
-        raise ReplacementRefused([(conflict.key.kind, conflict.key.name, conflict.message) for conflict in replaced])
-
-
 def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[LabelMappingDiff, ...]:
     """One entry for each association of two objects; one that goes away only to come back is shown as it will be."""
     keys = {match.live_key: key for key, match in matching.matches.items()}
@@ -177,50 +131,6 @@ def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[La
             if before is None or link.wanted:
                 shown[resource, link.label] = link._replace(resource=resource)
     return tuple(shown[names].diff() for names in sorted(shown))
-
-
-def _emptiness(desired: Desired) -> list[str]:
-    """A warning about a package that says nothing."""
-    return [] if desired.is_end or desired.package.objects else ["the package has no objects"]
-
-
-def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:
-    """Warnings of an apply without a stack: it cannot know what it made before where names may repeat."""
-    if _is_recorded(stack):
-        return []
-    names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
-    return [
-        f"{key} is created beside another one named {match.wanted.spec.display_name!r}; only a stack would know it"
-        for key, match in matching.matches.items()
-        if match.wanted
-        and not match.live
-        and platform.kinds[key.kind].unique_name("") is None
-        and (key.kind, match.wanted.spec.display_name) in names
-    ]
-
-
-def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
-    """Warnings of what a plan changes of skipped objects, as it deletes what they hang on; one for each change."""
-    found: dict[tuple[Key, Key | None], str] = {}
-    for step in steps:
-        if step.key not in matching.untouched or (step.label and step.label in matching.untouched):
-            continue
-        found[step.key, step.label] = (
-            f"{step.key} is skipped, and loses the label {step.label.name or step.label_id}, which is deleted"
-            if step.label
-            else f"{step.key} is skipped, and is changed all the same: {step.reason}"
-        )
-    return list(found.values())
-
-
-def _releases(matching: Matching) -> list[str]:
-    """Warnings of the end of a stack: what it did not create is not its to delete."""
-    staying = {entry.key for entry in matching.released}
-    return [
-        f"{entry.key} was there before the stack, which adopted it: resource {entry.remote_id} stays"
-        + "".join(f", with label {label.name}" for label in entry.associations if label in staying)
-        for entry in matching.released
-    ]
 
 
 def _inventory(desired: Desired, matching: Matching, replaced: frozenset[Key]) -> tuple[InventoryEntry, ...]:

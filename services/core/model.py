@@ -209,6 +209,11 @@ class StackRecord:
     resources: tuple[InventoryEntry, ...] = ()
     sources: tuple[str, ...] = ()
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a record, or one to be; not so for a plan on behalf of no stack."""
+        return bool(self.id or self.name)
+
 
 class Verb(Enum):
     """What a step does."""

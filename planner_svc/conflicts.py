@@ -1,0 +1,42 @@
+"""What a plan changes of resources that no stack owns."""
+
+from collections.abc import Sequence
+
+from planner_svc.differences import Differences
+from planner_svc.matching import Match, Matching
+from services.core.errors import ReplacementRefused
+from services.core.model import Conflict, PlatformTraits, Undo
+
+
+def conflicts_of(matching: Matching, found: Differences, platform: PlatformTraits) -> tuple[Conflict, ...]:
+    """What belongs to no stack and is overwritten or replaced (service.md 1.5)."""
+    return tuple(
+        Conflict(
+            match.key,
+            match.live.id,
+            f"{match.live_key} is on the platform already, no stack owns it,"
+            f" and {_what_becomes(match, found, platform)}",
+        )
+        for match in matching.adopted
+        if match.live and (found.changed.get(match.key) or match.key in found.replaced)
+    )
+
+
+def _what_becomes(match: Match, found: Differences, platform: PlatformTraits) -> str:
+    if match.key in found.replaced and match.live:
+        is_lost = platform.kinds[match.live.kind].delete_undo is Undo.NONE
+        with_data = ", with its data," if is_lost else ""
+        return f"it will be deleted{with_data} and created anew, as {found.replaced[match.key]} cannot change"
+    return f"its {', '.join(change.path.lstrip('/') for change in found.changed[match.key])} will be overwritten"
+
+
+def refuse_replacements(conflicts: Sequence[Conflict], found: Differences) -> None:
+    """
+    Refuse to delete what no stack owns.
+
+    Raises:
+        ReplacementRefused: Says what would be deleted, and why.
+    """
+    replaced = [conflict for conflict in conflicts if conflict.key in found.replaced]
+    if replaced:
+        raise ReplacementRefused([(conflict.key.kind, conflict.key.name, conflict.message) for conflict in replaced])

@@ -1,0 +1,62 @@
+"""Warnings of a plan: what people may not expect of it, though it is right."""
+
+from collections.abc import Sequence
+
+from planner_svc.matching import Matching
+from services.core.model import Desired, Key, PlatformTraits, StackRecord, Step
+
+
+def warnings_of(
+    desired: Desired, matching: Matching, steps: Sequence[Step], stack: StackRecord, platform: PlatformTraits
+) -> list[str]:
+    """All warnings of the plan with *steps*."""
+    return [
+        *_emptiness(desired),
+        *_repetitions(matching, stack, platform),
+        *_releases(matching),
+        *_side_effects(steps, matching),
+    ]
+
+
+def _emptiness(desired: Desired) -> list[str]:
+    """A warning about a package that says nothing."""
+    return [] if desired.is_end or desired.package.objects else ["the package has no objects"]
+
+
+def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:
+    """Warnings of an apply without a stack: it cannot know what it made before where names may repeat."""
+    if stack.is_kept:
+        return []
+    names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
+    return [
+        f"{key} is created beside another one named {match.wanted.spec.display_name!r}; only a stack would know it"
+        for key, match in matching.matches.items()
+        if match.wanted
+        and not match.live
+        and platform.kinds[key.kind].unique_name("") is None
+        and (key.kind, match.wanted.spec.display_name) in names
+    ]
+
+
+def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
+    """Warnings of what a plan changes of skipped objects, as it deletes what they hang on; one for each change."""
+    found: dict[tuple[Key, Key | None], str] = {}
+    for step in steps:
+        if step.key not in matching.untouched or (step.label and step.label in matching.untouched):
+            continue
+        found[step.key, step.label] = (
+            f"{step.key} is skipped, and loses the label {step.label.name or step.label_id}, which is deleted"
+            if step.label
+            else f"{step.key} is skipped, and is changed all the same: {step.reason}"
+        )
+    return list(found.values())
+
+
+def _releases(matching: Matching) -> list[str]:
+    """Warnings of the end of a stack: what it did not create is not its to delete."""
+    staying = {entry.key for entry in matching.released}
+    return [
+        f"{entry.key} was there before the stack, which adopted it: resource {entry.remote_id} stays"
+        + "".join(f", with label {label.name}" for label in entry.associations if label in staying)
+        for entry in matching.released
+    ]
