@@ -10,6 +10,7 @@ from applier_svc.execution.channel import Channel
 from applier_svc.execution.dispatcher import asked_wait
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import IdsByName
+from applier_svc.execution.retrying import repeated
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
 from services.engine.effects import AnyEffect
@@ -48,12 +49,13 @@ class Batch:
         Raises:
             PkgerError: Nothing more may be sent, or nothing can be noted.
         """
-        await AsyncRetrying(
+        retrying = AsyncRetrying(
             retry=retry_if_result(lambda again: again is not None),
             wait=self._wait,
             stop=self._is_over,
             retry_error_callback=lambda state: None,
-        )(self._attempt)
+        )
+        await repeated(retrying, self._attempt)
         if self._outcomes:
             self._waiting = await self._conclude()
         await self._give_up(self._waiting)

@@ -9,6 +9,7 @@ from applier_svc.execution.batch import Batch
 from applier_svc.execution.channel import Channel
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import UNREADABLE, IdsByName, Prober
+from applier_svc.execution.retrying import repeated
 from services.core.errors import PkgerError
 from services.engine.batches import batches, rounds
 from services.engine.effects import AnyEffect
@@ -74,10 +75,10 @@ class Executor:
                 return Failed(f"it was not sent, as what is there before it cannot be listed: {problem}")
 
         timeouts = self._channel.timeouts
-        found: IdsByName | Failed = await AsyncRetrying(
+        retrying = AsyncRetrying(
             retry=retry_if_result(lambda found: isinstance(found, Failed)),
             wait=timeouts.between_attempts(),
             stop=stop_after_delay(timeouts.stubborn) if order.is_stubborn else stop_after_attempt(timeouts.attempts),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},
-        )(attempt)
-        return found
+        )
+        return await repeated(retrying, attempt)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import grpc
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay
 
+from applier_svc.execution.retrying import repeated
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, Target
@@ -63,13 +64,14 @@ class Prober:
         async def look() -> dict[int, Finding]:
             return await self._changes(changes, sent) | await self._creations(creations, sent, known)
 
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(UNREADABLE),
+            wait=self._timeouts.between_attempts(),
+            stop=stop_after_delay(self._timeouts.stubborn),
+            reraise=True,
+        )
         try:
-            return await AsyncRetrying(
-                retry=retry_if_exception_type(UNREADABLE),
-                wait=self._timeouts.between_attempts(),
-                stop=stop_after_delay(self._timeouts.stubborn),
-                reraise=True,
-            )(look)
+            return await repeated(retrying, look)
         except PkgerError as error:
             problem = self._masked(str(error))
         except grpc.aio.AioRpcError as error:

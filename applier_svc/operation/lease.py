@@ -13,6 +13,7 @@ from pkger.stack.v1 import journal_pb2
 from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
+from applier_svc.execution.retrying import repeated
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
 from services.core.model import StackRecord
@@ -194,11 +195,10 @@ class Lease:
             reraise=True,
         )
         try:
-            answer: Response = await retrying(attempt)
+            return await repeated(retrying, attempt)
         except LeaseLost as error:
             self._lost = error
             raise
-        return answer
 
     async def _renew(self) -> None:
         """Renew if the store answers; when it says that the lease is over, note it."""

@@ -1,0 +1,21 @@
+"""Repetitions that hold nothing once they have an answer."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from tenacity import AsyncRetrying
+
+Answer = TypeVar("Answer")
+
+
+async def repeated(retrying: AsyncRetrying, attempt: Callable[[], Awaitable[Answer]]) -> Answer:
+    """
+    What *attempt* returns at last, as *retrying* repeats it; raises what that raises.
+
+    A retrying refers to itself, and so would keep what its conditions can reach, such as an operation with its whole
+    plan, until the garbage collector gets to it: 100 MB with 10,000 objects.
+    """
+    try:
+        return await retrying(attempt)
+    finally:
+        retrying.iter_state.reset()
