@@ -1,0 +1,44 @@
+"""Cuts what grows with a package into the parts of a stream: no message is above 1 MiB, unless a single item is."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+MAX_PART_BYTES = 1024 * 1024
+"""No message of a stream and no page is larger, unless a single item is (issue 12)."""
+
+_CUT_BYTES = MAX_PART_BYTES // 2
+"""Estimated size at which a part ends: half of the bound, as an estimate may be too low."""
+
+
+def text_bytes(text: str) -> int:
+    """At most how many bytes *text* takes in UTF-8, without encoding it."""
+    return len(text) if text.isascii() else 4 * len(text)
+
+
+def parts(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """
+    Cut *items* into lists, keeping their order; no items make no part.
+
+    Args:
+        items: What is sent.
+        size: Estimates the bytes that an item takes in a message.
+    """
+    part: list[Item] = []
+    taken = 0
+    for item in items:
+        estimated = size(item)
+        if part and taken + estimated > _CUT_BYTES:
+            yield part
+            part, taken = [], 0
+        part.append(item)
+        taken += estimated
+    if part:
+        yield part
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Cut a long *text*; the pieces joined are the text."""
+    length = _CUT_BYTES if text.isascii() else _CUT_BYTES // 4
+    return (text[start : start + length] for start in range(0, len(text), length))
