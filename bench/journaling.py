@@ -12,7 +12,8 @@ from pkger.model.v1 import operation_pb2
 
 from bench.figures import Figure, Seconds, seconds
 from services.core.model import InventoryEntry, Key, Origin, Target
-from services.engine.operation import OperationKind, OperationState
+from services.core.model import OperationKind
+from services.engine.operation import OperationState
 from services.engine.step_life import StepRecord, StepState
 from stack_svc import endings, journal
 from stack_svc.endings import Ending, Record
@@ -133,7 +134,7 @@ def _records(steps: range, state: StepState) -> list[StepRecord]:
 def _event(seq: int, steps: range = range(0)) -> Event:
     event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
     event.steps_ended.outcomes.extend(
-        operation_pb2.StepOutcome(step=step, done=operation_pb2.StepDone(remote_id=f"{step:016x}")) for step in steps
+        operation_pb2.StepOutcome(step=step, done=operation_pb2.StepDone(resource_id=f"{step:016x}")) for step in steps
     )
     return Event(seq, event.SerializeToString())
 

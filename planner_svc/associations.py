@@ -91,7 +91,7 @@ def _unwanted(match: Match, labels: Set[Key], matching: Matching, replaced: froz
         return
     key = match.live_key if match.key in replaced else match.key
     attached_ids = match.live.label_ids if match.live else ()
-    resource_id = match.live.id if match.live else match.recorded.remote_id
+    resource_id = match.live.id if match.live else match.recorded.resource_id
     for label in recorded_labels(match.recorded, matching) - labels:
         label_id = _label_id(label, matching)
         if label not in matching.untouched:
@@ -145,7 +145,7 @@ def _label_id(label: Key, matching: Matching) -> str:
     if match and match.live:
         return match.live.id
     if match and match.is_removal and match.recorded:
-        return match.recorded.remote_id
+        return match.recorded.resource_id
     if label in matching.untouched:
-        return matching.untouched[label].remote_id
+        return matching.untouched[label].resource_id
     return ""

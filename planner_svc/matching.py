@@ -53,7 +53,7 @@ class Match(NamedTuple):
         """The key that the resource has until the plan has run: an object may change its name, or its kind."""
         if self.live is None:
             return self.key
-        if self.recorded and (self.recorded.key.kind, self.recorded.remote_id) == (self.live.kind, self.live.id):
+        if self.recorded and (self.recorded.key.kind, self.recorded.resource_id) == (self.live.kind, self.live.id):
             return self.recorded.key
         return Key(self.live.kind, self.key.name)
 
@@ -62,7 +62,7 @@ class Match(NamedTuple):
         """How the resource comes, or came, to the stack."""
         if self.live is None:
             return Origin.CREATED
-        if self.recorded and self.recorded.remote_id == self.live.id:
+        if self.recorded and self.recorded.resource_id == self.live.id:
             return self.recorded.origin
         return Origin.ADOPTED
 
@@ -100,7 +100,7 @@ class Matching:
         return [
             match
             for match in self.matches.values()
-            if match.live and (match.recorded is None or match.recorded.remote_id != match.live.id)
+            if match.live and (match.recorded is None or match.recorded.resource_id != match.live.id)
         ]
 
 
@@ -169,14 +169,14 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     wanted = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
     by_id = {(resource.kind, resource.id): resource for resource in live}
     entries = entries_of(wanted.keys(), recorded)
-    known = {key: by_id.get((entry.key.kind, entry.remote_id)) for key, entry in entries.items()}
-    owned = {(entry.key.kind, entry.remote_id): entry for entry in recorded}
+    known = {key: by_id.get((entry.key.kind, entry.resource_id)) for key, entry in entries.items()}
+    owned = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
     holders: Holders = {}
     # Mostly the record knows all: then no name is looked at.
     if desired.skip or len(known) < len(wanted) or not all(known.values()):
         holders = holders_of(by_id.values(), platform)
     # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
-    kept = {(entry.key.kind, entry.remote_id): key for key, entry in (*untouched.items(), *entries.items())}
+    kept = {(entry.key.kind, entry.resource_id): key for key, entry in (*untouched.items(), *entries.items())}
     matches: dict[Key, Match] = {}
     for key, item in wanted.items():
         entry, found = entries.get(key), known.get(key)

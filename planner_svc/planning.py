@@ -143,9 +143,9 @@ def _inventory(desired: Desired, matching: Matching, replaced: frozenset[Key]) -
     for key, match in matching.matches.items():
         if match.wanted:
             is_new = match.live is None or key in replaced
-            remote_id = "" if match.live is None or is_new else match.live.id
+            resource_id = "" if match.live is None or is_new else match.live.id
             origin = Origin.CREATED if is_new else match.origin
-            entries.append(InventoryEntry(key, remote_id, origin, _recorded_associations(desired, matching, match)))
+            entries.append(InventoryEntry(key, resource_id, origin, _recorded_associations(desired, matching, match)))
     return tuple(sorted(entries, key=_key))
 
 
@@ -166,11 +166,11 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
     if match.wanted:
         # A recorded resource that is gone still "exists" in the diff, under its recorded id (service.md 1.4).
         status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
-    known = match.live.id if match.live else match.recorded.remote_id if match.recorded else ""
+    known = match.live.id if match.live else match.recorded.resource_id if match.recorded else ""
     kind = match.live.kind if match.live else match.key.kind
     return ResourceDiff(
         key=match.key,
-        remote_id=known,
+        resource_id=known,
         status=status,
         old_spec=match.live.spec if match.live else None,
         new_spec=match.wanted.spec if match.wanted else None,
@@ -230,7 +230,7 @@ def _digest(
         "platform": [platform.platform, platform.version],
         "stages": [[stage.name, [_step_content(step) for step in stage.steps]] for stage in ordered],
         "inventory": [
-            [*entry.key, entry.remote_id, entry.origin.value, [label.name for label in entry.associations]]
+            [*entry.key, entry.resource_id, entry.origin.value, [label.name for label in entry.associations]]
             for entry in inventory
         ],
     }
@@ -241,7 +241,7 @@ def _step_content(step: Step) -> list[object]:
     return [
         step.verb.value,
         *step.key,
-        step.remote_id,
+        step.resource_id,
         step.label.name if step.label else None,
         step.label_id,
         step.old_spec.text if step.old_spec else None,

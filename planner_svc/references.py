@@ -40,8 +40,8 @@ def wanted_references(
             other = objects.get((family, name))
             referred = _resource(other, matching, platform) if other else None
             if referred:
-                owner, remote_id = referred
-                references.append(StepReference(f"/{field}", owner, "" if owner in replaced else remote_id))
+                owner, resource_id = referred
+                references.append(StepReference(f"/{field}", owner, "" if owner in replaced else resource_id))
             else:
                 missing.append(f"{key} refers to {other.key if other else f'{family} {name!r}'}")
         found[key] = tuple(references)
@@ -58,8 +58,8 @@ def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tup
         live = matching.matches[item.key].live
         return item.key, live.id if live else ""
     entry = entries_of([item.key], matching.untouched.values()).get(item.key)
-    if entry and (entry.key.kind, entry.remote_id) in matching.live:
-        return entry.key, entry.remote_id
+    if entry and (entry.key.kind, entry.resource_id) in matching.live:
+        return entry.key, entry.resource_id
     held = _live_by_name(item, matching, platform)
     if held is None:
         return None
@@ -85,7 +85,7 @@ def names_of_resources(matching: Matching, replaced: Set[Key] = frozenset()) -> 
 
     Where an object gets another resource, as *replaced* ones do, the resource of today has the key of today.
     """
-    names = {(key.kind, entry.remote_id): key for key, entry in matching.untouched.items()}
+    names = {(key.kind, entry.resource_id): key for key, entry in matching.untouched.items()}
     for key, match in matching.matches.items():
         if match.live:
             names[match.live.kind, match.live.id] = match.live_key if key in replaced else key

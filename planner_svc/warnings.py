@@ -56,7 +56,7 @@ def _releases(matching: Matching) -> list[str]:
     """Warnings of the end of a stack: what it did not create is not its to delete."""
     staying = {entry.key for entry in matching.released}
     return [
-        f"{entry.key} was there before the stack, which adopted it: resource {entry.remote_id} stays"
+        f"{entry.key} was there before the stack, which adopted it: resource {entry.resource_id} stays"
         + "".join(f", with label {label.name}" for label in entry.associations if label in staying)
         for entry in matching.released
     ]

@@ -21,25 +21,25 @@ class Ownership:
     stack: str
     stack_name: str
     key: Key
-    remote_id: str
+    resource_id: str
 
 
 def read(db: sqlite_utils.Database, stack: str) -> tuple[InventoryEntry, ...]:
     """All that the stack owns, sorted by kind and name."""
     rows = db.execute(
-        "SELECT kind, name, remote_id, origin, associations, state = 'PENDING_DELETE' FROM inventory WHERE stack = ?"
+        "SELECT kind, name, resource_id, origin, associations, state = 'PENDING_DELETE' FROM inventory WHERE stack = ?"
         " ORDER BY kind, name",
         [stack],
     )
     return tuple(
         InventoryEntry(
             Key(kind, name),
-            remote_id,
+            resource_id,
             Origin(origin),
             tuple(Key(*label) for label in orjson.loads(labels)),
             bool(is_pending_delete),
         )
-        for kind, name, remote_id, origin, labels, is_pending_delete in rows
+        for kind, name, resource_id, origin, labels, is_pending_delete in rows
     )
 
 
@@ -48,13 +48,13 @@ def owners(db: sqlite_utils.Database, target: Target, resources: Collection[Reso
     # The asked resources travel as one JSON parameter: one query, however many. CROSS JOIN: look each up in the index.
     rows = db.execute(
         """
-        SELECT owned.stack, stacks.name, owned.kind, owned.name, owned.remote_id
+        SELECT owned.stack, stacks.name, owned.kind, owned.name, owned.resource_id
         FROM json_each(:resources) AS asked
         CROSS JOIN inventory AS owned
             ON owned.platform = :platform AND owned.org = :org
-            AND owned.kind = json_extract(asked.value, '$[0]') AND owned.remote_id = json_extract(asked.value, '$[1]')
+            AND owned.kind = json_extract(asked.value, '$[0]') AND owned.resource_id = json_extract(asked.value, '$[1]')
         JOIN stacks ON stacks.id = owned.stack
-        ORDER BY owned.kind, owned.remote_id
+        ORDER BY owned.kind, owned.resource_id
         """,
         {
             "resources": orjson.dumps(sorted(set(resources))).decode(),
@@ -63,7 +63,8 @@ def owners(db: sqlite_utils.Database, target: Target, resources: Collection[Reso
         },
     )
     return [
-        Ownership(stack, stack_name, Key(kind, name), remote_id) for stack, stack_name, kind, name, remote_id in rows
+        Ownership(stack, stack_name, Key(kind, name), resource_id)
+        for stack, stack_name, kind, name, resource_id in rows
     ]
 
 
@@ -91,7 +92,7 @@ def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collect
         "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?", [(stack, *entry.key) for entry in gone]
     )
     db.conn.executemany(
-        "INSERT INTO inventory (stack, kind, name, platform, org, remote_id, origin, associations, state)"
+        "INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
@@ -99,7 +100,7 @@ def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collect
                 *entry.key,
                 target.platform,
                 target.org,
-                entry.remote_id,
+                entry.resource_id,
                 entry.origin.value,
                 orjson.dumps([list(label) for label in entry.associations]).decode(),
                 "PENDING_DELETE" if entry.is_pending_delete else "PRESENT",
@@ -119,20 +120,20 @@ def _check(wanted: Collection[InventoryEntry]) -> None:
     keys: set[Key] = set()
     resources: set[ResourceId] = set()
     for entry in wanted:
-        resource = (entry.key.kind, entry.remote_id)
-        if not (entry.key.kind and entry.key.name and entry.remote_id):
+        resource = (entry.key.kind, entry.resource_id)
+        if not (entry.key.kind and entry.key.name and entry.resource_id):
             raise RequestInvalid("record.resources", f"{entry.key} lacks its kind, its name or its id")
         if entry.key in keys:
             raise RequestInvalid("record.resources", f"{entry.key} occurs twice")
         if resource in resources:
-            raise RequestInvalid("record.resources", f"{entry.key.kind} {entry.remote_id} belongs to two objects")
+            raise RequestInvalid("record.resources", f"{entry.key.kind} {entry.resource_id} belongs to two objects")
         keys.add(entry.key)
         resources.add(resource)
 
 
 def _refuse_owned(db: sqlite_utils.Database, stack: str, target: Target, new: Collection[InventoryEntry]) -> None:
-    names = {(entry.key.kind, entry.remote_id): entry.key.name for entry in new}
+    names = {(entry.key.kind, entry.resource_id): entry.key.name for entry in new}
     for owner in owners(db, target, names):
         if owner.stack != stack:
             kind = owner.key.kind
-            raise ResourceOwned(kind, names[kind, owner.remote_id], owner.remote_id, owner.stack, owner.stack_name)
+            raise ResourceOwned(kind, names[kind, owner.resource_id], owner.resource_id, owner.stack, owner.stack_name)

@@ -13,7 +13,8 @@ import sqlite_utils
 
 from services.core.errors import LeaseLost, RequestInvalid
 from services.core.model import Target
-from services.engine.operation import OperationKind, OperationState
+from services.core.model import OperationKind
+from services.engine.operation import OperationState
 from services.engine.step_life import StepRecord
 from stack_svc import events, leases, operations, plans, requests, stacks, steps
 from stack_svc.events import Event

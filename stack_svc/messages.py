@@ -103,7 +103,7 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
 def ownership_to_pb(owner: Ownership) -> stack_pb2.Ownership:
     """Translate who owns a resource."""
     return stack_pb2.Ownership(
-        resource=stack_pb2.ResourceRef(kind=owner.key.kind, id=owner.remote_id),
+        resource=stack_pb2.ResourceRef(kind=owner.key.kind, id=owner.resource_id),
         stack_id=owner.stack,
         stack_name=owner.stack_name,
         key=key_to_pb(owner.key),

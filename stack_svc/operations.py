@@ -9,7 +9,8 @@ import sqlite_utils
 
 from services.core.errors import OperationNotFound, OperationUnfinished
 from services.core.model import Target
-from services.engine.operation import FINISHED, OperationKind, OperationState
+from services.core.model import OperationKind
+from services.engine.operation import FINISHED, OperationState
 from stack_svc import requests
 
 KEPT = 1000

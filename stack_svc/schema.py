@@ -307,3 +307,10 @@ def blocks(db: sqlite_utils.Database) -> None:
         )
         """
     )
+
+
+@MIGRATIONS()
+def one_word_for_ids(db: sqlite_utils.Database) -> None:
+    """Call the id of a resource by the one word that the contracts have for it."""
+    for table in ("inventory", "steps"):
+        db.execute(f"ALTER TABLE {table} RENAME COLUMN remote_id TO resource_id")

@@ -30,8 +30,8 @@ def write(db: sqlite_utils.Database, operation: str, step_count: int, records: S
             raise RequestInvalid("steps", f"step {step} was {was} and cannot be {record.state}")
     db.conn.executemany(
         """
-        INSERT INTO steps (operation, n, state, remote_id, message, reason, before_ids) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (operation, n) DO UPDATE SET state = excluded.state, remote_id = excluded.remote_id,
+        INSERT INTO steps (operation, n, state, resource_id, message, reason, before_ids) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (operation, n) DO UPDATE SET state = excluded.state, resource_id = excluded.resource_id,
             message = excluded.message, reason = excluded.reason, before_ids = excluded.before_ids
         """,
         [
@@ -39,7 +39,7 @@ def write(db: sqlite_utils.Database, operation: str, step_count: int, records: S
                 operation,
                 record.step,
                 record.state.value,
-                record.remote_id,
+                record.resource_id,
                 record.message,
                 rejection_number(record.reason),
                 orjson.dumps(record.before_ids).decode() if record.before_ids else "[]",
@@ -54,13 +54,14 @@ def write(db: sqlite_utils.Database, operation: str, step_count: int, records: S
 def read(db: sqlite_utils.Database, operation: str) -> list[StepRecord]:
     """What is known of the steps of an operation, sorted by step."""
     rows = db.execute(
-        "SELECT n, state, remote_id, message, reason, before_ids FROM steps WHERE operation = ? ORDER BY n", [operation]
+        "SELECT n, state, resource_id, message, reason, before_ids FROM steps WHERE operation = ? ORDER BY n",
+        [operation],
     )
     return [
         StepRecord(
-            step, StepState(state), remote_id, message, rejection_from_pb(reason), tuple(orjson.loads(before_ids))
+            step, StepState(state), resource_id, message, rejection_from_pb(reason), tuple(orjson.loads(before_ids))
         )
-        for step, state, remote_id, message, reason, before_ids in rows
+        for step, state, resource_id, message, reason, before_ids in rows
     ]
 
 

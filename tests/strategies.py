@@ -10,7 +10,7 @@ from services.kinds.canonical import canonical_text, spec_of
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 """Names as people may write them, never empty."""
 
-remote_ids = st.text("0123456789abcdef", min_size=16, max_size=16)
+resource_ids = st.text("0123456789abcdef", min_size=16, max_size=16)
 
 json_values = st.recursive(
     st.none()
@@ -62,27 +62,27 @@ locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers
 violations = st.builds(model.Violation, words, words, words, locations)
 credentials = st.builds(model.Credential, keys, words, locations)
 
-references = st.builds(model.Reference, words, words, remote_ids)
+references = st.builds(model.Reference, words, words, resource_ids)
 
 resources = st.builds(
     model.Resource,
     words,
-    remote_ids,
+    resource_ids,
     specs,
-    st.lists(remote_ids, max_size=3).map(tuple),
+    st.lists(resource_ids, max_size=3).map(tuple),
     st.lists(references, max_size=2).map(tuple),
 )
 
 origins = st.sampled_from(model.Origin)
 
-entries = st.builds(model.InventoryEntry, keys, remote_ids, origins, label_lists, st.booleans())
+entries = st.builds(model.InventoryEntry, keys, resource_ids, origins, label_lists, st.booleans())
 
 inventories = st.lists(
-    entries, unique_by=(lambda entry: entry.key, lambda entry: (entry.key.kind, entry.remote_id)), max_size=12
+    entries, unique_by=(lambda entry: entry.key, lambda entry: (entry.key.kind, entry.resource_id)), max_size=12
 ).map(tuple)
 """What one stack may own: every key and every resource once."""
 
-_step_references = st.lists(st.builds(model.StepReference, words, keys, st.just("") | remote_ids), max_size=2).map(
+_step_references = st.lists(st.builds(model.StepReference, words, keys, st.just("") | resource_ids), max_size=2).map(
     tuple
 )
 
@@ -92,9 +92,9 @@ steps = st.builds(
     stage=st.integers(0, 20),
     verb=st.sampled_from(model.Verb),
     key=keys,
-    remote_id=st.just("") | remote_ids,
+    resource_id=st.just("") | resource_ids,
     label=st.none() | label_keys,
-    label_id=st.just("") | remote_ids,
+    label_id=st.just("") | resource_ids,
     old_spec=st.none() | specs,
     new_spec=st.none() | specs,
     undo=st.sampled_from(model.Undo),
@@ -110,21 +110,21 @@ diff_statuses = st.sampled_from(model.DiffStatus)
 resource_diffs = st.builds(
     model.ResourceDiff,
     keys,
-    remote_ids,
+    resource_ids,
     diff_statuses,
     st.none() | specs,
     st.none() | specs,
     st.lists(field_changes, max_size=2).map(tuple),
 )
 
-label_mapping_diffs = st.builds(model.LabelMappingDiff, diff_statuses, keys, remote_ids, label_keys, remote_ids)
+label_mapping_diffs = st.builds(model.LabelMappingDiff, diff_statuses, keys, resource_ids, label_keys, resource_ids)
 
 _word_lists = st.lists(words, max_size=2).map(tuple)
 
 plans = st.builds(
     model.Plan,
     target=targets,
-    stack_id=st.just("") | remote_ids,
+    stack_id=st.just("") | resource_ids,
     base_generation=st.integers(0, 2**40),
     stages=_word_lists,
     steps=st.lists(steps, max_size=3).map(tuple),

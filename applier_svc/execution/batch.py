@@ -126,7 +126,7 @@ class Batch:
 
     async def _intend(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending]) -> None:
         if effects:
-            targets = {effect.number: sendings[effect.number].remote_id for effect in effects}
+            targets = {effect.number: sendings[effect.number].resource_id for effect in effects}
             before_ids = {effect.number: self._before_ids(effect) for effect in effects}
             await self._journal.intend(targets, self._order.direction, before_ids)
             self._intended |= targets.keys()

@@ -111,7 +111,7 @@ class Prober:
         return await list_secret_keys(self._driver, self._target.org)
 
     async def _changes(self, effects: Sequence[AnyEffect], sent: Sent) -> dict[int, Finding]:
-        keys = {effect.number: (effect.step.key.kind, sent[effect.number].remote_id) for effect in effects}
+        keys = {effect.number: (effect.step.key.kind, sent[effect.number].resource_id) for effect in effects}
         ids = sorted(set(keys.values()))
         live = dict(zip(ids, await read_resources(self._driver, self._target.org, ids), strict=True))
         return {
@@ -139,7 +139,7 @@ class Prober:
             finding = each.finding_among(sent[each.number], of_kind, taken, self._traits.kinds[kind])
             if isinstance(finding, Done):
                 # One resource is what came of one creation.
-                owned.add((kind, finding.remote_id))
+                owned.add((kind, finding.resource_id))
             found[each.number] = finding
         return found
 

@@ -132,7 +132,7 @@ async def _publish_late_writes(work: Work, place: Place, entries: Sequence[Inven
     except UNREADABLE as error:
         problem = f"nobody could look what took effect late: {work.secrets.masked(str(error))}"
     else:
-        owned |= {(entry.key.kind, entry.remote_id) for entry in entries}
+        owned |= {(entry.key.kind, entry.resource_id) for entry in entries}
         found = late_writes(progress, live, owned, place.traits, held)
     if found or problem:
         await work.journal.publish(late_writes_to_pb(found, problem))

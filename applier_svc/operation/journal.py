@@ -80,7 +80,7 @@ class Journal:
         ended: Outcomes = {}
         for record in records:
             if record.state in (StepState.DONE, StepState.KEPT, StepState.UNDONE) and _ends(record, direction):
-                ended[record.step] = Done(record.remote_id)
+                ended[record.step] = Done(record.resource_id)
             elif record.message:
                 ended[record.step] = GivenUp(record.message)
         await self._fold(records, outcomes_to_pb(ended, direction) if ended else None)

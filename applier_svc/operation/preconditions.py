@@ -54,18 +54,18 @@ async def refuse_unfit(
     check_decisions(decisions, [blocked_step_from_pb(each) for each in operation.blocked_steps])
     kinds = {step.step: step.key.kind for step in operation.blocked_steps}
     adopted_ids = {
-        f"decisions[{position}].remote_id": (kinds[decision.step], decision.remote_id)
+        f"decisions[{position}].resource_id": (kinds[decision.step], decision.resource_id)
         for position, decision in enumerate(decisions)
-        if decision.remote_id
+        if decision.resource_id
     }
     if not adopted_ids:
         return
     target, ids = target_from_pb(operation.target), list(adopted_ids.values())
     live = await read_resources(platforms.driver(target.platform), target.org, ids)
     owners = await find_owners(store, target, ids)
-    for (field, (kind, remote_id)), resource in zip(adopted_ids.items(), live, strict=True):
+    for (field, (kind, resource_id)), resource in zip(adopted_ids.items(), live, strict=True):
         if resource is None:
-            raise RequestInvalid(field, f"there is no {kind} {remote_id} in {target.platform}/{target.org}")
-        if owner := owners.get((kind, remote_id)):
+            raise RequestInvalid(field, f"there is no {kind} {resource_id} in {target.platform}/{target.org}")
+        if owner := owners.get((kind, resource_id)):
             called = owner.stack_name or owner.stack_id
-            raise RequestInvalid(field, f"{kind} {remote_id} belongs to stack {called} as {owner.key.name!r}")
+            raise RequestInvalid(field, f"{kind} {resource_id} belongs to stack {called} as {owner.key.name!r}")

@@ -388,14 +388,14 @@ def _decisions(values: tuple[str, ...]) -> dict[int, tuple[str, str]]:
     decisions: dict[int, tuple[str, str]] = {}
     for value in values:
         number, _, way = value.partition("=")
-        word, _, remote_id = way.partition(":")
+        word, _, resource_id = way.partition(":")
         if not (number.isascii() and number.isdigit() and word in DECISIONS):
             raise click.UsageError(
                 f"--step {value!r}: write NUMBER=WAY; ways are {', '.join(DECISIONS)}, adopt as adopt:ID"
             )
         if int(number) in decisions:
             raise click.UsageError(f"--step: step {number} is decided twice")
-        decisions[int(number)] = word, remote_id
+        decisions[int(number)] = word, resource_id
     return decisions
 
 

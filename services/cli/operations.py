@@ -88,8 +88,8 @@ async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: 
             request = applier_pb2.RecoverOperationRequest(
                 operation=_full(name),
                 decisions=[
-                    applier_pb2.StepDecision(step=step, decision=DECISIONS[way], remote_id=remote_id)
-                    for step, (way, remote_id) in sorted(decisions.items())
+                    applier_pb2.StepDecision(step=step, decision=DECISIONS[way], resource_id=resource_id)
+                    for step, (way, resource_id) in sorted(decisions.items())
                 ],
             )
             carried_on = services.applier.stream(_stub(services).RecoverOperation, request, seconds=None)

@@ -98,7 +98,7 @@ class Progress:
             match outcome.WhichOneof("outcome"):
                 case "done":
                     words = wording(effect)
-                    ended = words.undone if undone else words.ended.format(outcome.done.remote_id)
+                    ended = words.undone if undone else words.ended.format(outcome.done.resource_id)
                     lines.append(line.append(f"  {ended}", "dim"))
                 case "failed":
                     problems.append(line.append(f"  {prefix}failed: {outcome.failed.message}", "red"))
@@ -120,7 +120,7 @@ class Progress:
 def _show_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:
     lines = [Text(late.problem, "yellow")] if late.problem else []
     for effect in late.effects:
-        lines.append(Text(f"  {effect.key.kind} {effect.key.name} {effect.remote_id}: {effect.message}", "yellow"))
+        lines.append(Text(f"  {effect.key.kind} {effect.key.name} {effect.resource_id}: {effect.message}", "yellow"))
     print_lines(out, lines)
 
 

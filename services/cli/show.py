@@ -126,7 +126,7 @@ def step_line(step: plan_pb2.Step) -> Text:
     """A step of a plan in one line."""
     effect = effect_in(step)
     words = wording(effect)
-    what = f"{step.key.kind} {step.key.name or step.remote_id}"
+    what = f"{step.key.kind} {step.key.name or step.resource_id}"
     if effect.links:
         what += f" {'without' if effect.removes else 'with'} label {step.label.name or step.label_id}"
     elif overwrites_secret(effect):
@@ -197,7 +197,7 @@ def listing_document(stack: stack_pb2.Stack) -> dict[str, Any]:
 def _resource_document(entry: object_pb2.InventoryEntry) -> dict[str, Any]:
     return {
         "kind": entry.key.kind,
-        "id": entry.remote_id,
+        "id": entry.resource_id,
         "pkgName": entry.key.name,
         "associations": [{"kind": label.kind, "pkgName": label.name} for label in entry.associations],
     }
@@ -224,7 +224,7 @@ def print_stack(out: Console, stack: stack_pb2.Stack) -> None:
     table = Table("KIND", "NAME", "ID", "LABELS", box=None, pad_edge=False)
     for entry in stack.resources:
         labels = ", ".join(label.name for label in entry.associations)
-        table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.remote_id, labels)))
+        table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.resource_id, labels)))
     if stack.resources:
         out.print(table)
     pending = [f"{entry.key.kind} {entry.key.name}" for entry in stack.resources if entry.is_pending_delete]

@@ -4,9 +4,10 @@ The nouns of pkger (design.md 1) as frozen values.
 Those of which a large plan has tens of thousands are named tuples, which are made several times as fast as dataclasses.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 
 DEFAULT_PLATFORM = "embedded"
@@ -37,17 +38,30 @@ class Target:
     org: str = DEFAULT_ORG
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class UnreadableSpecError(ValueError):
+    """A driver gave a spec that is none; the message says what it is."""
+
+
 class Spec:
     """
-    Normalised content, with its canonical JSON text.
+    Normalised content as canonical JSON text, with the display name beside it.
 
-    Equality is equality of the text: unlike Python's, it tells ``true`` from ``1`` and ``1`` from ``1.0``. Made by
-    ``services.kinds.canonical``, the only place that writes canonical text.
+    Equality is equality of the text: unlike Python's, it tells ``true`` from ``1`` and ``1`` from ``1.0``. The text is
+    read only when somebody looks into it. Made by ``services.kinds.canonical``, the only place that writes canonical
+    text, and from messages of services that have it from there.
+
+    Attributes:
+        text: The canonical text.
+        display_name: The name that people and the platform know the resource by.
     """
 
-    value: Mapping[str, Any]
-    text: str
+    __slots__ = ("_value", "display_name", "text")
+
+    def __init__(self, text: str, display_name: str, value: Mapping[str, Any] | None = None) -> None:
+        """*value* is what *text* says, where that is known already."""
+        self.text = text
+        self.display_name = display_name
+        self._value = value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and self.text == other.text
@@ -55,10 +69,20 @@ class Spec:
     def __hash__(self) -> int:
         return hash(self.text)
 
+    def __repr__(self) -> str:
+        return f"Spec({self.text})"
+
     @property
-    def display_name(self) -> str:
-        """The name that people and the platform know the resource by."""
-        return str(self.value["name"])
+    def value(self) -> Mapping[str, Any]:
+        """
+        The content; nobody changes it.
+
+        Raises:
+            UnreadableSpecError: The text, which came from a driver, is no JSON object.
+        """
+        if self._value is None:
+            self._value = read_object(self.text)
+        return self._value
 
     def at(self, pointer: str) -> Any:
         """What stands at *pointer*, which goes through objects only; None when nothing does."""
@@ -66,6 +90,22 @@ class Spec:
         for key in pointer.split("/")[1:]:
             found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
         return found
+
+
+def read_object(text: str) -> Mapping[str, Any]:
+    """
+    Read a spec.
+
+    Raises:
+        UnreadableSpecError: *text* is no JSON object.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UnreadableSpecError(f"a spec is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UnreadableSpecError("a spec is no JSON object")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +225,14 @@ class InventoryEntry(NamedTuple):
 
     Attributes:
         key: Key of the object.
-        remote_id: Id of the resource; empty while a plan still creates it.
+        resource_id: Id of the resource; empty while a plan still creates it.
         origin: How it came to the stack.
         associations: Labels of the object, sorted.
         is_pending_delete: Whether the object left the package and the resource could not be deleted yet.
     """
 
     key: Key
-    remote_id: str
+    resource_id: str
     origin: Origin
     associations: tuple[Key, ...] = ()
     is_pending_delete: bool = False
@@ -213,6 +253,13 @@ class StackRecord:
     def is_kept(self) -> bool:
         """Whether there is a record, or one to be; not so for a plan on behalf of no stack."""
         return bool(self.id or self.name)
+
+
+class OperationKind(StrEnum):
+    """What a plan, and the operation that runs it, are for; as in plan.proto."""
+
+    APPLY = "APPLY"
+    UNINSTALL = "UNINSTALL"
 
 
 class Verb(Enum):
@@ -261,7 +308,7 @@ class Step(NamedTuple):
     stage: int
     verb: Verb
     key: Key
-    remote_id: str = ""
+    resource_id: str = ""
     label: Key | None = None
     label_id: str = ""
     old_spec: Spec | None = None
@@ -293,16 +340,18 @@ class ResourceDiff(NamedTuple):
     """
     What the package wants of one object beside what the platform holds.
 
-    ``old_kind`` is the kind of the resource where that is another one of the family, else empty.
+    ``old_kind`` is the kind of the resource where that is another one of the family, else empty; ``location`` is where
+    the object stands in its source, None for one that left the package.
     """
 
     key: Key
-    remote_id: str
+    resource_id: str
     status: DiffStatus
     old_spec: Spec | None
     new_spec: Spec | None
     changes: tuple[FieldChange, ...] = ()
     old_kind: str = ""
+    location: Location | None = None
 
 
 class LabelMappingDiff(NamedTuple):
@@ -320,8 +369,33 @@ class Conflict:
     """A resource that no stack owns and that a plan changes or replaces; ``message`` is one sentence about it."""
 
     key: Key
-    remote_id: str
+    resource_id: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChanges:
+    """
+    What a plan changes in the record of its stack, once all steps are done.
+
+    Attributes:
+        entries: Entries that are new or different, sorted by key.
+        removed: Keys that leave, sorted.
+    """
+
+    entries: tuple[InventoryEntry, ...] = ()
+    removed: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRemarks:
+    """What there is to say about a plan beside its steps; plan.proto says what each list means."""
+
+    missing_env_refs: tuple[str, ...] = ()
+    unresolved_env_refs: tuple[str, ...] = ()
+    missing_secrets: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +403,7 @@ class Plan:
     """
     Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage.
 
-    A plan for a stack that is still to be created has its name and no id; one that leaves no inventory has neither.
+    A plan for a stack that is still to be created has its name and no id; one that leaves no record has neither.
     """
 
     target: Target
@@ -337,20 +411,21 @@ class Plan:
     base_generation: int
     stages: tuple[str, ...]
     steps: tuple[Step, ...]
-    resource_diffs: tuple[ResourceDiff, ...]
-    label_mapping_diffs: tuple[LabelMappingDiff, ...]
-    inventory: tuple[InventoryEntry, ...]
+    record: RecordChanges
     no_change: bool
-    summary: str
-    missing_env_refs: tuple[str, ...] = ()
-    missing_secrets: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    kind: OperationKind = OperationKind.APPLY
+    remarks: PlanRemarks = PlanRemarks()
     sources: tuple[str, ...] = ()
     digest: str = ""
-    unresolved_env_refs: tuple[str, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
     stack_name: str = ""
-    ends_stack: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDiffs:
+    """The differences that a plan is made of: for each object, and for each association, sorted by key."""
+
+    resources: tuple[ResourceDiff, ...] = ()
+    label_mappings: tuple[LabelMappingDiff, ...] = ()
 
 
 class NameUniqueness(Enum):

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from services.core.model import InventoryEntry, Origin, StackRecord, by_key
-from services.engine.operation import OperationKind, OperationState
+from services.core.model import InventoryEntry, OperationKind, Origin, StackRecord, by_key
+from services.engine.operation import OperationState
 from services.engine.progress import Progress
 from services.engine.scheduler import Block, Finish
 
@@ -94,12 +94,15 @@ def after_success(progress: Progress, record: StackRecord, leftovers: Collection
     A creation that was kept made nothing: its resource was there, and is adopted. What could not be removed stays in
     the inventory as pending, so that the next apply tries again (engine.md 3).
     """
-    recorded, ids = by_key(record.resources), progress.ids
-    entries = {
-        entry.key: entry._replace(remote_id=ids.get(entry.key))
-        for entry in progress.plan.inventory
-        if ids.get(entry.key)
-    }
+    recorded, ids, changes = by_key(record.resources), progress.ids, progress.plan.record
+    entries = dict(recorded)
+    for key in changes.removed:
+        entries.pop(key, None)
+    for entry in changes.entries:
+        if resource_id := ids.get(entry.key):
+            entries[entry.key] = entry._replace(resource_id=resource_id)
+        else:
+            entries.pop(entry.key, None)
     kept = {each.step.key for each in progress.effects if each.makes and progress.is_kept(each.number)}
     for key in kept & entries.keys():
         entries[key] = entries[key]._replace(origin=Origin.ADOPTED)
@@ -118,7 +121,7 @@ def after_undo(progress: Progress, record: StackRecord) -> list[InventoryEntry]:
     and could not be created again is gone, and what was created and could not be deleted again is there.
     """
     entries, ids = by_key(record.resources), progress.ids
-    planned = by_key(progress.plan.inventory)
+    planned = by_key(progress.plan.record.entries)
     for effect in progress.effects:
         # No stack owns a secret.
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):
@@ -126,10 +129,12 @@ def after_undo(progress: Progress, record: StackRecord) -> list[InventoryEntry]:
         key, is_undone = effect.step.key, progress.was_undone(effect.number)
         if effect.removes and key in entries:
             if is_undone:
-                entries[key] = entries[key]._replace(remote_id=ids.get(key))
+                entries[key] = entries[key]._replace(resource_id=ids.get(key))
             else:
                 del entries[key]
         elif effect.makes and not is_undone:
-            origin = Origin.ADOPTED if progress.is_kept(effect.number) else planned[key].origin
-            entries[key] = planned[key]._replace(remote_id=ids.get(key), origin=origin)
+            # On behalf of no stack nothing is recorded, so the plan says nothing of it.
+            entry = planned.get(key) or InventoryEntry(key, "", Origin.CREATED)
+            origin = Origin.ADOPTED if progress.is_kept(effect.number) else entry.origin
+            entries[key] = entry._replace(resource_id=ids.get(key), origin=origin)
     return [entries[key] for key in sorted(entries)]

@@ -24,21 +24,21 @@ class BlockedStep(NamedTuple):
         direction: Whether it is blocked, or its inverse.
         reason: What is the matter with it.
         message: The same: one sentence.
-        found_id: Of a conflict: the resource that is there instead; empty when there is none, or another stack has it.
+        found_resource_id: Of a conflict: the resource that is there instead; empty when there is none, or another stack has it.
     """
 
     step: Step
     direction: Direction
     reason: BlockedReason
     message: str
-    found_id: str = ""
+    found_resource_id: str = ""
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions that fit."""
         if not self._makes:
             return (Decision.RETRY, Decision.SKIP, Decision.FORCE, Decision.KEEP)
-        return (Decision.RETRY, Decision.SKIP, *([Decision.KEEP] if self.found_id else []), Decision.ADOPT)
+        return (Decision.RETRY, Decision.SKIP, *([Decision.KEEP] if self.found_resource_id else []), Decision.ADOPT)
 
     @property
     def _makes(self) -> bool:
@@ -65,7 +65,7 @@ class BlockedStep(NamedTuple):
             case Decision.ADOPT:
                 return StepRecord(number, done, adopted)
             case Decision.KEEP if not self._removes:
-                return StepRecord(number, done if is_undo else StepState.KEPT, self.found_id or target)
+                return StepRecord(number, done if is_undo else StepState.KEPT, self.found_resource_id or target)
             case _:
                 given_up = StepState.UNDO_GIVEN_UP if is_undo else StepState.GIVEN_UP
                 return StepRecord(number, given_up, target, _GIVEN_UP)
@@ -78,11 +78,11 @@ class BlockedStep(NamedTuple):
 
 
 class StepDecision(NamedTuple):
-    """What somebody decided for one blocked step; *remote_id* goes with ADOPT. None: a decision nobody knows."""
+    """What somebody decided for one blocked step; *resource_id* goes with ADOPT. None: a decision nobody knows."""
 
     step: int
     decision: Decision | None
-    remote_id: str = ""
+    resource_id: str = ""
 
 
 def blocked_steps(progress: Progress) -> list[BlockedStep]:
@@ -95,8 +95,8 @@ def blocked_steps(progress: Progress) -> list[BlockedStep]:
             (Direction.UNDO, progress.undo_outcome(effect.number)),
         ):
             if isinstance(outcome, Unknown | Failed) and (reason := _reason(outcome, direction)):
-                found_id = outcome.found if isinstance(outcome, Unknown) else ""
-                found.append(BlockedStep(effect.step, direction, reason, outcome.message, found_id))
+                found_resource_id = outcome.found if isinstance(outcome, Unknown) else ""
+                found.append(BlockedStep(effect.step, direction, reason, outcome.message, found_resource_id))
     return found
 
 
@@ -129,8 +129,8 @@ def check_decisions(decisions: Sequence[StepDecision], blocked: Sequence[Blocked
             raise RequestInvalid(
                 f"{field}.decision", f"{word!r} does not fit step {decision.step}; what does: {fitting}"
             )
-        if (decision.decision is Decision.ADOPT) != bool(decision.remote_id):
-            raise RequestInvalid(f"{field}.remote_id", "goes with adopt, and adopt with it: the id of the resource")
+        if (decision.decision is Decision.ADOPT) != bool(decision.resource_id):
+            raise RequestInvalid(f"{field}.resource_id", "goes with adopt, and adopt with it: the id of the resource")
 
 
 def decided_records(
@@ -139,7 +139,7 @@ def decided_records(
     """What the journal knows of the steps once it is decided; nothing of those that are tried again."""
     by_step = {each.step.number: each for each in blocked}
     records = [
-        by_step[each.step].decided(each.decision, progress.resource(each.step), each.remote_id)
+        by_step[each.step].decided(each.decision, progress.resource(each.step), each.resource_id)
         for each in decisions
         if each.decision
     ]

@@ -10,10 +10,10 @@ class Ids:
 
     def __init__(self, plan: Plan) -> None:
         """Start from what the plan knows."""
-        self._ids = {entry.key: entry.remote_id for entry in plan.inventory if entry.remote_id}
+        self._ids = {entry.key: entry.resource_id for entry in plan.record.entries if entry.resource_id}
         for step in plan.steps:
-            if step.key.name and step.remote_id:
-                self._ids.setdefault(step.key, step.remote_id)
+            if step.key.name and step.resource_id:
+                self._ids.setdefault(step.key, step.resource_id)
             if step.label and step.label.name and step.label_id:
                 self._ids.setdefault(step.label, step.label_id)
             for reference in (*step.references, *step.old_references):
@@ -36,11 +36,11 @@ class Ids:
 
     def known(self) -> set[tuple[str, str]]:
         """Kind and id of all resources that a key means."""
-        return {(key.kind, remote_id) for key, remote_id in self._ids.items()}
+        return {(key.kind, resource_id) for key, resource_id in self._ids.items()}
 
-    def bind(self, key: Key, remote_id: str) -> None:
-        """From now on *key* means the resource *remote_id*."""
-        self._ids[key] = remote_id
+    def bind(self, key: Key, resource_id: str) -> None:
+        """From now on *key* means the resource *resource_id*."""
+        self._ids[key] = resource_id
 
     def forget(self, key: Key) -> None:
         """From now on there is no resource of *key*."""

@@ -15,7 +15,7 @@ class LateWrite(NamedTuple):
     """One thing that is not as the operation left it; ``message`` is one sentence."""
 
     key: Key
-    remote_id: str
+    resource_id: str
     message: str
 
 
@@ -46,7 +46,7 @@ def late_writes(
         *_labels(certain, progress, by_id),
         *_secrets(progress, held_secrets),
     ]
-    return sorted(found, key=lambda each: (each.key.kind, each.remote_id, each.message))
+    return sorted(found, key=lambda each: (each.key.kind, each.resource_id, each.message))
 
 
 def kinds_touched(progress: Progress) -> list[str]:
@@ -111,14 +111,14 @@ def _drift(
         else:
             expected.setdefault(effect.step.key, effect.step.old_spec)
     for key, spec in expected.items():
-        remote_id = progress.ids.get(key)
-        if spec is None or not remote_id:
+        resource_id = progress.ids.get(key)
+        if spec is None or not resource_id:
             continue
-        resource = live.get((key.kind, remote_id))
+        resource = live.get((key.kind, resource_id))
         if resource is None:
-            yield LateWrite(key, remote_id, "it is gone")
+            yield LateWrite(key, resource_id, "it is gone")
         elif not has_content(resource, spec, platform.kinds[key.kind]):
-            yield LateWrite(key, remote_id, "it is not as the operation left it")
+            yield LateWrite(key, resource_id, "it is not as the operation left it")
 
 
 def _labels(
@@ -127,13 +127,13 @@ def _labels(
     for effect in certain:
         if effect.step.label is None:
             continue
-        remote_id, label_id = effect.target(progress.ids), effect.label_id(progress.ids)
-        resource = live.get((effect.step.key.kind, remote_id))
+        resource_id, label_id = effect.target(progress.ids), effect.label_id(progress.ids)
+        resource = live.get((effect.step.key.kind, resource_id))
         is_wanted = _stands(effect, progress) != effect.removes
         if resource is None or not label_id or (label_id in resource.label_ids) == is_wanted:
             continue
         problem = "lost" if is_wanted else "got back"
-        yield LateWrite(effect.step.key, remote_id, f"it {problem} its label {effect.step.label.name or label_id}")
+        yield LateWrite(effect.step.key, resource_id, f"it {problem} its label {effect.step.label.name or label_id}")
 
 
 def _secrets(progress: Progress, held: Collection[str]) -> Iterator[LateWrite]:

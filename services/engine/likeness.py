@@ -3,15 +3,14 @@
 from collections.abc import Collection
 
 from services.core.model import KindTraits, Reference, Resource, Spec
-from services.kinds.comparing import comparable
+from services.kinds.comparing import differences
 
 
 def has_content(resource: Resource, spec: Spec | None, traits: KindTraits) -> bool:
     """Whether *resource* has the content *spec*, as far as the order of lists counts; never for None."""
     if spec is None:
         return False
-    held, meant = (comparable(resource.kind, each, traits.set_paths) for each in (resource.spec, spec))
-    return held == meant
+    return not differences(resource.kind, resource.spec, resource.kind, spec, traits.set_paths)
 
 
 def is_alike(resource: Resource, spec: Spec | None, references: Collection[Reference], traits: KindTraits) -> bool:

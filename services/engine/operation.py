@@ -1,13 +1,6 @@
-"""What an operation is for, how far it is, what keeps it from its end (engine.md 4)."""
+"""How far an operation is, and what keeps it from its end (engine.md 4)."""
 
 from enum import StrEnum
-
-
-class OperationKind(StrEnum):
-    """As in operation.proto."""
-
-    APPLY = "APPLY"
-    UNINSTALL = "UNINSTALL"
 
 
 class OperationState(StrEnum):

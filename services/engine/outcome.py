@@ -15,9 +15,17 @@ class RejectionReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It took effect; ``remote_id`` is the resource it is about."""
+    """
+    It took effect.
 
-    remote_id: str
+    Attributes:
+        resource_id: The resource it is about.
+        observed: The spec that the platform holds now as canonical JSON text, where that is not what was sent; else
+            empty.
+    """
+
+    resource_id: str
+    observed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

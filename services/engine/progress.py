@@ -103,7 +103,7 @@ class Progress:
             return None
         match record.state:
             case StepState.UNDONE:
-                return Done(record.remote_id)
+                return Done(record.resource_id)
             case StepState.UNDO_FAILED:
                 return Failed(record.message, record.reason)
             case StepState.UNDO_UNKNOWN:
@@ -185,8 +185,8 @@ class Progress:
         kept = "" if direction is Direction.DO else self._resources.get(step, "")
         known = self.before_ids(step)
         match outcome:
-            case Done(remote_id):
-                return StepRecord(step, done, remote_id, before_ids=known)
+            case Done(resource_id, observed):
+                return StepRecord(step, done, resource_id, before_ids=known, observed=observed)
             case Failed(message, reason):
                 return StepRecord(step, failed, kept, message, reason, known)
             case Unknown(message):
@@ -207,11 +207,11 @@ class Progress:
         # A large plan mostly goes well, and is asked for what did not after each stage.
         (self._troubled.add if record.state in _NOT_DONE else self._troubled.discard)(step)
         if record.state in (StepState.DONE, StepState.KEPT):
-            self._resources[step] = record.remote_id
+            self._resources[step] = record.resource_id
         if record.state in _TOOK_EFFECT and is_news:
-            effect.learn(self.ids, self._resources.setdefault(step, record.remote_id))
+            effect.learn(self.ids, self._resources.setdefault(step, record.resource_id))
         if record.state is StepState.UNDONE:
-            inverse_of(effect).learn(self.ids, record.remote_id)
+            inverse_of(effect).learn(self.ids, record.resource_id)
 
 
 def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_back: str) -> Progress:
@@ -236,7 +236,7 @@ def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_
     # What was taken back was so in reverse order: of two steps about one key the inverse of the first one counts.
     for effect in reversed(progress.effects):
         if progress.was_undone(effect.number):
-            inverse_of(effect).learn(progress.ids, progress._records[effect.number].remote_id)
+            inverse_of(effect).learn(progress.ids, progress._records[effect.number].resource_id)
     return progress
 
 

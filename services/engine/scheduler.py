@@ -218,14 +218,14 @@ def _free(waiting: Sequence[AnyEffect], failed: Sequence[AnyEffect]) -> Sequence
     last: dict[tuple[Key, str], int] = {}
     for effect in failed:
         step = effect.step
-        last[_subject(step.key, step.remote_id)] = step.number
+        last[_subject(step.key, step.resource_id)] = step.number
         if step.label:
             last[_subject(step.label, step.label_id)] = step.number
-    return [each for each in waiting if last.get(_subject(each.step.key, each.step.remote_id), -1) < each.number]
+    return [each for each in waiting if last.get(_subject(each.step.key, each.step.resource_id), -1) < each.number]
 
 
-def _subject(key: Key, remote_id: str) -> tuple[Key, str]:
-    return (key, "") if key.name else (key, remote_id)
+def _subject(key: Key, resource_id: str) -> tuple[Key, str]:
+    return (key, "") if key.name else (key, resource_id)
 
 
 def _is_stuck(progress: Progress, platform: PlatformTraits) -> bool:

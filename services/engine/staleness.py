@@ -4,13 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from services.core.diff import changes
 from services.core.errors import KindUnsupported
 from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, StackRecord, Step
 from services.engine.effects import PutSecret, effect_of
 from services.engine.effects.effect import ResourceKey
 from services.engine.ids import Ids
-from services.kinds.comparing import comparable
+from services.kinds.comparing import differences
 
 SHOWN = 10
 """Resources that a problem names; of more it tells the number."""
@@ -84,10 +83,14 @@ def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
 
     Of an apply without a stack, those that it writes to.
     """
-    recorded = {(entry.key.kind, entry.remote_id) for entry in record.resources}
-    known = {(entry.key.kind, entry.remote_id): entry.key for entry in plan.inventory if entry.remote_id}
-    deleted = [effect for effect in map(effect_of, plan.steps) if effect.removes and not effect.links]
-    known |= {(effect.step.key.kind, effect.step.remote_id): effect.step.key for effect in deleted}
+    recorded = {(entry.key.kind, entry.resource_id) for entry in record.resources}
+    known = {(entry.key.kind, entry.resource_id): entry.key for entry in plan.record.entries if entry.resource_id}
+    known |= {
+        (effect.step.key.kind, effect.step.resource_id): effect.step.key
+        for effect in map(effect_of, plan.steps)
+        # What has no name belongs to no object: it only loses what refers to something that is deleted.
+        if effect.step.key.name and effect.step.resource_id and not effect.is_of_secret
+    }
     return {resource: key for resource, key in known.items() if resource not in recorded}
 
 
@@ -146,8 +149,8 @@ class _Rehearsal:
         differing = set()
         if step.old_spec:
             sets = self._platform.kinds[step.key.kind].set_paths
-            then, now = (comparable(step.key.kind, spec, sets) for spec in (step.old_spec, found.spec))
-            differing = {change.path for change in changes(then, now)}
+            changed = differences(step.key.kind, step.old_spec, step.key.kind, found.spec, sets)
+            differing = {change.path for change in changed}
         differing |= {
             pointer
             for pointer in held.keys() | found.references.keys()

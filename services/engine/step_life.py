@@ -124,15 +124,17 @@ class StepRecord(NamedTuple):
     Attributes:
         step: Its number.
         state: How far it is.
-        remote_id: The resource that it is about, once it took effect; the one that it is sent to, once it is.
+        resource_id: The resource that it is about, once it took effect; the one that it is sent to, once it is.
         message: Why it failed, is unknown or was skipped: one sentence.
         reason: Why it failed, for programs.
         before_ids: Of a creation that would have to be searched for: what was there before it was first sent.
+        observed: The spec that the platform holds after it took effect, where that is not what was sent; else empty.
     """
 
     step: int
     state: StepState
-    remote_id: str = ""
+    resource_id: str = ""
     message: str = ""
     reason: RejectionReason | None = None
     before_ids: tuple[str, ...] = ()
+    observed: str = ""

@@ -21,8 +21,8 @@ def canonical_text(value: Any) -> str:
 
 
 def spec_of(value: dict[str, Any]) -> Spec:
-    """The spec with the content *value*, which the caller no longer changes."""
-    return Spec(value, canonical_text(value))
+    """The spec with the content *value*, which has a name and which the caller no longer changes."""
+    return Spec(canonical_text(value), value["name"], value)
 
 
 def spec_from_text(text: str) -> Spec:

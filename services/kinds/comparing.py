@@ -4,7 +4,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from services.core.model import Spec
+from services.core.diff import changes
+from services.core.model import FieldChange, Spec
 from services.kinds.canonical import canonical_text, spec_of
 from services.kinds.table import KINDS
 
@@ -30,3 +31,19 @@ def comparable(kind: str, spec: Spec, set_paths: Sequence[str] = ()) -> Spec:
         if isinstance(holder, dict) and isinstance(holder.get(name), list):
             holder[name].sort(key=canonical_text)
     return spec_of(value)
+
+
+def differences(
+    old_kind: str, old: Spec, kind: str, new: Spec, set_paths: Sequence[str] = ()
+) -> tuple[FieldChange, ...]:
+    """
+    What differs between two specs that does not mean the same to the platform, sorted by path.
+
+    Specs of one kind with equal texts are equal; only others are read.
+
+    Raises:
+        UnreadableSpecError: The text of a spec is no JSON object.
+    """
+    if old_kind == kind and old == new:
+        return ()
+    return changes(comparable(old_kind, old, set_paths), comparable(kind, new, set_paths))

@@ -1,6 +1,6 @@
 """The summary document of a package (packages.md 10), as parsed or as planned."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from typing import Any
@@ -78,6 +78,43 @@ def summary_document(
     return document
 
 
+def planned_summary(
+    objects: Sequence[Object],
+    skipped: Collection[Key],
+    ids: Mapping[Key, str],
+    attached: Collection[tuple[Key, Key]],
+    missing_env_refs: Iterable[str],
+    missing_secrets: Iterable[str],
+) -> dict[str, Any]:
+    """
+    Summarise what a plan applies of a package.
+
+    Args:
+        objects: All objects of the package.
+        skipped: Keys of those that the plan leaves out.
+        ids: Ids of the resources that exist, also of skipped objects that others refer to.
+        attached: The associations that exist already, as pairs of object and label.
+        missing_env_refs: Environment keys without a value.
+        missing_secrets: Secret keys without a value.
+    """
+    return summary_document(
+        [_without(item, skipped) for item in objects if item.key not in skipped],
+        ids=ids,
+        mapping_status=lambda resource, label: "exists" if (resource, label) in attached else "new",
+        missing_env_refs=missing_env_refs,
+        missing_secrets=missing_secrets,
+        left_out=[item for item in objects if item.key in skipped],
+    )
+
+
+def _without(item: Object, skipped: Collection[Key]) -> Object:
+    """*item* without the labels that are left out."""
+    if not skipped:
+        return item
+    labels = tuple(label for label in item.associations if label not in skipped)
+    return item if labels == item.associations else item._replace(associations=labels)
+
+
 def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     """What the entry of a rule tells of its endpoint."""
     used = endpoints.get(rule.spec.value["endpointName"])
@@ -139,7 +176,7 @@ def _label_mappings(
 def id_numbers(ids: Mapping[Key, str]) -> dict[tuple[str, str], int]:
     """The ids, by kind and name, as the numbers that summaries show; without those that are no hexadecimal numbers."""
     numbers: dict[tuple[str, str], int] = {}
-    for key, remote_id in ids.items():
+    for key, resource_id in ids.items():
         with suppress(ValueError):
-            numbers[key] = int(remote_id, 16)
+            numbers[key] = int(resource_id, 16)
     return numbers

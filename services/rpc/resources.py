@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
+from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
@@ -47,7 +48,7 @@ async def read_resources(driver: Peer, org: str, ids: Sequence[tuple[str, str]])
     stub = DriverServiceStub(driver.channel)
     found: list[Resource | None] = []
     for start in range(0, len(ids), READ_AT_ONCE):
-        some = [driver_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
+        some = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
         found += [
             resource_from_pb(result.resource) if result.HasField("resource") else None for result in answer.results
@@ -77,7 +78,7 @@ async def find_owners(
     """
     if not resources:
         return {}
-    refs = [stack_pb2.ResourceRef(kind=kind, id=id_) for kind, id_ in resources]
+    refs = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in resources]
     request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
     answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
     return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}

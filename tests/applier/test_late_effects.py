@@ -28,7 +28,7 @@ async def test_a_creation_that_arrives_late_is_told(faulty: World) -> None:
     assert late(events) == ["late: Task roll: it may have been created late: no stack owns it"]
     [effect] = events[-2].late_effects.effects
     now = await case.look()
-    assert now.ids - set(now.recorded.values()) == {("Task", effect.remote_id)}
+    assert now.ids - set(now.recorded.values()) == {("Task", effect.resource_id)}
     assert case.driver.looks == 5
 
 

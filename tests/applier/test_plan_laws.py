@@ -23,21 +23,21 @@ def mutation_of(resources: list[object_pb2.Resource], way: str, pick: int) -> dr
         spec_json = json.dumps({"name": name})
         return driver_pb2.Mutation(create=driver_pb2.CreateResource(kind=kind, spec_json=spec_json))
     resource = resources[pick % len(resources)]
-    kind, remote_id = resource.kind, resource.id
+    kind, resource_id = resource.kind, resource.id
     match way:
         case "delete":
-            return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=remote_id))
+            return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=resource_id))
         case "label":
             labels = [each.id for each in resources if each.kind == "Label"]
             if not labels or kind == "Label":
                 return None
             if labels[0] in resource.label_ids:
-                return driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind=kind, id=remote_id, label_id=labels[0]))
-            return driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind=kind, id=remote_id, label_id=labels[0]))
+                return driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind=kind, id=resource_id, label_id=labels[0]))
+            return driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind=kind, id=resource_id, label_id=labels[0]))
         case _:
             spec = json.loads(resource.spec_json) | {"name" if way == "rename" else "description": "theirs"}
             update = driver_pb2.UpdateResource(
-                kind=kind, id=remote_id, spec_json=json.dumps(spec), references=resource.references
+                kind=kind, id=resource_id, spec_json=json.dumps(spec), references=resource.references
             )
             return driver_pb2.Mutation(update=update)
 

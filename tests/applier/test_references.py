@@ -22,7 +22,7 @@ def a_plan(*steps: Step, inventory: tuple[InventoryEntry, ...] = ()) -> Plan:
     return Plan(Target(), "", 0, (), steps, (), (), inventory, no_change=False, summary="")
 
 
-def a_step(verb: Verb, key: Key, remote_id: str = "", *references: StepReference, number: int = 0) -> Step:
+def a_step(verb: Verb, key: Key, resource_id: str = "", *references: StepReference, number: int = 0) -> Step:
     is_before = verb is Verb.DELETE
     spec = spec_of({"name": key.name})
     return Step(
@@ -30,7 +30,7 @@ def a_step(verb: Verb, key: Key, remote_id: str = "", *references: StepReference
         0,
         verb,
         key,
-        remote_id,
+        resource_id,
         old_spec=spec if is_before else None,
         new_spec=None if is_before else spec,
         old_references=references if is_before else (),
@@ -52,7 +52,7 @@ def test_a_deleted_rule_comes_back_with_the_endpoint_that_came_back_before_it() 
     endpoint = a_step(Verb.DELETE, PAGER, OLD, number=1)
     ids = Ids(a_plan(rule, endpoint))
     for step in (rule, endpoint):
-        effect_of(step).learn(ids, step.remote_id)
+        effect_of(step).learn(ids, step.resource_id)
     again = effect_of(rule).inverse()
     assert ids.references(again.references) == (Reference("/endpointName", PAGER.kind, ""),)
     inverse_of(effect_of(endpoint)).learn(ids, NEW)

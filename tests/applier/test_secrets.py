@@ -383,7 +383,7 @@ async def test_a_secret_that_is_written_after_it_was_removed_is_told(faulty: Wor
     assert end(events).state == ROLLED_BACK
     assert await held(case) == ["k"]
     [late] = [effect for event in events for effect in event.late_effects.effects]
-    assert (late.key.kind, late.remote_id) == ("Secret", "k")
+    assert (late.key.kind, late.resource_id) == ("Secret", "k")
 
 
 async def test_what_nobody_could_look_for_is_told_without_a_value(faulty: World) -> None:

@@ -68,7 +68,7 @@ class Snapshot(NamedTuple):
     def recorded(self) -> dict[tuple[str, str], tuple[str, str]]:
         """Kind and id of what is recorded, by the key of its object."""
         entries = self.record.resources if self.record else ()
-        return {(entry.key.kind, entry.key.name): (entry.key.kind, entry.remote_id) for entry in entries}
+        return {(entry.key.kind, entry.key.name): (entry.key.kind, entry.resource_id) for entry in entries}
 
     @property
     def recorded_content(self) -> list[tuple[str, str, int, tuple[str, ...]]]:
@@ -128,9 +128,9 @@ class Case:
         peer = self.services.peers["applier"]
         request = applier_pb2.RecoverOperationRequest(operation=operation)
         for step, way in decisions.items():
-            word, _, remote_id = way.partition(":")
+            word, _, resource_id = way.partition(":")
             decision = operation_pb2.Decision.Value(f"DECISION_{word.upper()}")
-            request.decisions.add(step=int(step.removeprefix("_")), decision=decision, remote_id=remote_id)
+            request.decisions.add(step=int(step.removeprefix("_")), decision=decision, resource_id=resource_id)
         stream = peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request)
         return [answer.event async for answer in stream]
 

@@ -55,7 +55,7 @@ async def test_a_package_of_every_kind_lives_its_whole_life(services: Cluster, c
 
 async def test_the_summary_has_the_ids_of_every_kind(services: Cluster) -> None:
     finished = await services.apply(text(*EVERY_KIND), stack="s")
-    ids = {(entry.key.kind, entry.key.name): entry.remote_id for entry in finished.inventory}
+    ids = {(entry.key.kind, entry.key.name): entry.resource_id for entry in finished.inventory}
     summary = json.loads(finished.summary_json)
     assert {entry["templateMetaName"]: entry["check"]["id"] for entry in summary["checks"]} == {
         "hot": ids["CheckThreshold", "hot"],

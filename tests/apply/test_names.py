@@ -57,7 +57,7 @@ async def test_a_stack_of_an_earlier_version_with_one_name_twice_lives_on(
     """What is recorded is found by its id, so each can be written, renamed and removed; the undo included."""
     async with cluster(tmp_path) as services:
         await services.apply(text(named(kind, "one", first), named(kind, "two", "other")), stack="s")
-        recorded = {entry.key.name: entry.remote_id for entry in (await services.record("s")).resources}
+        recorded = {entry.key.name: entry.resource_id for entry in (await services.record("s")).resources}
     _rename(tmp_path, recorded["two"], kind, second)
     async with cluster(tmp_path) as services:
         with pytest.raises(NameTaken, match=f"{kind} 'one' of the same package"):

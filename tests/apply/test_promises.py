@@ -95,7 +95,7 @@ async def test_a_plan_lists_what_the_package_adds_to_the_recorded_kinds(services
     )
     calls.methods.clear()
     plan = await services.plan(text(LABEL, an_object("Variable", "v", "known", values=["a"])), stack="s")
-    assert [entry.key.name for entry in plan.inventory if entry.remote_id] == ["lucid_einstein", "v"]
+    assert [entry.key.name for entry in plan.inventory if entry.resource_id] == ["lucid_einstein", "v"]
     assert (calls.count("Describe"), calls.count("ListResources")) == (1, 2)
 
 
@@ -159,7 +159,7 @@ async def test_a_vanished_resource_is_created_again(services: Cluster) -> None:
     await services.apply(STEPS[1], stack="s")
     (anew,) = await services.resources(kinds=["Dashboard"])
     assert anew.label_ids == dashboard.label_ids
-    assert anew.id in {entry.remote_id for entry in (await services.record("s")).resources}
+    assert anew.id in {entry.resource_id for entry in (await services.record("s")).resources}
 
 
 async def test_the_summary_of_a_finished_apply_has_all_ids(services: Cluster) -> None:

@@ -92,7 +92,7 @@ async def test_a_conflict_tells_what_of_others_is_overwritten(services: Cluster,
     plan = await services.plan(wanted, stack=stack)
     [conflict] = plan.conflicts
     assert (conflict.key.kind, conflict.key.name) == ("Label", "mine")
-    assert conflict.remote_id == plan.resource_diffs[1].remote_id
+    assert conflict.resource_id == plan.resource_diffs[1].resource_id
     assert "its color will be overwritten" in conflict.message
     assert (await services.apply(wanted, stack=stack)).state == SUCCEEDED
     assert list((await services.plan(wanted, stack=stack)).conflicts) == []

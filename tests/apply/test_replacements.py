@@ -116,7 +116,7 @@ async def test_a_change_of_kind_there_and_back(
         now = await platform(services)
         assert [each[1:] for each in now] == [each[1:] for each in before]
         live = {(each.kind, each.id) for each in await services.resources()}
-        assert {(entry.key.kind, entry.remote_id) for entry in (await services.record("s")).resources} <= live
+        assert {(entry.key.kind, entry.resource_id) for entry in (await services.record("s")).resources} <= live
     assert await platform(services) == before
     kept = {each for each in others if each[1] != "name"}
     assert {each: (await ids(services))[each] for each in kept} == {each: others[each] for each in kept}

@@ -33,7 +33,7 @@ async def test_the_six_steps(services: Cluster, calls: Calls) -> None:
         ("Dashboard", "charmed_saratoba", LABEL),
         ("Label", "lucid_einstein", []),
     ]
-    assert {entry.remote_id for entry in first.resources} == {resource.id for resource in await services.resources()}
+    assert {entry.resource_id for entry in first.resources} == {resource.id for resource in await services.resources()}
 
     writes = calls.count("Mutate")
     finished = await services.apply(STEPS[2], stack="s")

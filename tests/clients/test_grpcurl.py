@@ -104,7 +104,7 @@ async def test_an_apply_streams_its_events_and_the_stack_knows_what_it_owns(serv
     assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
     (label,) = await services.resources()
     (shown,) = await answers(show, services)
-    assert [entry["remote_id"] for entry in shown["stack"]["resources"]] == [label.id]
+    assert [entry["resource_id"] for entry in shown["stack"]["resources"]] == [label.id]
     assert shown["stack"]["id"] == events[-1]["finished"]["stack_id"]
 
 

@@ -34,7 +34,7 @@ class Place:
     def shown(self) -> tuple[list[Shown], list[tuple[InventoryEntry, Shown]], list[str]]:
         """All there is, without ids: they may change."""
         live = self.platform.live
-        owned = [(each._replace(remote_id=""), self.platform.shown(live[each.remote_id])) for each in self.entries]
+        owned = [(each._replace(resource_id=""), self.platform.shown(live[each.resource_id])) for each in self.entries]
         return self.platform.content(), owned, sorted(self.platform.secrets)
 
 
@@ -44,22 +44,22 @@ def check_instant(store: Store, platform: ModelPlatform, people: Collection[str]
     for resource in platform.live.values():
         is_strange = resource.id not in known and resource.id not in people
         demand(not is_strange or any(_may_have_made(store, resource)), "an orphan", resource)
-    for remote_id in known - platform.live.keys():
-        demand(any(_may_have_removed(store, remote_id)), "something is gone, and nobody knows", remote_id)
+    for resource_id in known - platform.live.keys():
+        demand(any(_may_have_removed(store, resource_id)), "something is gone, and nobody knows", resource_id)
 
 
 def _known(store: Store) -> set[str]:
     """Ids of the resources of the stack, by its inventory and the journal of its operation."""
-    known = {entry.remote_id for entry in store.record.resources}
+    known = {entry.resource_id for entry in store.record.resources}
     for record, effect in _changes_of_existence(store):
         if effect.makes and record.state in IN_EFFECT:
-            known.add(record.remote_id)
+            known.add(record.resource_id)
         elif effect.removes and record.state in IN_EFFECT:
-            known.discard(effect.step.remote_id)
+            known.discard(effect.step.resource_id)
         elif effect.removes and record.state is StepState.UNDONE:
             # It was made again, and has another id.
-            known.discard(effect.step.remote_id)
-            known.add(record.remote_id)
+            known.discard(effect.step.resource_id)
+            known.add(record.resource_id)
     return known
 
 
@@ -78,15 +78,15 @@ def _may_have_made(store: Store, resource: Resource) -> Iterator[bool]:
         yield is_open and is_new and (effect.step.key.kind, spec) == (resource.kind, resource.spec)
 
 
-def _may_have_removed(store: Store, remote_id: str) -> Iterator[bool]:
+def _may_have_removed(store: Store, resource_id: str) -> Iterator[bool]:
     for record, effect in _changes_of_existence(store):
         is_open = record.state in (_BEING_DONE if effect.removes else _BEING_UNDONE)
-        yield is_open and remote_id == (effect.step.remote_id if effect.removes else record.remote_id)
+        yield is_open and resource_id == (effect.step.resource_id if effect.removes else record.resource_id)
 
 
 def check_inventory(place: Place) -> None:
     """The inventory is what is on the platform, and was not there before."""
-    owned = {(entry.key.kind, entry.remote_id) for entry in place.entries}
+    owned = {(entry.key.kind, entry.resource_id) for entry in place.entries}
     live = {(resource.kind, resource.id) for resource in place.platform.live.values()}
     demand(len(owned) == len(place.entries), "two entries have one resource", place.entries)
     demand(owned <= live, "recorded, and not there", owned - live)
@@ -118,5 +118,5 @@ def _carried_out(plan: Plan, platform: ModelPlatform, steps: Collection[int]) ->
         if effect.number in steps:
             outcome = copy.carry_out(effect, effect.sending(ids), str(effect.number), "")
             demand(isinstance(outcome, Done), "the platform would not have done it", effect.shown)
-            effect.learn(ids, outcome.remote_id if isinstance(outcome, Done) else "")
+            effect.learn(ids, outcome.resource_id if isinstance(outcome, Done) else "")
     return copy

@@ -99,18 +99,18 @@ class Executor:
 
     def _findings(self, effects: Sequence[AnyEffect]) -> dict[int, Finding]:
         ids, live = self.progress.ids, self.line.platform.live
-        owned = ids.known() | {(entry.key.kind, entry.remote_id) for entry in self.store.record.resources}
+        owned = ids.known() | {(entry.key.kind, entry.resource_id) for entry in self.store.record.resources}
         found: dict[int, Finding] = {}
         for effect in effects:
             kind, sending = effect.step.key.kind, effect.sending(ids, self.progress.before_ids(effect.number))
             if isinstance(effect, Create):
                 of_kind = [resource for resource in live.values() if resource.kind == kind]
-                taken = {remote_id for owned_kind, remote_id in owned if owned_kind == kind}
+                taken = {resource_id for owned_kind, resource_id in owned if owned_kind == kind}
                 finding = effect.finding_among(sending, of_kind, taken, self.traits.kinds[kind])
                 # One resource is what came of one creation.
-                owned |= {(kind, finding.remote_id)} if isinstance(finding, Done) else set()
+                owned |= {(kind, finding.resource_id)} if isinstance(finding, Done) else set()
             else:
-                finding = effect.finding(sending, live.get(sending.remote_id), self.traits.kinds[kind])
+                finding = effect.finding(sending, live.get(sending.resource_id), self.traits.kinds[kind])
             found[effect.number] = finding
         return found
 
@@ -179,7 +179,7 @@ class _Batch:
         sent_before = [effect.number for effect in effects if self._may_have_happened(effect)]
         intended = [effect for effect in effects if effect.number not in self._intended]
         yield from executor.note(
-            self._progress.intent(each.number, sendings[each.number].remote_id, direction, self._before_ids(each))
+            self._progress.intent(each.number, sendings[each.number].resource_id, direction, self._before_ids(each))
             for each in intended
         )
         self._intended |= sendings.keys()

@@ -80,14 +80,14 @@ class ModelPlatform:
             key: The idempotency key of a creation.
             value: Of a secret that is written.
         """
-        kind, held = effect.step.key.kind, self.live.get(sending.remote_id)
+        kind, held = effect.step.key.kind, self.live.get(sending.resource_id)
         match effect:
             case Create(step) if step.new_spec:
                 return self._create(kind, step.new_spec, sending.references, key)
             case Update(step) if step.new_spec:
-                return self._write(kind, sending.remote_id, step.new_spec, sending.references)
+                return self._write(kind, sending.resource_id, step.new_spec, sending.references)
             case Delete():
-                self._delete(sending.remote_id)
+                self._delete(sending.resource_id)
             case Attach() if held is None or sending.label_id not in self.live:
                 return Failed("there is no such resource, or label", RejectionReason.NOT_FOUND)
             case Attach() if held:
@@ -98,10 +98,10 @@ class ModelPlatform:
                 self.secrets[effect.step.key.name] = value
             case DeleteSecret():
                 self.secrets.pop(effect.step.key.name, None)
-        return Done(sending.remote_id)
+        return Done(sending.resource_id)
 
-    def _name(self, remote_id: str) -> str:
-        return self.live[remote_id].spec.display_name
+    def _name(self, resource_id: str) -> str:
+        return self.live[resource_id].spec.display_name
 
     def _create(self, kind: str, spec: Spec, references: tuple[Reference, ...], key: str) -> Done | Failed:
         if key in self.created:
@@ -115,21 +115,21 @@ class ModelPlatform:
             self.created[key] = new_id
         return Done(new_id)
 
-    def _write(self, kind: str, remote_id: str, spec: Spec, references: tuple[Reference, ...]) -> Done | Failed:
-        held = self.live.get(remote_id)
+    def _write(self, kind: str, resource_id: str, spec: Spec, references: tuple[Reference, ...]) -> Done | Failed:
+        held = self.live.get(resource_id)
         if held is None:
             return Failed("there is no such resource", RejectionReason.NOT_FOUND)
-        if refusal := self._refusal(kind, remote_id, spec, references):
+        if refusal := self._refusal(kind, resource_id, spec, references):
             return refusal
-        self.live[remote_id] = held._replace(spec=spec, references=references)
-        return Done(remote_id)
+        self.live[resource_id] = held._replace(spec=spec, references=references)
+        return Done(resource_id)
 
-    def _delete(self, remote_id: str) -> None:
+    def _delete(self, resource_id: str) -> None:
         """Remove a resource; what was attached to it, or referred to it, is so no more."""
-        self.live.pop(remote_id, None)
+        self.live.pop(resource_id, None)
         for held in list(self.live.values()):
-            labels = set(held.label_ids) - {remote_id}
-            references = [each for each in held.references if each.id != remote_id]
+            labels = set(held.label_ids) - {resource_id}
+            references = [each for each in held.references if each.id != resource_id]
             if (len(labels), len(references)) != (len(held.label_ids), len(held.references)):
                 self._put(held, labels, references)
 

@@ -15,8 +15,8 @@ from tests.engine.plans import a_plan, progress_of
 RAW, CPU, MEM = Key("Bucket", "raw"), Key("Dashboard", "cpu"), Key("Dashboard", "mem")
 
 
-def entry(key: Key, remote_id: str = "", origin: Origin = Origin.CREATED) -> InventoryEntry:
-    return InventoryEntry(key, remote_id, origin)
+def entry(key: Key, resource_id: str = "", origin: Origin = Origin.CREATED) -> InventoryEntry:
+    return InventoryEntry(key, resource_id, origin)
 
 
 def plan(inventory: Sequence[InventoryEntry], *found: Step) -> Plan:
@@ -88,7 +88,7 @@ def test_after_success_the_record_lists_what_is_there(
     leftovers: Sequence[int],
     expected: Sequence[InventoryEntry],
 ) -> None:
-    outcomes: dict[int, Outcome] = {step: Done(remote_id) for step, remote_id in done.items()}
+    outcomes: dict[int, Outcome] = {step: Done(resource_id) for step, resource_id in done.items()}
     progress = progress_of(made, outcomes | {step: Failed("no") for step in leftovers})
     assert after_success(progress, recorded, leftovers) == expected
 

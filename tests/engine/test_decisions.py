@@ -80,8 +80,8 @@ def test_of_several_reasons_the_one_that_overwrites_comes_first() -> None:
     assert reason_of([]) is BlockedReason.ROLLBACK
 
 
-def decided(step: int, word: str, remote_id: str = "") -> StepDecision:
-    return StepDecision(step, Decision(word.upper()), remote_id)
+def decided(step: int, word: str, resource_id: str = "") -> StepDecision:
+    return StepDecision(step, Decision(word.upper()), resource_id)
 
 
 DECIDED: list[tuple[int, Outcome, bool, str, str, str]] = [
@@ -104,21 +104,21 @@ DECIDED: list[tuple[int, Outcome, bool, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("number", "outcome", "undo", "word", "state", "remote_id"), DECIDED)
+@pytest.mark.parametrize(("number", "outcome", "undo", "word", "state", "resource_id"), DECIDED)
 def test_a_decision_says_what_is_known_of_the_step_from_then_on(
-    number: int, outcome: Outcome, undo: bool, word: str, state: str, remote_id: str
+    number: int, outcome: Outcome, undo: bool, word: str, state: str, resource_id: str
 ) -> None:
     steps = blocked(number, outcome, undo)
     decision = decided(number, word, "t5" if word == "adopt" else "")
     check_decisions([decision], steps)
-    record = steps[0].decided(Decision(word.upper()), "t1", decision.remote_id)
+    record = steps[0].decided(Decision(word.upper()), "t1", decision.resource_id)
     assert record is not None
-    assert (record.step, record.state, record.remote_id) == (number, state, remote_id)
+    assert (record.step, record.state, record.resource_id) == (number, state, resource_id)
 
 
-@pytest.mark.parametrize(("number", "outcome", "undo", "word", "state", "remote_id"), DECIDED)
+@pytest.mark.parametrize(("number", "outcome", "undo", "word", "state", "resource_id"), DECIDED)
 def test_what_is_decided_can_be_known_by_whoever_carries_the_operation_on(
-    number: int, outcome: Outcome, undo: bool, word: str, state: str, remote_id: str
+    number: int, outcome: Outcome, undo: bool, word: str, state: str, resource_id: str
 ) -> None:
     """The journal takes the record, and so does the progress of the applier that took the operation over."""
     before = ended(number, outcome, undo)
@@ -137,7 +137,7 @@ def test_what_is_decided_can_be_known_by_whoever_carries_the_operation_on(
 def test_a_decision_is_about_the_resource_that_the_step_was_about() -> None:
     for progress, expected in ((ended(CREATE, LOST), ""), (ended(CREATE, REFUSED, undo=True), "t1")):
         [record] = decided_records([decided(CREATE, "skip")], blocked_steps(progress), progress)
-        assert record.remote_id == expected
+        assert record.resource_id == expected
 
 
 def test_what_is_tried_again_is_known_as_before() -> None:
@@ -151,8 +151,8 @@ def test_what_is_tried_again_is_known_as_before() -> None:
         ([decided(CREATE, "skip"), decided(CREATE, "retry")], "decisions[1].step"),
         ([decided(CREATE, "force")], "decisions[0].decision"),
         ([StepDecision(CREATE, None)], "decisions[0].decision"),
-        ([decided(CREATE, "adopt")], "decisions[0].remote_id"),
-        ([decided(CREATE, "skip", "t5")], "decisions[0].remote_id"),
+        ([decided(CREATE, "adopt")], "decisions[0].resource_id"),
+        ([decided(CREATE, "skip", "t5")], "decisions[0].resource_id"),
     ],
 )
 def test_a_decision_that_does_not_fit_is_refused(decisions: Sequence[StepDecision], field: str) -> None:

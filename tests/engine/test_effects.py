@@ -197,7 +197,7 @@ def test_what_may_be_sent_twice_and_what_is_searched_for_depends_on_the_platform
 @pytest.mark.parametrize(("effect_class", "row"), ROWS.items(), ids=lambda each: getattr(each, "__name__", ""))
 def test_an_effect_is_possible_only_where_all_that_it_needs_exists(effect_class: type[AnyEffect], row: Row) -> None:
     known, referring = row.step, (StepReference("/endpointName", PAGER),)
-    unknown = known._replace(remote_id="")
+    unknown = known._replace(resource_id="")
     needs_target = not issubclass(effect_class, Create | PutSecret | DeleteSecret)
     assert effect_of(unknown).is_possible(ids_of(unknown)) != needs_target
     # What is deleted leaves no reference behind, and neither labels nor secrets have any.

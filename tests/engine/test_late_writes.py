@@ -87,4 +87,4 @@ def test_what_is_not_as_it_was_left_is_told(
         progress = progress_of(plan, done, was_undone, {0: before_ids})
         found = late_writes(progress, live, {("Task", "t1")}, PLATFORM)
         told = [each for each in expected if each != EXTRA] if before_ids else expected
-        assert [f"{each.remote_id}: {each.message}" for each in found] == told
+        assert [f"{each.resource_id}: {each.message}" for each in found] == told

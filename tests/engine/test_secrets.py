@@ -101,4 +101,4 @@ def test_a_secret_that_arrives_late_is_told(
 ) -> None:
     progress = progress_of(a_plan(CREATE, UPDATE, stages=STAGES), done, undone)
     found = late_writes(progress, [], set(), EMBEDDED, held_keys)
-    assert [f"{each.remote_id}: {each.message}".partition(": it was")[0] for each in found] == late
+    assert [f"{each.resource_id}: {each.message}".partition(": it was")[0] for each in found] == late

@@ -308,7 +308,7 @@ def test_a_replacement_that_was_taken_back_is_found_under_its_last_id_also_after
     assert live.ids.get(RAW) == found.ids.get(RAW) == "0 made"
     record = StackRecord("1", Target(), "s", 1, (InventoryEntry(RAW, "e1", Origin.CREATED),))
     [entry] = after_undo(found, record)
-    assert entry.remote_id == "0 made"
+    assert entry.resource_id == "0 made"
 
 
 def test_what_could_not_be_taken_back_keeps_its_key_while_the_step_before_it_is_taken_back() -> None:

@@ -95,7 +95,7 @@ def test_a_carried_out_plan_makes_the_platform_what_the_package_says(
     world = a_world()
     world.apply(*before)
     world.apply(*wanted)
-    names = {entry.remote_id: entry.key for entry in world.record.resources}
+    names = {entry.resource_id: entry.key for entry in world.record.resources}
     assert {
         names[resource.id]: (resource.spec, tuple(sorted(names[label] for label in resource.label_ids)))
         for resource in world.live.values()

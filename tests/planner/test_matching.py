@@ -20,7 +20,7 @@ def test_a_new_object_of_a_kind_with_unique_names_adopts_the_resource_of_its_nam
     plan = world.apply(an_object("Bucket", "b", name="events"))
     assert told(plan) == []
     assert not plan.no_change
-    assert world.entry("Bucket", "b").remote_id == bucket.id
+    assert world.entry("Bucket", "b").resource_id == bucket.id
     assert world.entry("Bucket", "b").origin is Origin.ADOPTED
 
 
@@ -42,31 +42,31 @@ def test_kinds_without_unique_names_are_never_matched_by_name(kind: str) -> None
 def test_a_recorded_resource_is_found_by_id_whatever_its_name_is_now() -> None:
     world = World()
     world.apply(an_object("Dashboard", "d", name="before"))
-    first = world.entry("Dashboard", "d").remote_id
+    first = world.entry("Dashboard", "d").resource_id
     assert told(world.apply(an_object("Dashboard", "d", name="after"))) == ["0 update Dashboard d"]
-    assert world.entry("Dashboard", "d").remote_id == first
+    assert world.entry("Dashboard", "d").resource_id == first
 
 
 def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key() -> None:
     world = World()
     world.apply(an_object("Task", "t"))
-    gone = world.entry("Task", "t").remote_id
+    gone = world.entry("Task", "t").resource_id
     del world.live[gone]
     plan = world.apply(an_object("Task", "t"))
     assert told(plan) == ["0 create Task t"]
     assert plan.steps[0].reason == "recorded resource is gone"
-    assert plan.resource_diffs[0].remote_id == gone
-    assert world.entry("Task", "t").remote_id != gone
+    assert plan.resource_diffs[0].resource_id == gone
+    assert world.entry("Task", "t").resource_id != gone
 
 
 def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key() -> None:
     world = World()
     world.apply(an_object("Bucket", "old", name="data"))
-    bucket = world.entry("Bucket", "old").remote_id
+    bucket = world.entry("Bucket", "old").resource_id
     plan = world.apply(an_object("Bucket", "new", name="data"))
     assert told(plan) == []
     assert [entry.key for entry in world.record.resources] == [Key("Bucket", "new")]
-    assert world.entry("Bucket", "new").remote_id == bucket
+    assert world.entry("Bucket", "new").resource_id == bucket
 
 
 def test_a_resource_that_another_stack_owns_is_a_conflict_that_names_the_owner() -> None:
@@ -110,7 +110,7 @@ def test_a_resource_is_adopted_whatever_of_its_name_the_platform_ignores(kind: s
     world = World()
     held = world.add(kind, first)
     assert told(world.apply(an_object(kind, "x", name=second))) == [f"0 update {kind} x"]
-    assert world.entry(kind, "x").remote_id == held.id
+    assert world.entry(kind, "x").resource_id == held.id
 
 
 @pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
@@ -134,7 +134,7 @@ def test_an_object_whose_name_several_resources_have_is_refused_and_all_are_name
 def test_a_rename_to_a_name_of_several_resources_names_those_that_keep_it(kind: str, first: str, second: str) -> None:
     world = with_one_name(kind, first, second)
     world.live["f" * 16] = Resource(kind, "f" * 16, an_object(kind, second).spec)
-    one, two = (world.entry(kind, name).remote_id for name in ("one", "two"))
+    one, two = (world.entry(kind, name).resource_id for name in ("one", "two"))
     world.record = replace(world.record, resources=(world.entry(kind, "one"),))
     with pytest.raises(NameTaken, match=f"{two} on the platform.* and .*{'f' * 16}") as caught:
         world.plan(an_object(kind, "one", name="free"), an_object(kind, "three", name=first))
@@ -148,7 +148,7 @@ def with_one_name(kind: str, first: str, second: str) -> World:
     """A stack with objects 'one' and 'two', whose resources the platform took under names that are one by now."""
     world = World()
     world.apply(an_object(kind, "one", name=first), an_object(kind, "two", name="other"))
-    two = world.live[world.entry(kind, "two").remote_id]
+    two = world.live[world.entry(kind, "two").resource_id]
     world.live[two.id] = two._replace(spec=an_object(kind, "two", name=second).spec)
     return world
 

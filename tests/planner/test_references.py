@@ -21,7 +21,7 @@ def a_rule(endpoint: str = "e", **spec: str) -> Object:
 
 def bound(world: World, kind: str = "NotificationRule", name: str = "r") -> list[str]:
     """Ids of what the resource of an object refers to."""
-    return [each.id for each in world.live[world.entry(kind, name).remote_id].references]
+    return [each.id for each in world.live[world.entry(kind, name).resource_id].references]
 
 
 def changes(plan: Plan, key: Key = RULE) -> list[tuple[str, str, str]]:
@@ -45,7 +45,7 @@ def test_a_rule_is_created_after_its_endpoint_and_bound_to_it() -> None:
     plan = world.apply(a_rule(), PAGER)
     assert told(plan) == ["0 create NotificationEndpointPagerDuty e", "1 create NotificationRule r"]
     assert plan.steps[1].references == (StepReference("/endpointName", PAGER.key),)
-    assert bound(world) == [world.entry(*PAGER.key).remote_id]
+    assert bound(world) == [world.entry(*PAGER.key).resource_id]
     assert world.plan(a_rule(), PAGER).no_change
 
 
@@ -56,28 +56,28 @@ def test_a_rule_that_gets_another_endpoint_tells_both_in_the_words_of_the_packag
     assert told(plan) == ["0 update NotificationRule r"]
     assert changes(plan) == [("/endpointName", '"e"', '"s"')]
     assert [each.key for each in plan.steps[0].old_references] == [PAGER.key]
-    assert bound(world) == [world.entry(*SLACK.key).remote_id]
+    assert bound(world) == [world.entry(*SLACK.key).resource_id]
 
 
 def test_an_endpoint_that_is_created_again_is_given_to_its_rule() -> None:
     world = World()
     world.apply(a_rule(), PAGER)
-    gone = world.entry(*PAGER.key).remote_id
+    gone = world.entry(*PAGER.key).resource_id
     del world.live[gone]
-    world._refer(world.entry(*RULE).remote_id, ())
+    world._refer(world.entry(*RULE).resource_id, ())
     plan = world.apply(a_rule(), PAGER)
     assert told(plan) == ["0 create NotificationEndpointPagerDuty e", "1 update NotificationRule r"]
     assert changes(plan) == [("/endpointName", "", '{"kind":"NotificationEndpointPagerDuty"}')]
-    assert bound(world) == [world.entry(*PAGER.key).remote_id] != [gone]
+    assert bound(world) == [world.entry(*PAGER.key).resource_id] != [gone]
 
 
 def test_a_rule_that_people_gave_another_endpoint_is_given_its_own_again() -> None:
     world = World()
     world.apply(a_rule(), PAGER)
     other = world.add("NotificationEndpointHTTP", "theirs")
-    world._refer(world.entry(*RULE).remote_id, [Reference("/endpointName", other.kind, other.id)])
+    world._refer(world.entry(*RULE).resource_id, [Reference("/endpointName", other.kind, other.id)])
     plan = world.apply(a_rule(), PAGER)
-    own = world.entry(*PAGER.key).remote_id
+    own = world.entry(*PAGER.key).resource_id
     assert told(plan) == ["0 update NotificationRule r"]
     assert plan.steps[0].old_references == (StepReference("/endpointName", Key(other.kind, ""), other.id),)
     assert changes(plan) == [
@@ -113,7 +113,7 @@ def test_a_deletion_takes_the_references_of_others_away_as_steps_of_the_plan() -
     """The platform would take them away unseen, and an undo could not bring them back."""
     world = World()
     world.apply(a_rule(), PAGER, SLACK)
-    pager = world.entry(*PAGER.key).remote_id
+    pager = world.entry(*PAGER.key).resource_id
     theirs = world.add(
         "NotificationRule", "theirs", [Reference("/endpointName", PAGER.key.kind, pager)], endpointName="e"
     )
@@ -132,7 +132,7 @@ def test_a_deletion_takes_the_references_of_others_away_as_steps_of_the_plan() -
 def test_a_replaced_endpoint_is_taken_from_its_rule_and_given_back_under_its_new_id() -> None:
     world = replacing_world()
     world.apply(a_rule("s"), SLACK)
-    before = world.entry(*SLACK.key).remote_id
+    before = world.entry(*SLACK.key).resource_id
     moved = an_object("NotificationEndpointSlack", "s", url="https://example.org")
     plan = world.apply(a_rule("s", description="new"), moved)
     assert told(plan) == [
@@ -144,7 +144,7 @@ def test_a_replaced_endpoint_is_taken_from_its_rule_and_given_back_under_its_new
     assert plan.stages == ("references", "removals", "replacements", "replacements")
     assert [each.id for each in plan.steps[0].old_references] == [before]
     assert plan.steps[3].old_references == ()
-    assert bound(world) == [world.entry(*SLACK.key).remote_id] != [before]
+    assert bound(world) == [world.entry(*SLACK.key).resource_id] != [before]
     assert world.plan(a_rule("s", description="new"), moved).no_change
 
 
@@ -170,7 +170,7 @@ def test_a_skipped_endpoint_of_the_stack_serves_a_rule(skip: Key) -> None:
     world.apply(PAGER)
     plan = world.plan(a_rule(), PAGER, skip=[skip])
     assert told(plan) == ["0 create NotificationRule r"]
-    assert plan.steps[0].references == (StepReference("/endpointName", PAGER.key, world.entry(*PAGER.key).remote_id),)
+    assert plan.steps[0].references == (StepReference("/endpointName", PAGER.key, world.entry(*PAGER.key).resource_id),)
 
 
 def test_a_skipped_endpoint_that_is_live_serves_a_rule_by_its_name() -> None:
@@ -211,8 +211,8 @@ def test_the_digest_is_also_that_of_the_references() -> None:
     bindings = []
     for each, endpoint in ((world, pager), (other, slack)):
         each.apply(rule, pager, slack)
-        reference = Reference("/endpointName", endpoint.key.kind, each.entry(*endpoint.key).remote_id)
-        each._refer(each.entry(*RULE).remote_id, [reference])
+        reference = Reference("/endpointName", endpoint.key.kind, each.entry(*endpoint.key).resource_id)
+        each._refer(each.entry(*RULE).resource_id, [reference])
         bindings.append(each.plan(a_rule("s", description="x"), pager, slack))
     assert told(bindings[0]) == told(bindings[1])
     assert bindings[0].digest != bindings[1].digest

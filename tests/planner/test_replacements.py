@@ -51,7 +51,7 @@ def test_what_no_stack_owns_is_replaced_only_if_the_caller_allows_it(record: Sta
     assert caught.value.metadata == {"objects": "Bucket/b", "count": "1"}
     plan = world.plan(a_bucket("explicit"), allow_replace=True)
     assert told(plan) == ["0 delete Bucket b", "1 create Bucket b"]
-    assert [(conflict.key, conflict.remote_id) for conflict in plan.conflicts] == [(Key("Bucket", "b"), held.id)]
+    assert [(conflict.key, conflict.resource_id) for conflict in plan.conflicts] == [(Key("Bucket", "b"), held.id)]
     assert plan.conflicts[0].message in str(caught.value)
 
 
@@ -80,8 +80,8 @@ def test_labels_of_people_stay_with_what_is_replaced() -> None:
     world = World()
     world.apply(an_object(LABEL, "ours"), an_object("Bucket", "b", ["ours"], name="readings"))
     theirs = world.add(LABEL, "theirs")
-    held = world.entry("Bucket", "b").remote_id
-    world._link(held, {theirs.id, world.entry(LABEL, "ours").remote_id})
+    held = world.entry("Bucket", "b").resource_id
+    world._link(held, {theirs.id, world.entry(LABEL, "ours").resource_id})
     wanted = (an_object(LABEL, "ours"), an_object("Bucket", "b", name="readings", schemaType="explicit"))
     assert told(world.apply(*wanted)) == [
         f"0 detach Bucket b {theirs.id}",
@@ -98,7 +98,7 @@ def test_an_object_that_changes_its_kind_gets_another_resource_in_one_plan(old: 
     world = World()
     label = an_object(LABEL, "l")
     world.apply(label, a_check(old, "l"))
-    first = world.entry(old, "c").remote_id
+    first = world.entry(old, "c").resource_id
     plan = world.apply(label, a_check(new, "l"))
     assert told(plan) == [
         f"0 detach {old} c l",
@@ -111,7 +111,7 @@ def test_an_object_that_changes_its_kind_gets_another_resource_in_one_plan(old: 
         (Undo.EXACT, "takes the place of the replaced one"),
     ]
     [diff] = [diff for diff in plan.resource_diffs if diff.key.name == "c"]
-    assert (diff.key, diff.status, diff.remote_id, diff.old_kind) == (Key(new, "c"), DiffStatus.EXISTS, first, old)
+    assert (diff.key, diff.status, diff.resource_id, diff.old_kind) == (Key(new, "c"), DiffStatus.EXISTS, first, old)
     assert [(each.resource, each.label.name) for each in plan.label_mapping_diffs] == [(Key(new, "c"), "l")]
     assert [entry.key for entry in world.record.resources] == [Key(new, "c"), Key(LABEL, "l")]
     assert told(world.plan(label, a_check(new, "l"))) == []
@@ -120,7 +120,7 @@ def test_an_object_that_changes_its_kind_gets_another_resource_in_one_plan(old: 
 def test_rules_follow_an_endpoint_that_changes_its_kind() -> None:
     world = World()
     world.apply(an_object(HTTP, "e"), a_rule("r", "e"))
-    held = world.live[world.entry(HTTP, "e").remote_id]
+    held = world.live[world.entry(HTTP, "e").resource_id]
     foreign = world.add("NotificationRule", "theirs", references=[Reference("/endpointName", HTTP, held.id)])
     wanted = (an_object(SLACK, "e"), a_rule("r", "e"))
     assert told(world.apply(*wanted)) == [
@@ -131,8 +131,8 @@ def test_rules_follow_an_endpoint_that_changes_its_kind() -> None:
         "3 update NotificationRule r",
         f"4 update NotificationRule {foreign.id}",
     ]
-    now = world.entry(SLACK, "e").remote_id
-    for rule in (world.entry("NotificationRule", "r").remote_id, foreign.id):
+    now = world.entry(SLACK, "e").resource_id
+    for rule in (world.entry("NotificationRule", "r").resource_id, foreign.id):
         assert world.live[rule].references == (Reference("/endpointName", SLACK, now),)
     assert told(world.plan(*wanted)) == []
 
@@ -140,9 +140,9 @@ def test_rules_follow_an_endpoint_that_changes_its_kind() -> None:
 def test_a_skipped_rule_keeps_its_endpoint_when_that_is_replaced() -> None:
     world = World()
     world.apply(an_object(HTTP, "e"), a_rule("r", "e"))
-    rule = world.entry("NotificationRule", "r").remote_id
+    rule = world.entry("NotificationRule", "r").resource_id
     world.apply(an_object(SLACK, "e"), a_rule("r", "e"), skip=[Key("NotificationRule", "")])
-    assert world.live[rule].references == (Reference("/endpointName", SLACK, world.entry(SLACK, "e").remote_id),)
+    assert world.live[rule].references == (Reference("/endpointName", SLACK, world.entry(SLACK, "e").resource_id),)
     assert told(world.plan(an_object(SLACK, "e"), a_rule("r", "e"))) == []
 
 
@@ -162,13 +162,13 @@ def test_a_resource_of_another_kind_that_no_stack_owns_is_a_conflict() -> None:
         world.plan(a_check("CheckThreshold"))
     plan = world.plan(a_check("CheckThreshold"), allow_replace=True)
     assert told(plan) == ["0 delete CheckDeadman c", "1 create CheckThreshold c"]
-    assert [(each.key, each.remote_id) for each in plan.conflicts] == [(THRESHOLD, held.id)]
+    assert [(each.key, each.resource_id) for each in plan.conflicts] == [(THRESHOLD, held.id)]
 
 
 def test_a_recorded_object_of_another_kind_that_is_gone_is_created() -> None:
     world = World()
     world.apply(a_check("CheckDeadman"))
-    world.delete(world.entry(*DEADMAN).remote_id)
+    world.delete(world.entry(*DEADMAN).resource_id)
     plan = world.apply(a_check("CheckThreshold"))
     assert told(plan) == ["0 create CheckThreshold c"]
     assert [diff.key for diff in plan.resource_diffs] == [THRESHOLD]

@@ -24,7 +24,7 @@ def test_what_is_held_is_overwritten_for_good_and_the_rest_created() -> None:
     created, overwritten = secret_steps(["b", "a"], {"b", "c"})
     assert (created.verb, created.key, created.undo) == (Verb.CREATE, Key(SECRET, "a"), Undo.EXACT)
     assert (overwritten.verb, overwritten.key, overwritten.undo) == (Verb.UPDATE, Key(SECRET, "b"), Undo.NONE)
-    assert overwritten.remote_id == "b"
+    assert overwritten.resource_id == "b"
     assert "cannot come back" in overwritten.reason
     assert not any(step.old_spec or step.new_spec for step in (created, overwritten))
 

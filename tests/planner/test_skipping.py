@@ -83,7 +83,7 @@ def test_a_skipped_label_stays_on_what_is_replaced() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
     world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"), skip=NO_LABELS)
-    assert world.live[world.entry("Bucket", "b").remote_id].label_ids == (world.entry(*LABEL_L.key).remote_id,)
+    assert world.live[world.entry("Bucket", "b").resource_id].label_ids == (world.entry(*LABEL_L.key).resource_id,)
     assert told(world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"))) == ["0 detach Bucket b l"]
 
 

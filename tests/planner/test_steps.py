@@ -43,7 +43,7 @@ def test_a_removed_label_is_detached_everywhere_before_it_is_deleted() -> None:
     world = World()
     world.apply(*S1)
     stranger = world.add("Task", "not of the package")
-    label_id = world.entry("Label", "lucid_einstein").remote_id
+    label_id = world.entry("Label", "lucid_einstein").resource_id
     world._link(stranger.id, {label_id})
     plan = world.plan(
         an_object("Bucket", "pristine_noir", name="bucket_1"), an_object("Dashboard", "charmed_saratoba", name="dash_1")
@@ -90,7 +90,7 @@ def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_remove
     world = World()
     world.apply(an_object("Task", "t"))
     theirs = world.add("Label", "theirs")
-    world._link(world.entry("Task", "t").remote_id, {theirs.id})
+    world._link(world.entry("Task", "t").resource_id, {theirs.id})
     assert world.plan(an_object("Task", "t")).no_change
     assert told(world.plan()) == [f"0 detach Task t {theirs.id}", "1 delete Task t"]
 
@@ -98,7 +98,7 @@ def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_remove
 def test_a_label_that_people_detached_is_attached_again() -> None:
     world = World()
     world.apply(*S1)
-    world._link(world.entry("Bucket", "pristine_noir").remote_id, set())
+    world._link(world.entry("Bucket", "pristine_noir").resource_id, set())
     assert told(world.plan(*S1)) == ["0 attach Bucket pristine_noir lucid_einstein"]
 
 
@@ -106,7 +106,7 @@ def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_l
     world = World()
     label, bucket, _ = S1
     world.apply(label, bucket)
-    first = world.entry("Bucket", "pristine_noir").remote_id
+    first = world.entry("Bucket", "pristine_noir").resource_id
     plan = world.apply(
         label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")
     )
@@ -119,7 +119,7 @@ def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_l
     assert plan.stages == ("associations", "irreversible removals", "replacements", "associations of replacements")
     assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.NEW]
     assert plan.steps[1].reason == "schemaType cannot change: replaced, with its data"
-    assert world.entry("Bucket", "pristine_noir").remote_id != first
+    assert world.entry("Bucket", "pristine_noir").resource_id != first
     assert world.plan(
         label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")
     ).no_change
@@ -143,7 +143,7 @@ def test_a_replaced_label_is_detached_everywhere_and_attached_again_where_it_is_
     world = World(platform=replace(EMBEDDED, kinds=kinds))
     world.apply(*S1[:2])
     stranger = world.add("Task", "not of the package")
-    world._link(stranger.id, {world.entry("Label", "lucid_einstein").remote_id})
+    world._link(stranger.id, {world.entry("Label", "lucid_einstein").resource_id})
     changed = an_object("Label", "lucid_einstein", name="label_1", color="red")
     plan = world.apply(changed, S1[1])
     assert told(plan) == [

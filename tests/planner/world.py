@@ -86,45 +86,45 @@ class World:
         ids = Ids(plan)
         for step in plan.steps:
             self.carry_out(step, ids)
-        entries = tuple(entry._replace(remote_id=ids.get(entry.key)) for entry in plan.inventory)
+        entries = tuple(entry._replace(resource_id=ids.get(entry.key)) for entry in plan.inventory)
         if entries != self.record.resources:
             self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
 
     def carry_out(self, step: Step, ids: Ids) -> None:
         """Do what *step* says, as the strictest platform would let it."""
         effect = effect_of(step)
-        remote_id, label_id = effect.target(ids), effect.label_id(ids)
+        resource_id, label_id = effect.target(ids), effect.label_id(ids)
         references = ids.references(step.references)
         match effect:
             case Create():
                 assert step.new_spec
-                remote_id = self._create(step.key.kind, step.new_spec, references).id
+                resource_id = self._create(step.key.kind, step.new_spec, references).id
             case Update():
                 assert step.new_spec
-                self._refuse_taken(step.key.kind, step.new_spec.display_name, remote_id)
-                self._refer(remote_id, references)
-                self.live[remote_id] = self.live[remote_id]._replace(spec=step.new_spec)
+                self._refuse_taken(step.key.kind, step.new_spec.display_name, resource_id)
+                self._refer(resource_id, references)
+                self.live[resource_id] = self.live[resource_id]._replace(spec=step.new_spec)
             case Delete():
-                self.delete(remote_id)
+                self.delete(resource_id)
             case Attach():
                 assert label_id in self.live
-                self._link(remote_id, {*self.live[remote_id].label_ids, label_id})
+                self._link(resource_id, {*self.live[resource_id].label_ids, label_id})
             case Detach():
-                self._link(remote_id, set(self.live[remote_id].label_ids) - {label_id})
+                self._link(resource_id, set(self.live[resource_id].label_ids) - {label_id})
             case PutSecret():
-                self.secrets.add(remote_id)
+                self.secrets.add(resource_id)
             case DeleteSecret():
-                self.secrets.discard(remote_id)
+                self.secrets.discard(resource_id)
             case _:
                 assert_never(effect)
-        effect.learn(ids, remote_id)
+        effect.learn(ids, resource_id)
 
-    def delete(self, remote_id: str) -> None:
+    def delete(self, resource_id: str) -> None:
         """Remove a resource; what was attached to it or referred to it is so no more."""
-        del self.live[remote_id]
+        del self.live[resource_id]
         for resource in list(self.live.values()):
-            self._link(resource.id, set(resource.label_ids) - {remote_id})
-            self._refer(resource.id, [each for each in resource.references if each.id != remote_id])
+            self._link(resource.id, set(resource.label_ids) - {resource_id})
+            self._refer(resource.id, [each for each in resource.references if each.id != resource_id])
 
     def write(self, resource: Resource) -> None:
         """Put *resource* in the place of the one with its id, as people do."""
@@ -164,19 +164,19 @@ class World:
             taken = is_in_scope and own.unique_name(resource.spec.display_name) == unique
             assert unique is None or not taken or resource.id == own_id, f"the platform would refuse {display_name}"
 
-    def _refer(self, remote_id: str, references: Iterable[Reference]) -> None:
+    def _refer(self, resource_id: str, references: Iterable[Reference]) -> None:
         held = tuple(references)
         assert all(self.live[each.id].kind == each.kind for each in held), "the platform would refuse the reference"
-        self.live[remote_id] = self.live[remote_id]._replace(references=held)
+        self.live[resource_id] = self.live[resource_id]._replace(references=held)
 
-    def _link(self, remote_id: str, label_ids: set[str]) -> None:
-        self.live[remote_id] = self.live[remote_id]._replace(label_ids=tuple(sorted(label_ids)))
+    def _link(self, resource_id: str, label_ids: set[str]) -> None:
+        self.live[resource_id] = self.live[resource_id]._replace(label_ids=tuple(sorted(label_ids)))
 
 
 def told(plan: Plan) -> list[str]:
     """The steps of a plan in words, stage by stage: ``"0 create Label a"``."""
     return [
-        f"{step.stage} {step.verb.value} {step.key.kind} {step.key.name or step.remote_id}"
+        f"{step.stage} {step.verb.value} {step.key.kind} {step.key.name or step.resource_id}"
         + (f" {step.label.name or step.label_id}" if step.label else "")
         for step in plan.steps
     ]

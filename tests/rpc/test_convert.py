@@ -48,10 +48,10 @@ step_records = st.builds(
     step_life.StepRecord,
     st.integers(0, 10_000),
     st.sampled_from(step_life.StepState),
-    st.just("") | strategies.remote_ids,
+    st.just("") | strategies.resource_ids,
     st.just("") | strategies.words,
     st.none() | st.sampled_from(outcome.RejectionReason),
-    st.lists(strategies.remote_ids, max_size=3).map(tuple),
+    st.lists(strategies.resource_ids, max_size=3).map(tuple),
 )
 
 ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callable[[Any], Any]]] = [
@@ -96,7 +96,7 @@ def test_an_apply_gets_all_of_a_plan_but_its_diffs(plan: model.Plan) -> None:
     ]
 
 
-@given(strategies.remote_ids, strategies.targets, strategies.words, strategies.inventories)
+@given(strategies.resource_ids, strategies.targets, strategies.words, strategies.inventories)
 def test_a_stack_record_is_read_from_its_message(
     stack_id: str, target: model.Target, name: str, inventory: tuple[model.InventoryEntry, ...]
 ) -> None:
@@ -249,14 +249,14 @@ def test_what_a_driver_answers_is_how_the_step_ended(verb: model.Verb, result: A
 
 @pytest.mark.parametrize("direction", operation.Direction)
 @pytest.mark.parametrize("verb", model.Verb)
-@pytest.mark.parametrize("found_id", ["", "9"])
+@pytest.mark.parametrize("found_resource_id", ["", "9"])
 def test_a_blocked_step_offers_the_same_decisions_after_it_was_stored(
-    direction: operation.Direction, verb: model.Verb, found_id: str
+    direction: operation.Direction, verb: model.Verb, found_resource_id: str
 ) -> None:
     step = an_effect(verb, A_TASK).step
     for label in (None, LABEL):
         blocked = BlockedStep(
-            step._replace(label=label), direction, operation.BlockedReason.CONFLICT, "theirs", found_id
+            step._replace(label=label), direction, operation.BlockedReason.CONFLICT, "theirs", found_resource_id
         )
         message = operations.blocked_step_to_pb(blocked)
         assert (message.step, message.key.name, message.HasField("label")) == (0, "t", label is not None)
@@ -278,14 +278,14 @@ def test_a_blocked_step_offers_the_same_decisions_after_it_was_stored(
     ],
 )
 def test_a_decision_that_nobody_knows_is_none(number: Any, expected: operation.Decision | None) -> None:
-    message = applier_pb2.StepDecision(step=3, decision=number, remote_id="9")
+    message = applier_pb2.StepDecision(step=3, decision=number, resource_id="9")
     assert operations.decision_from_pb(message) == StepDecision(3, expected, "9")
 
 
 @pytest.mark.parametrize(
     ("ended", "told"),
     [
-        (outcome.Done("9"), {"done": {"remote_id": "9"}}),
+        (outcome.Done("9"), {"done": {"resource_id": "9"}}),
         (outcome.Failed("no"), {"failed": {"message": "no"}}),
         (
             outcome.Failed("no", outcome.RejectionReason.NOT_FOUND, 1.0),

@@ -120,7 +120,7 @@ class Client:
         self, resources: Iterable[tuple[str, str]], target: model.Target = HERE
     ) -> list[tuple[str, str, str, str, str]]:
         """Kind, id, stack id, stack name and object name of each resource that has an owner."""
-        refs = [stack_pb2.ResourceRef(kind=kind, id=remote_id) for kind, remote_id in resources]
+        refs = [stack_pb2.ResourceRef(kind=kind, id=resource_id) for kind, resource_id in resources]
         request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
         answer = await self.peer.call(self.stacks.FindOwners, request)
         return [
@@ -343,14 +343,14 @@ async def stack_service(path: Path, clock: Clock) -> AsyncIterator[Client]:
 
 def entry(
     name: str,
-    remote_id: str = "",
+    resource_id: str = "",
     kind: str = "Bucket",
     origin: model.Origin = model.Origin.CREATED,
     labels: Iterable[str] = (),
 ) -> model.InventoryEntry:
     """What a stack owns for one object."""
     associations = tuple(model.Key(model.LABEL, label) for label in labels)
-    return model.InventoryEntry(model.Key(kind, name), remote_id or f"id-{name}", origin, associations)
+    return model.InventoryEntry(model.Key(kind, name), resource_id or f"id-{name}", origin, associations)
 
 
 def a_plan(steps: int, operation: str = "operations/1") -> Plan:

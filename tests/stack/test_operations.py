@@ -303,7 +303,7 @@ async def test_past_the_point_of_no_return_there_is_no_turning_back(service: Cli
 
 async def test_a_later_record_of_a_step_replaces_the_one_before(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", steps=4)
-    intent = StepRecord(step=2, state=INTENT, remote_id="0a", before_ids=["1", "ü"])
+    intent = StepRecord(step=2, state=INTENT, resource_id="0a", before_ids=["1", "ü"])
     failed = StepRecord(
         step=2, state=StepState.STEP_STATE_FAILED, message="no room", reason=REJECTION_REASON_NAME_TAKEN
     )

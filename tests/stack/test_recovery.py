@@ -67,7 +67,7 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
     before = await service.apply("prod", [entry("one")], ["a.yml"])
     dead = await service.begin("prod", operation="operations/1", seconds=10, steps=3)
     await service.advance(dead, [StepRecord(step=number, state=INTENT) for number in range(2)], seqs=[2])
-    await service.advance(dead, [StepRecord(step=0, state=DONE, remote_id="0a")], seqs=[3], seal=True)
+    await service.advance(dead, [StepRecord(step=0, state=DONE, resource_id="0a")], seqs=[3], seal=True)
     await service.cancel("operations/1")
     assert await service.abandoned() == []
     clock.forward(10.000001)
@@ -80,7 +80,7 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
         token=dead.token + 1,
         operation=await service.operation("operations/1"),
         plan=a_plan(3).SerializeToString(),
-        steps=[StepRecord(step=0, state=DONE, remote_id="0a"), StepRecord(step=1, state=INTENT)],
+        steps=[StepRecord(step=0, state=DONE, resource_id="0a"), StepRecord(step=1, state=INTENT)],
         sealed=True,
         cancel_requested=True,
         last_seq=3,

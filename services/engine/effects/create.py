@@ -30,9 +30,9 @@ class Create(Effect):
         """It needs what it is to refer to."""
         return all(each.id for each in ids.references(self.step.references))
 
-    def learn(self, ids: Ids, remote_id: str) -> None:
+    def learn(self, ids: Ids, resource_id: str) -> None:
         """The key means what was made."""
-        ids.bind(self.step.key, remote_id)
+        ids.bind(self.step.key, resource_id)
 
     def is_remembered(self, platform: PlatformTraits) -> bool:
         """The platform may remember its idempotency key."""

@@ -18,13 +18,13 @@ class Delete(Effect):
         """Make it again, under another id."""
         return self._turned(Verb.CREATE)
 
-    def learn(self, ids: Ids, remote_id: str) -> None:
+    def learn(self, ids: Ids, resource_id: str) -> None:
         """The key means nothing any more."""
         ids.forget(self.step.key)
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """What is gone was deleted, by whomever."""
-        return NotHappened() if live else Done(sending.remote_id)
+        return NotHappened() if live else Done(sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
         """It finds what it was planned for, and nothing that an undo could not bring back hangs on it."""

@@ -19,14 +19,14 @@ class Sending:
     What is sent for a step, and where, as far as that is found only at run time.
 
     Attributes:
-        remote_id: The resource it was sent to; empty for a creation.
+        resource_id: The resource it was sent to; empty for a creation.
         label_id: The label that it attaches or detaches; empty for all else.
         references: What the resource refers to, if it happened.
         old_references: What the resource refers to, if it did not.
         before_ids: Of a creation: resources of its kind and display name that were there before it was sent.
     """
 
-    remote_id: str = ""
+    resource_id: str = ""
     label_id: str = ""
     references: tuple[Reference, ...] = ()
     old_references: tuple[Reference, ...] = ()
@@ -103,7 +103,7 @@ class Effect(ABC):
 
     def target(self, ids: Ids) -> str:
         """Id of the resource it is about; empty for a creation and while that does not exist."""
-        return ids.find(self.step.key, self.step.remote_id)
+        return ids.find(self.step.key, self.step.resource_id)
 
     def label_id(self, ids: Ids) -> str:
         """Id of the label it attaches or detaches; empty when it does not exist, or there is none."""
@@ -123,8 +123,8 @@ class Effect(ABC):
             before_ids,
         )
 
-    def learn(self, ids: Ids, remote_id: str) -> None:  # noqa: B027 - most change no id
-        """Tell *ids* that it took effect on the resource *remote_id*."""
+    def learn(self, ids: Ids, resource_id: str) -> None:  # noqa: B027 - most change no id
+        """Tell *ids* that it took effect on the resource *resource_id*."""
 
     def is_remembered(self, platform: PlatformTraits) -> bool:
         """Whether sending it again is the way to find out what became of it (engine.md 5)."""

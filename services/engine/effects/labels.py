@@ -24,7 +24,7 @@ class LabelEffect(Effect):
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """The labels of the resource tell."""
         is_attached = live is not None and sending.label_id in live.label_ids
-        return Done(sending.remote_id) if is_attached == self.attaches else NotHappened()
+        return Done(sending.resource_id) if is_attached == self.attaches else NotHappened()
 
     def rehearse(self, scene: Scene) -> None:
         """It finds both, and the label not yet as it leaves it."""

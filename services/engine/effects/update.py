@@ -21,11 +21,11 @@ class Update(Effect):
             # Nothing is left of it, if it happened at all. Sent again it is refused, and the refusal is certain.
             return NotHappened()
         if is_alike(live, self.step.new_spec, sending.references, traits):
-            return Done(sending.remote_id)
+            return Done(sending.resource_id)
         if is_alike(live, self.step.old_spec, sending.old_references, traits):
             return NotHappened()
         problem = "the resource is neither as it was nor as it was to be: somebody else has changed it"
-        return Unknown(problem, is_conflict=True, found=sending.remote_id)
+        return Unknown(problem, is_conflict=True, found=sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
         """It finds what it was planned for, and takes its new name."""

@@ -86,7 +86,7 @@ def mutation_to_pb(effect: AnyEffect, sending: Sending, idempotency_key: str, se
         secret: The value of the secret that it writes.
     """
     kind, text = effect.step.key.kind, text_of(effect.step.new_spec)
-    remote_id, references = sending.remote_id, references_to_pb(sending.references)
+    resource_id, references = sending.resource_id, references_to_pb(sending.references)
     match effect:
         case Create():
             create = driver_pb2.CreateResource(
@@ -94,20 +94,20 @@ def mutation_to_pb(effect: AnyEffect, sending: Sending, idempotency_key: str, se
             )
             return driver_pb2.Mutation(create=create)
         case Update():
-            update = driver_pb2.UpdateResource(kind=kind, id=remote_id, spec_json=text, references=references)
+            update = driver_pb2.UpdateResource(kind=kind, id=resource_id, spec_json=text, references=references)
             return driver_pb2.Mutation(update=update)
         case Delete():
-            return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=remote_id))
+            return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=resource_id))
         case Attach():
-            attach = driver_pb2.AttachLabel(kind=kind, id=remote_id, label_id=sending.label_id)
+            attach = driver_pb2.AttachLabel(kind=kind, id=resource_id, label_id=sending.label_id)
             return driver_pb2.Mutation(attach=attach)
         case Detach():
-            detach = driver_pb2.DetachLabel(kind=kind, id=remote_id, label_id=sending.label_id)
+            detach = driver_pb2.DetachLabel(kind=kind, id=resource_id, label_id=sending.label_id)
             return driver_pb2.Mutation(detach=detach)
         case PutSecret():
-            return driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=remote_id, value=secret))
+            return driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=resource_id, value=secret))
         case DeleteSecret():
-            return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=remote_id))
+            return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=resource_id))
     assert_never(effect)
 
 
@@ -115,11 +115,11 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
     """How *effect* ended, as a driver tells it."""
     match result.WhichOneof("result"):
         case "done" if effect.makes:
-            if result.done.resource.id:
-                return Done(result.done.resource.id)
+            if result.done.id:
+                return Done(result.done.id, result.done.observed_spec_json)
             return Unknown("the driver did not say what it created")
         case "done":
-            return Done(sending.remote_id)
+            return Done(sending.resource_id, result.done.observed_spec_json)
         case "rejected":
             reason = rejection_from_pb(result.rejected.reason)
             return Failed(result.rejected.message, reason, _seconds(result.rejected))

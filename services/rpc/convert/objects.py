@@ -45,9 +45,19 @@ def key_from_pb(message: object_pb2.ObjectKey) -> model.Key:
     return model.Key(message.kind, message.name)
 
 
+def trusted_spec(text: str, display_name: str, field: str = "spec_json") -> model.Spec:
+    """
+    A spec that has passed a check: that of a service, or that of a driver. It is read only where its name is missing.
+
+    Raises:
+        RequestInvalid: *text* is no spec, and has to be read; the error names *field*.
+    """
+    return model.Spec(text, display_name) if display_name and text[:1] == "{" else spec_from_json(text, field)
+
+
 def spec_from_json(text: str, field: str = "spec_json") -> model.Spec:
     """
-    Read a spec that came over the wire.
+    Read a spec that anybody may have sent.
 
     Raises:
         RequestInvalid: *text* is no spec; the error names *field*.
@@ -64,6 +74,7 @@ def object_fields(item: model.Object) -> Any:
         "key": key_fields(item.key),
         "api_version": item.api_version,
         "spec_json": item.spec.text,
+        "display_name": item.spec.display_name,
         "associations": map(key_fields, item.associations),
         "env_references": [
             {
@@ -79,12 +90,18 @@ def object_fields(item: model.Object) -> Any:
     }
 
 
-def object_from_pb(message: object_pb2.Object) -> model.Object:
-    """Translate an object."""
+def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model.Object:
+    """
+    Translate an object.
+
+    Raises:
+        RequestInvalid: Its spec is not checked yet, and is none.
+    """
+    spec = trusted_spec(message.spec_json, message.display_name) if is_checked else spec_from_json(message.spec_json)
     return model.Object(
         key=key_from_pb(message.key),
         api_version=message.api_version,
-        spec=spec_from_json(message.spec_json),
+        spec=spec,
         associations=tuple([key_from_pb(label) for label in message.associations]),
         env_references=tuple(
             [
@@ -108,8 +125,14 @@ def package_to_pb(package: model.Package) -> object_pb2.Package:
 
 
 def package_from_pb(message: object_pb2.Package) -> model.Package:
-    """Translate a package."""
-    return model.Package(tuple(map(object_from_pb, message.objects)), tuple(message.sources))
+    """
+    Translate a package that anybody may have sent.
+
+    Raises:
+        RequestInvalid: A spec is none.
+    """
+    objects = [object_from_pb(item, is_checked=False) for item in message.objects]
+    return model.Package(tuple(objects), tuple(message.sources))
 
 
 def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
@@ -118,7 +141,7 @@ def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
         kind=violation.kind,
         path=violation.path,
         reason=violation.reason,
-        location=_location_fields(violation.location),
+        location=location_fields(violation.location),
     )
 
 
@@ -130,7 +153,7 @@ def violation_from_pb(message: object_pb2.Violation) -> model.Violation:
 def credential_to_pb(credential: model.Credential) -> parser_pb2.Credential:
     """Translate a place where a package holds a credential."""
     return parser_pb2.Credential(
-        key=key_fields(credential.key), pointer=credential.pointer, location=_location_fields(credential.location)
+        key=key_fields(credential.key), pointer=credential.pointer, location=location_fields(credential.location)
     )
 
 
@@ -139,7 +162,8 @@ def credential_from_pb(message: parser_pb2.Credential) -> model.Credential:
     return model.Credential(key_from_pb(message.key), message.pointer, _location_from_pb(message.location))
 
 
-def _location_fields(location: model.Location) -> Any:
+def location_fields(location: model.Location) -> Any:
+    """A place in a source as part of another message."""
     return {"source": location.source, "line": location.line, "column": location.column}
 
 
@@ -153,6 +177,7 @@ def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:
         kind=resource.kind,
         id=resource.id,
         spec_json=resource.spec.text,
+        display_name=resource.spec.display_name,
         label_ids=resource.label_ids,
         references=references_to_pb(resource.references),
     )
@@ -163,7 +188,7 @@ def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
     return model.Resource(
         kind=message.kind,
         id=message.id,
-        spec=spec_from_json(message.spec_json),
+        spec=trusted_spec(message.spec_json, message.display_name),
         label_ids=tuple(message.label_ids),
         references=references_from_pb(message.references),
     )
@@ -183,7 +208,7 @@ def entry_fields(entry: model.InventoryEntry) -> Any:
     """An inventory entry as part of another message."""
     return {
         "key": key_fields(entry.key),
-        "remote_id": entry.remote_id,
+        "resource_id": entry.resource_id,
         "origin": _ORIGIN.number(entry.origin),
         "associations": map(key_fields, entry.associations),
         "is_pending_delete": entry.is_pending_delete,
@@ -194,7 +219,7 @@ def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
     """Translate an inventory entry."""
     return model.InventoryEntry(
         key=key_from_pb(message.key),
-        remote_id=message.remote_id,
+        resource_id=message.resource_id,
         origin=_ORIGIN.member(message.origin),
         associations=tuple([key_from_pb(label) for label in message.associations]),
         is_pending_delete=message.is_pending_delete,
@@ -206,13 +231,13 @@ def entries_from_pb(messages: Iterable[object_pb2.InventoryEntry]) -> tuple[mode
     return tuple(map(entry_from_pb, messages))
 
 
-def stack_from_pb(message: stack_pb2.Stack) -> model.StackRecord:
-    """What the planner and the applier need of a stack."""
+def stack_from_pb(message: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry] = ()) -> model.StackRecord:
+    """What the planner and the applier need of a stack, with the *resources* that it owns."""
     return model.StackRecord(
         id=message.id,
         target=target_from_pb(message.target),
         name=message.name,
         generation=message.generation,
-        resources=entries_from_pb(message.resources),
+        resources=entries_from_pb(resources),
         sources=tuple(message.sources),
     )

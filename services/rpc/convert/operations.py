@@ -1,26 +1,24 @@
 """Operations: what is known of their steps, what blocks them, how they go and end."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pkger.applier.v1 import applier_pb2
-from pkger.model.v1 import operation_pb2, plan_pb2
-from pkger.stack.v1 import journal_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import operation_pb2
 
-from services.core.model import InventoryEntry
 from services.engine.conclusion import Conclusion, Write
+from services.engine.counts import counts_in_effect
 from services.engine.decisions import BlockedStep, StepDecision
 from services.engine.late_writes import LateWrite
-from services.engine.operation import BlockedReason, Decision, Direction, OperationKind, OperationState
+from services.engine.operation import BlockedReason, Decision, Direction, OperationState
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, RejectionReason, Skipped, Unknown
 from services.engine.scheduler import Block, Finish
 from services.engine.step_life import StepRecord, StepState
-from services.kinds.summary_ids import with_ids
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import entry_fields, key_fields
-from services.rpc.convert.plans import bare_step_from_pb, step_fields
+from services.rpc.convert.plans import bare_step_from_pb, counts_fields, step_fields
 
-KINDS = Numbers(OperationKind, operation_pb2.OperationKind, "OPERATION_KIND")
 STATES = Numbers(OperationState, operation_pb2.OperationState, "OPERATION_STATE")
 REJECTIONS = Numbers(RejectionReason, operation_pb2.RejectionReason, "REJECTION_REASON")
 _STEP_STATES = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
@@ -44,10 +42,11 @@ def step_record_fields(record: StepRecord) -> Any:
     return {
         "step": record.step,
         "state": _STEP_STATES.number(record.state),
-        "remote_id": record.remote_id,
+        "resource_id": record.resource_id,
         "message": record.message,
         "reason": rejection_number(record.reason),
         "before_ids": record.before_ids,
+        "observed_spec_json": record.observed,
     }
 
 
@@ -61,10 +60,11 @@ def step_record_from_pb(message: journal_pb2.StepRecord) -> StepRecord:
     return StepRecord(
         message.step,
         _STEP_STATES.member(message.state),
-        message.remote_id,
+        message.resource_id,
         message.message,
         rejection_from_pb(message.reason),
         tuple(message.before_ids),
+        message.observed_spec_json,
     )
 
 
@@ -72,8 +72,8 @@ def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
     """The outcome of step number *step* as it stands in an event."""
     message = operation_pb2.StepOutcome(step=step)
     match outcome:
-        case Done(remote_id):
-            message.done.remote_id = remote_id
+        case Done(resource_id):
+            message.done.resource_id = resource_id
         case Failed(text, reason):
             message.failed.message = text
             message.failed.reason = rejection_number(reason)
@@ -94,7 +94,7 @@ def outcomes_to_pb(outcomes: Mapping[int, Outcome], direction: Direction) -> Any
 def late_writes_to_pb(found: Iterable[LateWrite], problem: str) -> operation_pb2.LateEffects:
     """What took effect late, and why nobody could look; empty where somebody did."""
     effects: list[Any] = [
-        {"key": key_fields(each.key), "remote_id": each.remote_id, "message": each.message} for each in found
+        {"key": key_fields(each.key), "resource_id": each.resource_id, "message": each.message} for each in found
     ]
     return operation_pb2.LateEffects(effects=effects, problem=problem)
 
@@ -106,38 +106,32 @@ def blocked_reason_to_pb(reason: BlockedReason) -> operation_pb2.BlockedReason.V
 
 
 def blocked_step_to_pb(blocked: BlockedStep) -> operation_pb2.BlockedStep:
-    """Translate a step that keeps an operation from its end."""
-    step = step_fields(blocked.step)
+    """Translate a step that keeps an operation from its end; of the step itself, what it does to what."""
+    step = blocked.step._replace(old_spec=None, new_spec=None, references=(), old_references=())
     return operation_pb2.BlockedStep(
-        step=step["number"],
-        key=step["key"],
-        verb=step["verb"],
-        label=step["label"],
+        step=step_fields(step),
         direction=_DIRECTIONS.number(blocked.direction),
         reason=_BLOCKED_REASONS.number(blocked.reason),
         message=blocked.message,
-        found_id=blocked.found_id,
+        found_resource_id=blocked.found_resource_id,
         decisions=map(_DECISIONS.number, blocked.decisions),
     )
 
 
 def blocked_step_from_pb(message: operation_pb2.BlockedStep) -> BlockedStep:
-    """Translate a step that keeps an operation from its end; of the step itself, what stands there."""
-    step = plan_pb2.Step(number=message.step, verb=message.verb, key=message.key)
-    if message.HasField("label"):
-        step.label.CopyFrom(message.label)
+    """Translate a step that keeps an operation from its end."""
     return BlockedStep(
-        bare_step_from_pb(step),
+        bare_step_from_pb(message.step),
         _DIRECTIONS.member(message.direction),
         _BLOCKED_REASONS.member(message.reason),
         message.message,
-        message.found_id,
+        message.found_resource_id,
     )
 
 
 def decision_from_pb(message: applier_pb2.StepDecision) -> StepDecision:
     """Translate what somebody decided; a decision that this version does not know is None."""
-    return StepDecision(message.step, _DECISIONS.find(message.decision), message.remote_id)
+    return StepDecision(message.step, _DECISIONS.find(message.decision), message.resource_id)
 
 
 def record_to_pb(write: Write) -> journal_pb2.Record:
@@ -147,20 +141,13 @@ def record_to_pb(write: Write) -> journal_pb2.Record:
     )
 
 
-def finished_to_pb(
-    conclusion: Conclusion, end: Finish | Block, entries: Sequence[InventoryEntry]
-) -> operation_pb2.Finished:
-    """The last event of an operation; the summary has all ids, which the plan knew when nothing was to be done."""
-    plan, summary = conclusion.progress.plan, ""
-    if end.state is OperationState.SUCCEEDED:
-        known = {entry.key: entry.remote_id for entry in entries}
-        summary = with_ids(plan.summary, known) if plan.steps else plan.summary
+def finished_to_pb(conclusion: Conclusion, end: Finish | Block, has_stack: bool) -> operation_pb2.Finished:
+    """The last event of an operation, after which there is a stack or not; the store fills in its generation."""
     return operation_pb2.Finished(
         state=STATES.number(end.state),
         cause=end.cause,
-        summary_json=summary,
-        inventory=map(entry_fields, entries),
-        leftovers=[outcome_to_pb(step, outcome) for step, outcome in end.leftovers.items()],
+        counts=counts_fields(counts_in_effect(conclusion.progress)),
+        leftover_count=len(end.leftovers),
         no_change=conclusion.is_unchanged(end),
-        stack_id=conclusion.stack.id if conclusion.has_stack(end, entries) else "",
+        stack_id=conclusion.stack.id if has_stack else "",
     )

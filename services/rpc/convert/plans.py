@@ -1,29 +1,30 @@
-"""Plans, their steps and differences."""
+"""Plans: their headers, remarks, steps and differences."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, assert_never
 
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import plan_pb2
 
 from services.core import model
+from services.core.errors import RequestInvalid
+from services.engine.counts import StepCounts, counts_of
+from services.engine.effects import effect_of
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import (
     entries_from_pb,
     entry_fields,
     key_fields,
     key_from_pb,
-    spec_from_json,
+    location_fields,
     target_from_pb,
     target_to_pb,
+    trusted_spec,
 )
 
-_VERB = Numbers(model.Verb, plan_pb2.Verb, "VERB")
+KINDS = Numbers(model.OperationKind, plan_pb2.OperationKind, "OPERATION_KIND")
 _UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
 _DIFF_STATUS = Numbers(model.DiffStatus, plan_pb2.DiffStatus, "DIFF_STATUS")
-
-
-def _optional_spec(text: str, field: str) -> model.Spec | None:
-    return spec_from_json(text, field) if text else None
 
 
 def text_of(spec: model.Spec | None) -> str:
@@ -31,72 +32,155 @@ def text_of(spec: model.Spec | None) -> str:
     return spec.text if spec else ""
 
 
-def _references_fields(references: Iterable[model.StepReference]) -> list[dict[str, Any]]:
-    return [{"pointer": each.pointer, "key": key_fields(each.key), "id": each.id} for each in references]
+def counts_fields(counts: StepCounts) -> Any:
+    """Numbers of steps as part of another message."""
+    return counts._asdict()
 
 
-def _references_from_pb(messages: Iterable[plan_pb2.StepReference]) -> tuple[model.StepReference, ...]:
-    return tuple([model.StepReference(message.pointer, key_from_pb(message.key), message.id) for message in messages])
+def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
+    """The header of a plan, under the *name* that it is kept by; empty: it is kept nowhere."""
+    return plan_pb2.Plan(
+        name=name,
+        kind=KINDS.number(plan.kind),
+        target=target_to_pb(plan.target),
+        stack_id=plan.stack_id,
+        stack_name=plan.stack_name,
+        base_generation=plan.base_generation,
+        digest=plan.digest,
+        no_change=plan.no_change,
+        counts=counts_fields(counts_of(map(effect_of, plan.steps))),
+        stages=plan.stages,
+        sources=plan.sources,
+    )
+
+
+def remarks_to_pb(remarks: model.PlanRemarks) -> plan_pb2.PlanRemarks:
+    """Translate remarks."""
+    return plan_pb2.PlanRemarks(
+        missing_env_refs=remarks.missing_env_refs,
+        unresolved_env_refs=remarks.unresolved_env_refs,
+        missing_secrets=remarks.missing_secrets,
+        warnings=remarks.warnings,
+        conflicts=map(conflict_fields, remarks.conflicts),
+    )
+
+
+def remarks_from_pb(message: plan_pb2.PlanRemarks) -> model.PlanRemarks:
+    """Translate remarks, but for conflicts: those are for people."""
+    return model.PlanRemarks(
+        missing_env_refs=tuple(message.missing_env_refs),
+        unresolved_env_refs=tuple(message.unresolved_env_refs),
+        missing_secrets=tuple(message.missing_secrets),
+        warnings=tuple(message.warnings),
+    )
+
+
+def conflict_fields(conflict: model.Conflict) -> Any:
+    """A conflict as part of another message."""
+    return {"key": key_fields(conflict.key), "resource_id": conflict.resource_id, "message": conflict.message}
 
 
 def step_fields(step: model.Step) -> Any:
     """A step as part of a plan."""
+    change, fields = _change_fields(step)
     return {
         "number": step.number,
         "stage": step.stage,
-        "verb": _VERB.number(step.verb),
-        "key": key_fields(step.key),
-        "remote_id": step.remote_id,
-        "label": key_fields(step.label) if step.label else None,
-        "label_id": step.label_id,
-        "old_spec_json": text_of(step.old_spec),
-        "new_spec_json": text_of(step.new_spec),
         "undo": _UNDO.number(step.undo),
         "reason": step.reason,
-        "references": _references_fields(step.references),
-        "old_references": _references_fields(step.old_references),
+        change: fields,
     }
 
 
 def bare_step_from_pb(message: plan_pb2.Step) -> model.Step:
-    """Translate a step without its content and references: what it does, to what, and whether that can be undone."""
-    return model.Step(
-        number=message.number,
-        stage=message.stage,
-        verb=_VERB.member(message.verb),
-        key=key_from_pb(message.key),
-        remote_id=message.remote_id,
-        label=key_from_pb(message.label) if message.HasField("label") else None,
-        label_id=message.label_id,
-        undo=_UNDO.find(message.undo) or model.Undo.EXACT,
-        reason=message.reason,
-    )
+    """
+    Translate a step without its content and references: what it does, to what, and whether that can be undone.
+
+    Raises:
+        RequestInvalid: It does nothing.
+    """
+    change = message.WhichOneof("change")
+    common: dict[str, Any] = {
+        "number": message.number,
+        "stage": message.stage,
+        "undo": _UNDO.find(message.undo) or model.Undo.EXACT,
+        "reason": message.reason,
+    }
+    match change:
+        case "put_secret":
+            key, overwrites = message.put_secret.key, message.put_secret.overwrites
+            verb = model.Verb.UPDATE if overwrites else model.Verb.CREATE
+            secret = model.Key(model.SECRET, key)
+            return model.Step(verb=verb, key=secret, resource_id=key if overwrites else "", **common)
+        case "attach" | "detach":
+            link: plan_pb2.LabelStep = getattr(message, change)
+            return model.Step(
+                verb=model.Verb[change.upper()],
+                key=key_from_pb(link.key),
+                resource_id=link.resource_id,
+                label=key_from_pb(link.label),
+                label_id=link.label_id,
+                **common,
+            )
+        case "create":
+            return model.Step(verb=model.Verb.CREATE, key=key_from_pb(message.create.key), **common)
+        case "update" | "delete":
+            write: plan_pb2.UpdateStep | plan_pb2.DeleteStep = getattr(message, change)
+            verb = model.Verb[change.upper()]
+            return model.Step(verb=verb, key=key_from_pb(write.key), resource_id=write.resource_id, **common)
+        case _:
+            raise RequestInvalid("step", "names no change")
 
 
 def step_from_pb(message: plan_pb2.Step) -> model.Step:
-    """Translate a step."""
-    return bare_step_from_pb(message)._replace(
-        old_spec=_optional_spec(message.old_spec_json, "old_spec_json"),
-        new_spec=_optional_spec(message.new_spec_json, "new_spec_json"),
-        undo=_UNDO.member(message.undo),
-        references=_references_from_pb(message.references),
-        old_references=_references_from_pb(message.old_references),
-    )
+    """
+    Translate a step.
+
+    Raises:
+        RequestInvalid: It does nothing.
+    """
+    step = bare_step_from_pb(message)
+    match message.WhichOneof("change"):
+        case "create":
+            create = message.create
+            return step._replace(
+                new_spec=trusted_spec(create.spec_json, create.display_name),
+                references=_references_from_pb(create.references),
+            )
+        case "update":
+            update = message.update
+            return step._replace(
+                new_spec=trusted_spec(update.spec_json, update.display_name),
+                references=_references_from_pb(update.references),
+                old_spec=trusted_spec(update.old_spec_json, update.old_display_name, "old_spec_json"),
+                old_references=_references_from_pb(update.old_references),
+            )
+        case "delete":
+            delete = message.delete
+            return step._replace(
+                old_spec=trusted_spec(delete.old_spec_json, delete.old_display_name, "old_spec_json"),
+                old_references=_references_from_pb(delete.old_references),
+            )
+        case _:
+            return step
 
 
-def _diff_fields(diff: model.ResourceDiff) -> Any:
+def diff_fields(diff: model.ResourceDiff, has_specs: bool = True) -> Any:
+    """What the package wants of one object as part of another message, with or without its specs."""
     return {
         "key": key_fields(diff.key),
-        "remote_id": diff.remote_id,
+        "resource_id": diff.resource_id,
         "status": _DIFF_STATUS.number(diff.status),
-        "old_spec_json": text_of(diff.old_spec),
-        "new_spec_json": text_of(diff.new_spec),
+        "old_spec_json": text_of(diff.old_spec) if has_specs else "",
+        "new_spec_json": text_of(diff.new_spec) if has_specs else "",
         "changes": [{"path": change.path, "old_json": change.old, "new_json": change.new} for change in diff.changes],
         "old_kind": diff.old_kind,
+        "location": location_fields(diff.location) if diff.location else None,
     }
 
 
-def _mapping_fields(diff: model.LabelMappingDiff) -> Any:
+def mapping_fields(diff: model.LabelMappingDiff) -> Any:
+    """What happens to one association as part of another message."""
     return {
         "status": _DIFF_STATUS.number(diff.status),
         "resource": key_fields(diff.resource),
@@ -106,52 +190,77 @@ def _mapping_fields(diff: model.LabelMappingDiff) -> Any:
     }
 
 
-def plan_fields(plan: model.Plan) -> Any:
-    """A plan as part of another message."""
-    return {
-        "target": target_to_pb(plan.target),
-        "stack_id": plan.stack_id,
-        "base_generation": plan.base_generation,
-        "stages": plan.stages,
-        "steps": map(step_fields, plan.steps),
-        "resource_diffs": map(_diff_fields, plan.resource_diffs),
-        "label_mapping_diffs": map(_mapping_fields, plan.label_mapping_diffs),
-        "inventory": map(entry_fields, plan.inventory),
-        "no_change": plan.no_change,
-        "summary_json": plan.summary,
-        "missing_env_refs": plan.missing_env_refs,
-        "missing_secrets": plan.missing_secrets,
-        "warnings": plan.warnings,
-        "sources": plan.sources,
-        "digest": plan.digest,
-        "unresolved_env_refs": plan.unresolved_env_refs,
-        "conflicts": [
-            {"key": key_fields(conflict.key), "remote_id": conflict.remote_id, "message": conflict.message}
-            for conflict in plan.conflicts
-        ],
-        "stack_name": plan.stack_name,
-        "ends_stack": plan.ends_stack,
-    }
+def record_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
+    """Translate what changes in a record."""
+    return plan_pb2.PlanRecord(entries=map(entry_fields, changes.entries), removed=map(key_fields, changes.removed))
 
 
-def work_from_pb(message: plan_pb2.Plan) -> model.Plan:
-    """What an apply needs of a plan: all of it but the diffs, which are most of it and for people only."""
+def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Plan:
+    """What an apply needs of a plan."""
     return model.Plan(
-        target=target_from_pb(message.target),
-        stack_id=message.stack_id,
-        base_generation=message.base_generation,
-        stages=tuple(message.stages),
-        steps=tuple(map(step_from_pb, message.steps)),
-        resource_diffs=(),
-        label_mapping_diffs=(),
-        inventory=entries_from_pb(message.inventory),
-        no_change=message.no_change,
-        summary=message.summary_json,
-        missing_env_refs=tuple(message.missing_env_refs),
-        missing_secrets=tuple(message.missing_secrets),
-        warnings=tuple(message.warnings),
-        sources=tuple(message.sources),
-        digest=message.digest,
-        stack_name=message.stack_name,
-        ends_stack=message.ends_stack,
+        target=target_from_pb(header.target),
+        stack_id=header.stack_id,
+        base_generation=header.base_generation,
+        stages=tuple(header.stages),
+        steps=tuple(map(step_from_pb, body.steps)),
+        record=model.RecordChanges(entries_from_pb(body.record.entries), tuple(map(key_from_pb, body.record.removed))),
+        no_change=header.no_change,
+        kind=KINDS.member(header.kind),
+        remarks=remarks_from_pb(body.remarks),
+        sources=tuple(header.sources),
+        digest=header.digest,
+        stack_name=header.stack_name,
+    )
+
+
+def _change_fields(step: model.Step) -> tuple[str, Any]:
+    """What a step does: the field of the message that says it, and its content."""
+    key = key_fields(step.key)
+    if step.key.kind == model.SECRET:
+        return "put_secret", {"key": step.key.name, "overwrites": step.verb is model.Verb.UPDATE}
+    old, new = step.old_spec, step.new_spec
+    match step.verb:
+        case model.Verb.CREATE:
+            return "create", {
+                "key": key,
+                "spec_json": text_of(new),
+                "display_name": new.display_name if new else "",
+                "references": _references_fields(step.references),
+            }
+        case model.Verb.UPDATE:
+            return "update", {
+                "key": key,
+                "resource_id": step.resource_id,
+                "spec_json": text_of(new),
+                "display_name": new.display_name if new else "",
+                "references": _references_fields(step.references),
+                "old_spec_json": text_of(old),
+                "old_display_name": old.display_name if old else "",
+                "old_references": _references_fields(step.old_references),
+            }
+        case model.Verb.DELETE:
+            return "delete", {
+                "key": key,
+                "resource_id": step.resource_id,
+                "old_spec_json": text_of(old),
+                "old_display_name": old.display_name if old else "",
+                "old_references": _references_fields(step.old_references),
+            }
+        case model.Verb.ATTACH | model.Verb.DETACH:
+            return step.verb.value, {
+                "key": key,
+                "resource_id": step.resource_id,
+                "label": key_fields(step.label) if step.label else None,
+                "label_id": step.label_id,
+            }
+    assert_never(step.verb)
+
+
+def _references_fields(references: Iterable[model.StepReference]) -> list[dict[str, Any]]:
+    return [{"pointer": each.pointer, "key": key_fields(each.key), "resource_id": each.id} for each in references]
+
+
+def _references_from_pb(messages: Iterable[plan_pb2.StepReference]) -> tuple[model.StepReference, ...]:
+    return tuple(
+        [model.StepReference(message.pointer, key_from_pb(message.key), message.resource_id) for message in messages]
     )
