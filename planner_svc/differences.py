@@ -11,9 +11,9 @@ from planner_svc.references import (
     reference_changes,
     wanted_references,
 )
-from services.core.diff import changes, touches
+from services.core.diff import touches
 from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource
-from services.kinds.comparing import comparable
+from services.kinds.comparing import differences as spec_differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,7 @@ def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tup
     for key, match in matching.matches.items():
         if match.live and match.wanted:
             sets = platform.kinds[key.kind].set_paths
-            found[key] = changes(
-                comparable(match.live.kind, match.live.spec, sets), comparable(key.kind, match.wanted.spec, sets)
-            )
+            found[key] = spec_differences(match.live.kind, match.live.spec, key.kind, match.wanted.spec, sets)
     return found
 
 

@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import stack_pb2
-from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from planner_svc.matching import Owner, ResourceKey, kinds_of_record
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
-from services.rpc.resources import find_owners, list_resources, list_secret_keys, platform_traits
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.resources import find_owners, list_resources, list_secret_keys, platform_traits, read_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,19 @@ class Known:
     live: Sequence[Resource]
 
 
+@dataclass(frozen=True, slots=True)
+class ParsedPackage:
+    """What the parser says of a package; all of it empty where there is none."""
+
+    objects: Sequence[object_pb2.Object] = ()
+    sources: Sequence[str] = ()
+    violations: Sequence[object_pb2.Violation] = ()
+    missing_env_refs: Sequence[str] = ()
+    missing_secrets: Sequence[str] = ()
+    warnings: Sequence[object_pb2.Violation] = ()
+    credentials: Sequence[parser_pb2.Credential] = ()
+
+
 class Reader:
     """Asks the parser, the stack service and the driver; every failure is an error, never "there is none"."""
 
@@ -42,10 +54,9 @@ class Reader:
         self._parser = parser
         self._parser_stub = ParserServiceStub(parser.channel)
         self._stack = stack
-        self._stack_stub = StackServiceStub(stack.channel)
         self._platforms = platforms
 
-    async def package(self, sources: planner_pb2.PackageSources) -> parser_pb2.ParsePackageResponse:
+    async def package(self, sources: planner_pb2.PackageSources) -> ParsedPackage:
         """
         Have *sources* parsed; without the parser's summary, as the plan makes one with ids.
 
@@ -57,7 +68,16 @@ class Reader:
         request = parser_pb2.ParsePackageRequest(sources=sources.sources, omit_summary=True, allow_empty=True)
         for key, value in sources.env.items():
             request.env[key].CopyFrom(value)
-        return await self._parser.call(self._parser_stub.ParsePackage, request)
+        answer = await self._parser.call(self._parser_stub.ParsePackage, request)
+        return ParsedPackage(
+            answer.package.objects,
+            answer.package.sources,
+            answer.violations,
+            answer.missing_env_refs,
+            answer.missing_secrets,
+            answer.warnings,
+            answer.credentials,
+        )
 
     async def known(self, request: planner_pb2.CreatePlanRequest) -> Known:
         """
@@ -89,17 +109,16 @@ class Reader:
         target = target_from_pb(request.target)
         match request.stack.WhichOneof("stack"):
             case "id":
-                return await self._stack_by_id(request)
+                return await self._record_by_id(request)
             case "name":
-                return await self._stack_by_name(request.stack.name, target, request.HasField("destroy"))
+                return await self._record_by_name(request, target)
             case _ if request.HasField("destroy"):
                 raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
             case _:
                 return StackRecord("", target, "", 0)
 
-    async def _stack_by_id(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
-        answer = await self._stack.call(self._stack_stub.GetStack, stack_pb2.GetStackRequest(id=request.stack.id))
-        record = stack_from_pb(answer.stack)
+    async def _record_by_id(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
+        record = await read_record(self._stack, Target(), request.stack)
         asked = request.target
         if (asked.platform and asked.platform != record.target.platform) or (
             asked.org and asked.org != record.target.org
@@ -108,15 +127,13 @@ class Reader:
             raise RequestInvalid("target", f"stack {record.id} is for {where}; leave the target out")
         return record
 
-    async def _stack_by_name(self, name: str, target: Target, must_exist: bool) -> StackRecord:
-        named = stack_pb2.NamedStack(target=target_to_pb(target), name=name)
+    async def _record_by_name(self, request: planner_pb2.CreatePlanRequest, target: Target) -> StackRecord:
         try:
-            answer = await self._stack.call(self._stack_stub.GetStack, stack_pb2.GetStackRequest(named=named))
+            return await read_record(self._stack, target, request.stack)
         except StackNotFound:
-            if must_exist:
+            if request.HasField("destroy"):
                 raise
-            return StackRecord("", target, name, 0)
-        return stack_from_pb(answer.stack)
+            return StackRecord("", target, request.stack.name, 0)
 
     async def owners(self, target: Target, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Owner]:
         """Which stacks own *resources*; one call, and none when there is nothing to ask."""

@@ -1,13 +1,16 @@
 """Keeps plans in the stack store until somebody applies them."""
 
 import secrets
+from collections.abc import AsyncIterator, Collection
 
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import plan_pb2
-from pkger.stack.v1 import journal_pb2, stack_pb2
-from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
+from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.rpc.client import Peer
+from services.rpc.plan_parts import View
 
 
 class PlanStore:
@@ -18,39 +21,47 @@ class PlanStore:
         self._stub = StackServiceStub(stack.channel)
         self._journal = JournalServiceStub(stack.channel)
 
-    async def of_request(self, request_id: str, digest: str) -> plan_pb2.Plan | None:
+    async def of_request(self, request: journal_pb2.RequestKey) -> str:
         """
-        The plan that a request with this id and digest of its content made before; None for a new one.
+        Name of the plan that a request made before; empty for a new one.
 
         Raises:
             RequestIdReused: The id was used with other content.
-            PlanNotFound: The plan is gone.
         """
-        request = journal_pb2.FindPlanRequest(request_id=request_id, request_digest=digest)
-        name = (await self._stack.call(self._journal.FindPlan, request)).plan
-        return await self._read(name) if name else None
+        return (await self._stack.call(self._journal.FindPlan, journal_pb2.FindPlanRequest(request=request))).plan
 
-    async def keep(self, plan: plan_pb2.Plan, request_id: str, digest: str) -> plan_pb2.Plan:
+    async def keep(self, plan: journal_pb2.NewPlan, request: journal_pb2.RequestKey | None) -> bool:
         """
-        Store *plan*, which gets a name.
+        Store *plan*: its header gets a name, and what a store says of it.
+
+        Args:
+            plan: The plan; its header is completed.
+            request: The request that it is for; None: that may make any number of plans.
 
         Returns:
-            The plan as it is stored; that of the same request, if that came first.
+            Whether it was stored. If not, the header has the name of the plan that the same request made before.
 
         Raises:
             RequestIdReused: The id was used with other content.
         """
-        plan.name = f"plans/{secrets.token_hex(8)}"
-        request = journal_pb2.StorePlanRequest(
-            plan=plan.SerializeToString(), request_id=request_id, request_digest=digest
+        name = f"plans/{secrets.token_hex(8)}"
+        plan.header.name = name
+        stored = await self._stack.call(
+            self._journal.StorePlan, journal_pb2.StorePlanRequest(plan=plan, request=request)
         )
-        stored = await self._stack.call(self._journal.StorePlan, request)
-        if stored.plan != plan.name:
-            return await self._read(stored.plan)
-        plan.state = plan_pb2.PLAN_STATE_PENDING
-        plan.create_time.CopyFrom(stored.create_time)
-        plan.expire_time.CopyFrom(stored.expire_time)
-        return plan
+        plan.header.name = stored.plan
+        plan.header.state = plan_pb2.PLAN_STATE_PENDING
+        plan.header.create_time.CopyFrom(stored.create_time)
+        plan.header.expire_time.CopyFrom(stored.expire_time)
+        return stored.plan == name
 
-    async def _read(self, name: str) -> plan_pb2.Plan:
-        return (await self._stack.call(self._stub.GetPlan, stack_pb2.GetPlanRequest(plan=name))).plan
+    async def parts(self, name: str, view: Collection[View]) -> AsyncIterator[plan_pb2.PlanPart]:
+        """
+        A stored plan.
+
+        Raises:
+            PlanNotFound: It is gone.
+        """
+        request = stack_pb2.GetPlanRequest(plan=name, view=view)
+        async for answer in self._stack.stream(self._stub.GetPlan, request):
+            yield answer.part

@@ -138,7 +138,11 @@ class WrittenValue:
 
 
 class Object(NamedTuple):
-    """One declared resource, normalised. ``associations`` are labels, sorted by name; ``written`` by pointer."""
+    """
+    One declared resource, normalised. ``associations`` are labels, sorted by name; ``written`` by pointer.
+
+    ``location`` is where it stands in its source; None when nobody knows.
+    """
 
     key: Key
     api_version: str
@@ -146,6 +150,7 @@ class Object(NamedTuple):
     associations: tuple[Key, ...] = ()
     env_references: tuple[EnvReference, ...] = ()
     written: tuple[WrittenValue, ...] = ()
+    location: "Location | None" = None
 
 
 @dataclass(frozen=True, slots=True)

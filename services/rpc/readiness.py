@@ -5,7 +5,7 @@ from pkger.model.v1 import plan_pb2
 from services.core.errors import ValuesMissing
 
 
-def refuse_missing_values(plan: plan_pb2.Plan) -> None:
+def refuse_missing_values(remarks: plan_pb2.PlanRemarks) -> None:
     """
     Refuse a plan that would write places for values instead of the values.
 
@@ -14,5 +14,5 @@ def refuse_missing_values(plan: plan_pb2.Plan) -> None:
     Raises:
         ValuesMissing: Names all of them.
     """
-    if plan.unresolved_env_refs or plan.missing_secrets:
-        raise ValuesMissing(",".join(plan.unresolved_env_refs), ",".join(plan.missing_secrets))
+    if remarks.unresolved_env_refs or remarks.missing_secrets:
+        raise ValuesMissing(",".join(remarks.unresolved_env_refs), ",".join(remarks.missing_secrets))

@@ -7,11 +7,19 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from services.core.model import PlatformTraits, Resource, Target
+from services.core.errors import StackMoved
+from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb
-from services.rpc.convert.objects import resource_from_pb, target_to_pb
+from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb
+
+LISTED_AT_ONCE = 5000
+"""Entries of a record on a page: as many as a page may have (stack.proto)."""
+
+RECORD_ATTEMPTS = 5
+"""How often a record is read anew that changes while it is read."""
 
 READ_AT_ONCE = 500
 """Most ids in one request: its answer holds their specs and stays below the message limit."""
@@ -82,3 +90,40 @@ async def find_owners(
     request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
     answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
     return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}
+
+
+async def read_record(stack: Peer, target: Target, ref: object_pb2.StackRef) -> StackRecord:
+    """
+    The record of a stack, all of one generation.
+
+    Args:
+        stack: The stack service.
+        target: Where a name is looked up.
+        ref: The stack.
+
+    Raises:
+        StackNotFound: There is none.
+        StackMoved: It changes faster than it can be read.
+        PkgerError: The stack service does not tell.
+    """
+
+    async def read() -> StackRecord:
+        stub = StackServiceStub(stack.channel)
+        request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=ref)
+        header = (await stack.call(stub.GetStack, request)).stack
+        listing = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=header.id), page_size=LISTED_AT_ONCE)
+        entries: list[object_pb2.InventoryEntry] = []
+        while header.resource_count:
+            page = await stack.call(stub.ListResources, listing)
+            if page.generation != header.generation:
+                raise StackMoved(header.name or header.id, header.generation, page.generation)
+            entries += page.resources
+            if not page.next_page_token:
+                break
+            listing.page_token = page.next_page_token
+        return stack_from_pb(header, entries)
+
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type(StackMoved), stop=stop_after_attempt(RECORD_ATTEMPTS), reraise=True
+    )
+    return await retrying(read)

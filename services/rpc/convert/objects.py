@@ -87,6 +87,7 @@ def object_fields(item: model.Object) -> Any:
             for reference in item.env_references
         ],
         "written": [{"pointer": place.pointer, "value_json": place.text} for place in item.written],
+        "location": location_fields(item.location) if item.location else None,
     }
 
 
@@ -116,6 +117,7 @@ def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model
             ]
         ),
         written=tuple([model.WrittenValue(place.pointer, place.value_json) for place in message.written]),
+        location=_location_from_pb(message.location) if message.HasField("location") else None,
     )
 
 

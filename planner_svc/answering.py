@@ -1,0 +1,84 @@
+"""A plan as messages: the parts that a caller asks for, and what a store keeps."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
+
+from planner_svc.contents import compressed_content
+from planner_svc.gathering import Gathered
+from planner_svc.views import Planned
+from services.rpc.convert.plans import header_to_pb
+from services.rpc.parts import parts
+from services.rpc.plan_parts import (
+    JoinedPlan,
+    View,
+    content_parts,
+    diffs_parts,
+    record_parts,
+    remarks_parts,
+    steps_parts,
+    summary_parts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    A plan as messages.
+
+    Attributes:
+        new_plan: What a store is to keep, with the header that callers get; without body and content when it is kept
+            nowhere.
+        parts: What follows the header, as far as the caller asks for it.
+    """
+
+    new_plan: journal_pb2.NewPlan
+    parts: Sequence[plan_pb2.PlanPart]
+
+
+def answer_to(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answer:
+    """
+    Translate a plan, once: what is kept is made of the same messages as what is told.
+
+    Args:
+        gathered: The plan.
+        view: What the caller asks for.
+        is_kept: Whether it is going to be stored.
+    """
+    planned, new_plan = gathered.planned, journal_pb2.NewPlan(header=header_to_pb(gathered.planned.plan))
+    remarks = list(remarks_parts(planned.plan.remarks))
+    wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_kept else {*view}
+    steps = list(steps_parts(planned.plan.steps)) if plan_pb2.PLAN_VIEW_STEPS in wanted else []
+    record = list(record_parts(planned.plan.record)) if plan_pb2.PLAN_VIEW_RECORD in wanted else []
+    content = b""
+    if is_kept or plan_pb2.PLAN_VIEW_CONTENT in view:
+        content = compressed_content(planned, gathered.objects)
+    if is_kept:
+        kept = JoinedPlan()
+        for part in chain(remarks, steps, record):
+            kept.add(part)
+        new_plan.body, new_plan.content = kept.body.SerializeToString(), content
+    told = {
+        plan_pb2.PLAN_VIEW_STEPS: steps,
+        plan_pb2.PLAN_VIEW_RECORD: record,
+        plan_pb2.PLAN_VIEW_CONTENT: content_parts(content),
+    }
+    following = chain.from_iterable(
+        told[asked] if asked in told else _view_parts(planned, asked) for asked in sorted(view)
+    )
+    return Answer(new_plan, [*remarks, *following])
+
+
+def violation_parts(violations: Sequence[object_pb2.Violation]) -> Iterator[object_pb2.Violations]:
+    """Violations in parts."""
+    for part in parts(violations, lambda violation: violation.ByteSize() + 8):
+        yield object_pb2.Violations(violations=part)
+
+
+def _view_parts(planned: Planned, view: View) -> Iterator[plan_pb2.PlanPart]:
+    if view == plan_pb2.PLAN_VIEW_DIFFS:
+        return diffs_parts(planned.diffs())
+    return summary_parts(planned.summary())

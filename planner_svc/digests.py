@@ -1,0 +1,63 @@
+"""The digest of a plan: what an apply would do, and what that was concluded from (engine.md 7)."""
+
+import hashlib
+from collections.abc import Sequence
+
+from planner_svc.steps import Stage
+from services.core.model import Desired, InventoryEntry, PlatformTraits, StackRecord, Step, StepReference
+from services.kinds.canonical import canonical_text
+
+
+def plan_digest(
+    desired: Desired,
+    stack: StackRecord,
+    platform: PlatformTraits,
+    ordered: Sequence[Stage],
+    inventory: Sequence[InventoryEntry],
+) -> str:
+    """
+    Hash a plan; equal plans have equal digests.
+
+    A stack enters by its name, as one that the apply is going to create has no id when the plan is first shown. What
+    was observed enters through the steps: a resource that changes meanwhile changes them. Of secrets their keys enter,
+    and whether they are there; no value does, as no planner ever sees one.
+
+    Args:
+        desired: What is wanted.
+        stack: The record that the plan is based on.
+        platform: The platform.
+        ordered: The stages with their steps.
+        inventory: What the stack owns once the plan has run.
+    """
+    content = {
+        "stack": stack.name or stack.id,
+        "target": [stack.target.platform, stack.target.org],
+        "base_generation": stack.generation,
+        "ends_stack": desired.is_end,
+        "platform": [platform.platform, platform.version],
+        "stages": [[stage.name, [_step_content(step) for step in stage.steps]] for stage in ordered],
+        "inventory": [
+            [*entry.key, entry.resource_id, entry.origin.value, [label.name for label in entry.associations]]
+            for entry in inventory
+        ],
+    }
+    return "sha256:" + hashlib.sha256(canonical_text(content).encode()).hexdigest()
+
+
+def _step_content(step: Step) -> list[object]:
+    return [
+        step.verb.value,
+        *step.key,
+        step.resource_id,
+        step.label.name if step.label else None,
+        step.label_id,
+        step.old_spec.text if step.old_spec else None,
+        step.new_spec.text if step.new_spec else None,
+        step.undo.value,
+        [_reference_content(each) for each in step.old_references],
+        [_reference_content(each) for each in step.references],
+    ]
+
+
+def _reference_content(reference: StepReference) -> list[str]:
+    return [reference.pointer, *reference.key, reference.id]

@@ -1,0 +1,91 @@
+"""From a request to a plan: gathers what a plan is made from, and has it made."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pkger.model.v1 import object_pb2
+from pkger.planner.v1 import planner_pb2
+
+from planner_svc.credentials import refuse_written_secrets
+from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_emptying, refuse_owned
+from planner_svc.planning import Remarks, make_plan
+from planner_svc.reading import Known, ParsedPackage, Reader
+from planner_svc.secrets import refuse_unusable_keys, secrets_of
+from planner_svc.skipping import idle_skips, skipped_keys
+from planner_svc.views import Planned
+from services.core.errors import RequestInvalid, ServiceUnavailable
+from services.core.model import Desired, Key, Package, UnreadableSpecError
+from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A plan, and the objects of its package as the parser gave them."""
+
+    planned: Planned
+    objects: Sequence[object_pb2.Object]
+
+
+async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gathered | Sequence[object_pb2.Violation]:
+    """
+    Make the plan of a request.
+
+    Returns:
+        The plan; all violations of a package that breaks rules.
+
+    Raises:
+        PkgerError: There is no plan; planner.proto lists the reasons.
+    """
+    if not request.HasField("desired"):
+        raise RequestInvalid("desired", "say what is wanted: a package, or destroy")
+    # The parser is at work for most of the time that a plan takes: enough to read what is there.
+    reading = asyncio.create_task(reader.known(request))
+    try:
+        parsed = await reader.package(request.package) if request.HasField("package") else ParsedPackage()
+        if parsed.violations:
+            return parsed.violations
+        known = await reading
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    planned = await _planned(request, parsed, known, reader)
+    return Gathered(planned, parsed.objects)
+
+
+async def _planned(
+    request: planner_pb2.CreatePlanRequest, parsed: ParsedPackage, known: Known, reader: Reader
+) -> Planned:
+    stack, traits = known.stack, known.platform
+    skips = [Key(skip.kind, skip.name) for skip in request.skip]
+    desired = Desired(
+        package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.sources)),
+        skip=skipped_keys(skips),
+        is_end=request.HasField("destroy"),
+        secret_keys=frozenset(request.secret_keys),
+        allow_replace=request.allow_replace,
+    )
+    refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
+    refuse_unusable_keys(desired, traits)
+    remarks = Remarks()
+    if not desired.is_end:
+        warnings = (*map(_told, parsed.warnings), *idle_skips(skips, desired.package, stack))
+        referred = secrets_of(desired, traits, parsed.missing_secrets)
+        remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings)
+    asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
+    held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
+    live = await reader.live(known, kinds_to_list(desired, stack, traits))
+    matching = match(desired, stack, live, traits)
+    if not request.allow_empty:
+        refuse_emptying(desired, matching, stack)
+    refuse_owned(matching, await reader.owners(stack.target, owner_questions(matching)), stack)
+    try:
+        # In a thread: a large plan takes a moment, in which other calls are answered.
+        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held)
+    except UnreadableSpecError as error:
+        raise ServiceUnavailable("platform", stack.target.platform, str(error)) from error
+
+
+def _told(warning: object_pb2.Violation) -> str:
+    found = violation_from_pb(warning)
+    return f"{found.location}: {found.path}: {found.reason}"

@@ -1,0 +1,110 @@
+"""What people and other programs see of a plan beside its steps: made when somebody asks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from planner_svc.associations import Association
+from planner_svc.differences import Differences
+from planner_svc.matching import Match, Matching
+from services.core.model import (
+    Desired,
+    DiffStatus,
+    FieldChange,
+    Key,
+    LabelMappingDiff,
+    Location,
+    Object,
+    Plan,
+    PlanDiffs,
+    ResourceDiff,
+)
+from services.kinds.canonical import canonical_text
+from services.kinds.summary import planned_summary
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """
+    A plan with all that its views are made of.
+
+    Attributes:
+        plan: The plan.
+        desired: What is wanted.
+        matching: The matches.
+        found: The differences of what is wanted and what is there.
+        links: The associations.
+    """
+
+    plan: Plan
+    desired: Desired
+    matching: Matching
+    found: Differences
+    links: Sequence[Association]
+
+    def diffs(self) -> PlanDiffs:
+        """The differences, for each object and for each association."""
+        matches = self.matching.matches.values()
+        return PlanDiffs(
+            tuple(_diff(match, self.found.changed) for match in matches), _mapping_diffs(self.links, self.matching)
+        )
+
+    def skipped(self) -> set[Key]:
+        """Keys of the objects of the package that the plan leaves out."""
+        return {item.key for item in self.desired.package.objects if self.desired.skips(item.key)}
+
+    def referred(self) -> dict[Key, str]:
+        """Ids of the resources that objects refer to, by the keys of their objects."""
+        return {each.key: each.id for references in self.found.references.values() for each in references if each.id}
+
+    def summary(self) -> str:
+        """The summary document (packages.md 10) as JSON text, with the ids known so far."""
+        live = {
+            key: match.live.id
+            for key, match in self.matching.matches.items()
+            if match.live and key not in self.found.replaced
+        }
+        document = planned_summary(
+            self.desired.package.objects,
+            skipped=self.skipped(),
+            ids=self.referred() | live,
+            attached={(link.resource, link.label) for link in self.links if link.wanted and link.attached},
+            missing_env_refs=self.plan.remarks.missing_env_refs,
+            missing_secrets=self.plan.remarks.missing_secrets,
+        )
+        return canonical_text(document)
+
+
+def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[LabelMappingDiff, ...]:
+    """One entry for each association of two objects; one that goes away only to come back is shown as it will be."""
+    keys = {match.live_key: key for key, match in matching.matches.items()}
+    shown: dict[tuple[Key, Key], Association] = {}
+    for link in links:
+        resource = keys.get(link.resource, link.resource)
+        if resource.name and link.label.name:
+            before = shown.get((resource, link.label))
+            if before is None or link.wanted:
+                shown[resource, link.label] = link._replace(resource=resource)
+    return tuple(shown[names].diff() for names in sorted(shown))
+
+
+def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> ResourceDiff:
+    status = DiffStatus.REMOVE
+    if match.wanted:
+        # A recorded resource that is gone still "exists" in the diff, under its recorded id (service.md 1.4).
+        status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
+    known = match.live.id if match.live else match.recorded.resource_id if match.recorded else ""
+    kind = match.live.kind if match.live else match.key.kind
+    return ResourceDiff(
+        key=match.key,
+        resource_id=known,
+        status=status,
+        old_spec=match.live.spec if match.live else None,
+        new_spec=match.wanted.spec if match.wanted else None,
+        changes=changed.get(match.key, ()),
+        old_kind="" if kind == match.key.kind else kind,
+        location=_location(match.wanted),
+    )
+
+
+def _location(item: Object | None) -> Location | None:
+    return item.location if item else None

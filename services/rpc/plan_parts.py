@@ -1,0 +1,163 @@
+"""Plans in parts: cut for a stream, and joined again."""
+
+from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
+
+from services.core.errors import RequestInvalid
+from services.core.model import PlanDiffs, PlanRemarks, RecordChanges, ResourceDiff, Spec, Step
+from services.rpc.convert.objects import entry_fields, key_fields
+from services.rpc.convert.plans import conflict_fields, diff_fields, mapping_fields, step_fields
+from services.rpc.parts import parts, pieces, text_bytes
+
+View: TypeAlias = plan_pb2.PlanView.ValueType
+
+_CONTENT_BYTES = 512 * 1024
+"""Of one part of a compressed content."""
+
+_FRAME = 160
+"""Bytes of a step or a diff beside its texts, generously."""
+
+
+@dataclass(slots=True)
+class JoinedPlan:
+    """
+    A plan whose parts came one by one.
+
+    Attributes:
+        header: The header.
+        body: Remarks, steps and changes of the record.
+        diffs: The differences.
+        summary: The summary document as JSON text; empty when nobody asked for it.
+        content: What a store makes the views of; empty when nobody asked for it.
+    """
+
+    header: plan_pb2.Plan = field(default_factory=plan_pb2.Plan)
+    body: journal_pb2.PlanBody = field(default_factory=journal_pb2.PlanBody)
+    diffs: plan_pb2.PlanDiffs = field(default_factory=plan_pb2.PlanDiffs)
+    summary: str = ""
+    content: bytes = b""
+
+    @property
+    def steps(self) -> Sequence[plan_pb2.Step]:
+        """The steps, by number."""
+        return self.body.steps
+
+    @property
+    def remarks(self) -> plan_pb2.PlanRemarks:
+        """What there is to say about it."""
+        return self.body.remarks
+
+    def add(self, part: plan_pb2.PlanPart) -> None:
+        """Add the next part."""
+        match part.WhichOneof("part"):
+            case "header":
+                self.header = part.header
+            case "remarks":
+                self.body.remarks.MergeFrom(part.remarks)
+            case "steps":
+                self.body.steps.extend(part.steps.steps)
+            case "diffs":
+                self.diffs.MergeFrom(part.diffs)
+            case "summary_json":
+                self.summary += part.summary_json
+            case "record":
+                self.body.record.MergeFrom(part.record)
+            case "content":
+                self.content += part.content
+
+
+async def joined(
+    answers: AsyncIterable[planner_pb2.CreatePlanResponse | stack_pb2.GetPlanResponse],
+) -> JoinedPlan | list[object_pb2.Violation]:
+    """A plan of which all parts are awaited; or all violations of its package."""
+    plan, violations = JoinedPlan(), list[object_pb2.Violation]()
+    async for answer in answers:
+        if isinstance(answer, planner_pb2.CreatePlanResponse) and answer.HasField("violations"):
+            violations.extend(answer.violations.violations)
+        else:
+            plan.add(answer.part)
+    return violations or plan
+
+
+def checked_view(view: Collection[View]) -> frozenset[View]:
+    """
+    What a caller asks for.
+
+    Raises:
+        RequestInvalid: It is no part of a plan.
+    """
+    for asked in view:
+        if asked == plan_pb2.PLAN_VIEW_UNSPECIFIED or asked not in plan_pb2.PlanView.values():
+            raise RequestInvalid("view", f"{asked} is no view of a plan")
+    return frozenset(view)
+
+
+def remarks_parts(remarks: PlanRemarks) -> Iterator[plan_pb2.PlanPart]:
+    """Remarks in parts; none when there is nothing to say."""
+    texts = {
+        "missing_env_refs": remarks.missing_env_refs,
+        "unresolved_env_refs": remarks.unresolved_env_refs,
+        "missing_secrets": remarks.missing_secrets,
+        "warnings": remarks.warnings,
+    }
+    told = [(name, text) for name, each in texts.items() for text in each]
+    for part in parts(told, lambda item: text_bytes(item[1]) + 8):
+        message = plan_pb2.PlanRemarks()
+        for name, text in part:
+            getattr(message, name).append(text)
+        yield plan_pb2.PlanPart(remarks=message)
+    for conflicts in parts(remarks.conflicts, lambda each: text_bytes(each.message) + _FRAME):
+        yield plan_pb2.PlanPart(remarks=plan_pb2.PlanRemarks(conflicts=map(conflict_fields, conflicts)))
+
+
+def steps_parts(steps: Iterable[Step]) -> Iterator[plan_pb2.PlanPart]:
+    """Steps in parts."""
+    for part in parts(steps, _step_bytes):
+        yield plan_pb2.PlanPart(steps=plan_pb2.PlanSteps(steps=map(step_fields, part)))
+
+
+def diffs_parts(diffs: PlanDiffs) -> Iterator[plan_pb2.PlanPart]:
+    """Differences in parts: of objects, then of associations."""
+    for resources in parts(diffs.resources, _diff_bytes):
+        yield plan_pb2.PlanPart(diffs=plan_pb2.PlanDiffs(resources=map(diff_fields, resources)))
+    for mappings in parts(diffs.label_mappings, lambda _: 2 * _FRAME):
+        yield plan_pb2.PlanPart(diffs=plan_pb2.PlanDiffs(label_mappings=map(mapping_fields, mappings)))
+
+
+def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
+    """A summary document in pieces."""
+    return (plan_pb2.PlanPart(summary_json=piece) for piece in pieces(summary))
+
+
+def record_parts(changes: RecordChanges) -> Iterator[plan_pb2.PlanPart]:
+    """Changes of a record in parts."""
+    for entries in parts(changes.entries, lambda entry: _FRAME * (1 + len(entry.associations))):
+        yield plan_pb2.PlanPart(record=plan_pb2.PlanRecord(entries=map(entry_fields, entries)))
+    for removed in parts(changes.removed, lambda _: _FRAME):
+        yield plan_pb2.PlanPart(record=plan_pb2.PlanRecord(removed=map(key_fields, removed)))
+
+
+def content_parts(content: bytes) -> Iterator[plan_pb2.PlanPart]:
+    """A compressed content in pieces."""
+    for start in range(0, len(content), _CONTENT_BYTES):
+        yield plan_pb2.PlanPart(content=content[start : start + _CONTENT_BYTES])
+
+
+def _step_bytes(step: Step) -> int:
+    references = len(step.references) + len(step.old_references)
+    return _spec_bytes(step.old_spec) + _spec_bytes(step.new_spec) + text_bytes(step.reason) + _FRAME * (1 + references)
+
+
+def _diff_bytes(diff: ResourceDiff) -> int:
+    changed = sum(text_bytes(each.old) + text_bytes(each.new) + text_bytes(each.path) + 8 for each in diff.changes)
+    return _spec_bytes(diff.old_spec) + _spec_bytes(diff.new_spec) + changed + _FRAME
+
+
+def _spec_bytes(spec: Spec | None) -> int:
+    return text_bytes(spec.text) + text_bytes(spec.display_name) if spec else 0
