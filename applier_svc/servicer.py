@@ -7,11 +7,12 @@ from typing import Any
 import grpc
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceServicer, add_ApplierServiceServicer_to_server
-from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import journal_pb2
 
 from applier_svc.execution.secrets import Secrets
+from applier_svc.operation.events import Begun, Message
 from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import NewRequest, PlanRequest, RequestId
 from services.core.errors import RequestInvalid
@@ -20,6 +21,12 @@ from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
 SERVICE = "pkger.applier.v1.ApplierService"
+
+OPERATION_KEY = "pkger-operation"
+"""Key in the initial metadata of a stream that has the name of its operation (applier.proto)."""
+
+SHOWN_BLOCKED = 1000
+"""Blocked steps of one operation that are told (operation.proto)."""
 
 
 class ApplierServicer(ApplierServiceServicer):
@@ -33,7 +40,7 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[applier_pb2.ApplyResponse]:
         secrets = Secrets(request.secrets)
         asked = NewRequest(
-            kind=operation_pb2.OPERATION_KIND_APPLY,
+            kind=plan_pb2.OPERATION_KIND_APPLY,
             target=request.target,
             stack=_checked(request.stack) if request.HasField("stack") else None,
             desired=planner_pb2.CreatePlanRequest(
@@ -43,14 +50,14 @@ class ApplierServicer(ApplierServiceServicer):
                 allow_empty=request.allow_empty,
                 allow_replace=request.allow_replace,
             ),
-            plan_digest=request.plan_digest,
+            digest=request.digest,
             allow_missing=request.allow_missing,
             request=_identified(request),
             secrets=secrets,
         )
-        async for message in self._operations.answers(asked):
-            if isinstance(message, object_pb2.InvalidPackage):
-                yield applier_pb2.ApplyResponse(invalid_package=message)
+        async for message in _named(self._operations.answers(asked), context):
+            if isinstance(message, object_pb2.Violations):
+                yield applier_pb2.ApplyResponse(violations=message)
             else:
                 yield applier_pb2.ApplyResponse(event=message)
 
@@ -62,7 +69,7 @@ class ApplierServicer(ApplierServiceServicer):
         asked = PlanRequest(
             request.plan, request.digest, request.allow_missing, _identified(request), Secrets(request.secrets)
         )
-        async for message in self._operations.answers(asked):
+        async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.ApplyPlanResponse(event=message)
 
@@ -70,14 +77,14 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
         asked = NewRequest(
-            kind=operation_pb2.OPERATION_KIND_UNINSTALL,
+            kind=plan_pb2.OPERATION_KIND_UNINSTALL,
             target=request.target,
             stack=_checked(request.stack),
             desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()),
-            plan_digest=request.plan_digest,
+            digest=request.digest,
             request=_identified(request),
         )
-        async for message in self._operations.answers(asked):
+        async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.UninstallStackResponse(event=message)
 
@@ -96,7 +103,9 @@ class ApplierServicer(ApplierServiceServicer):
     async def GetOperation(
         self, request: applier_pb2.GetOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> applier_pb2.GetOperationResponse:
-        return applier_pb2.GetOperationResponse(operation=await self._operations.get(request.operation))
+        operation = await self._operations.get(request.operation)
+        del operation.blocked_steps[SHOWN_BLOCKED:]
+        return applier_pb2.GetOperationResponse(operation=operation)
 
     async def ListOperations(
         self, request: applier_pb2.ListOperationsRequest, context: "grpc.aio.ServicerContext[Any, Any]"
@@ -104,7 +113,10 @@ class ApplierServicer(ApplierServiceServicer):
         answer = await self._operations.page(
             journal_pb2.ListOperationsRequest(
                 stack_id=request.stack_id,
-                unfinished=request.unfinished,
+                states=request.states,
+                kinds=request.kinds,
+                since=request.since if request.HasField("since") else None,
+                until=request.until if request.HasField("until") else None,
                 page_size=request.page_size,
                 page_token=request.page_token,
             )
@@ -116,6 +128,7 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
         decisions = [decision_from_pb(each) for each in request.decisions]
         feed = await self._operations.carry_on(request.operation, decisions)
+        await context.send_initial_metadata(((OPERATION_KEY, feed.operation),))
         async for message in feed.follow():
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.RecoverOperationResponse(event=message)
@@ -132,7 +145,18 @@ def _identified(
     return RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
 
 
-def _checked(ref: planner_pb2.StackRef) -> planner_pb2.StackRef:
+async def _named(
+    messages: AsyncIterator[Message], context: "grpc.aio.ServicerContext[Any, Any]"
+) -> AsyncIterator[operation_pb2.OperationEvent | object_pb2.Violations]:
+    """*messages*, with the name of the operation in the initial metadata as soon as there is one."""
+    async for message in messages:
+        if isinstance(message, Begun):
+            await context.send_initial_metadata(((OPERATION_KEY, message.operation),))
+        else:
+            yield message
+
+
+def _checked(ref: object_pb2.StackRef) -> object_pb2.StackRef:
     if not (ref.id or ref.name):
         raise RequestInvalid("stack", "name the stack, by id or by name")
     return ref

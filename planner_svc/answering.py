@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.model.v1 import plan_pb2
 
 from planner_svc.contents import compressed_content
 from planner_svc.gathering import Gathered
 from planner_svc.views import Planned
 from services.rpc.convert.plans import header_to_pb
-from services.rpc.parts import parts
 from services.rpc.plan_parts import (
     JoinedPlan,
     View,
@@ -70,12 +69,6 @@ def answer_to(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answ
         told[asked] if asked in told else _view_parts(planned, asked) for asked in sorted(view)
     )
     return Answer(new_plan, [*remarks, *following])
-
-
-def violation_parts(violations: Sequence[object_pb2.Violation]) -> Iterator[object_pb2.Violations]:
-    """Violations in parts."""
-    for part in parts(violations, lambda violation: violation.ByteSize() + 8):
-        yield object_pb2.Violations(violations=part)
 
 
 def _view_parts(planned: Planned, view: View) -> Iterator[plan_pb2.PlanPart]:

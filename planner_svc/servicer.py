@@ -11,11 +11,11 @@ from pkger.model.v1 import plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
-from planner_svc.answering import answer_to, violation_parts
+from planner_svc.answering import answer_to
 from planner_svc.gathering import Gathered, gather
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
-from services.rpc.plan_parts import checked_view
+from services.rpc.plan_parts import checked_view, violation_parts
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 

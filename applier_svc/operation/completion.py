@@ -24,7 +24,8 @@ from services.engine.late_writes import LateWrite, kinds_touched, late_writes, w
 from services.engine.operation import OperationState
 from services.engine.scheduler import Block, Finish
 from services.rpc.client import Peer
-from services.rpc.convert.operations import KINDS, blocked_step_from_pb, finished_to_pb, late_writes_to_pb
+from services.rpc.convert.operations import blocked_step_from_pb, finished_to_pb, late_writes_to_pb
+from services.rpc.convert.plans import KINDS
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Why a store that answers does not take a record."""
@@ -105,7 +106,7 @@ async def _finish(work: Work, place: Place, conclusion: Conclusion, end: End, pr
     if isinstance(end, Finish) and inquiry.may_be_late:
         await _publish_late_writes(work, place, entries, prober)
     blocked = blocked_steps(conclusion.progress) if isinstance(end, Block) else ()
-    finished = finished_to_pb(conclusion, end, entries)
+    finished = finished_to_pb(conclusion, end, conclusion.has_stack(end, entries))
     await work.journal.finish(conclusion.change(end, entries), finished, blocked)
 
 
@@ -132,7 +133,7 @@ async def _publish_late_writes(work: Work, place: Place, entries: Sequence[Inven
     except UNREADABLE as error:
         problem = f"nobody could look what took effect late: {work.secrets.masked(str(error))}"
     else:
-        owned |= {(entry.key.kind, entry.resource_id) for entry in entries}
+        owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.known()
         found = late_writes(progress, live, owned, place.traits, held)
     if found or problem:
         await work.journal.publish(late_writes_to_pb(found, problem))

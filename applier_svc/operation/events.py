@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -10,8 +11,9 @@ from pkger.model.v1 import object_pb2, operation_pb2
 Event = (
     operation_pb2.Accepted
     | operation_pb2.StageStarted
+    | operation_pb2.StepsSent
     | operation_pb2.StepsEnded
-    | operation_pb2.UndoStarted
+    | operation_pb2.RollbackStarted
     | operation_pb2.StepsUndone
     | operation_pb2.LateEffects
     | operation_pb2.Finished
@@ -19,14 +21,23 @@ Event = (
 _FIELDS = {
     operation_pb2.Accepted: "accepted",
     operation_pb2.StageStarted: "stage_started",
+    operation_pb2.StepsSent: "steps_sent",
     operation_pb2.StepsEnded: "steps_ended",
-    operation_pb2.UndoStarted: "undo_started",
+    operation_pb2.RollbackStarted: "rollback_started",
     operation_pb2.StepsUndone: "steps_undone",
     operation_pb2.LateEffects: "late_effects",
     operation_pb2.Finished: "finished",
 }
 
-Message = operation_pb2.OperationEvent | object_pb2.InvalidPackage
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The operation of that name has the lease of its stack."""
+
+    operation: str
+
+
+Message = Begun | operation_pb2.OperationEvent | object_pb2.Violations
 
 
 class Feed:
@@ -54,7 +65,7 @@ class Feed:
         return stamped
 
     async def publish(self, message: Message) -> None:
-        """Append a message: an event that is stored, or the answer for a package that breaks rules."""
+        """Append a message: that it has begun, an event that is stored, or violations of a package."""
         async with self._grown:
             if isinstance(message, operation_pb2.OperationEvent):
                 self._last_seq = message.seq

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2, plan_pb2
-from pkger.stack.v1 import journal_pb2
 
 from applier_svc.failpoints import reach
 from applier_svc.operation.events import Event, Feed
@@ -15,7 +15,7 @@ from services.engine.operation import Direction
 from services.engine.outcome import Done, GivenUp, Outcome, Outcomes
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
-from services.rpc.convert.operations import outcomes_to_pb, step_record_fields
+from services.rpc.convert.operations import outcomes_to_pb, step_record_fields, steps_sent_to_pb
 
 
 class Journal:
@@ -35,36 +35,35 @@ class Journal:
         # Writes are made one after another, so that events get into the store in their order.
         self._turn = asyncio.Lock()
 
-    async def start(self, plan: plan_pb2.Plan, is_stored: bool) -> None:
-        """Store the plan, or take it if it *is_stored*, and publish that it is going to run."""
+    async def start(self, header: plan_pb2.Plan, new_plan: journal_pb2.NewPlan | None) -> None:
+        """Store the plan with *header*, or take it when it is stored (None), and publish that it is going to run."""
         async with self._turn:
-            accepted = self._feed.stamp(operation_pb2.Accepted())
+            event = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
+            accepted = self._feed.stamp(event)
             request = journal_pb2.StartOperationRequest(accepted=accepted)
-            if is_stored:
-                request.stored_plan = plan.name
+            if new_plan:
+                request.plan.CopyFrom(new_plan)
             else:
-                request.plan = _kept_plan(plan).SerializeToString()
+                request.stored_plan = header.name
             await self._lease.start(request)
-            # The event is going to have a copy of a large plan as well.
-            del request
             reach("after_start")
-            accepted.accepted.plan.CopyFrom(plan)
             await self._feed.publish(accepted)
 
     async def intend(
         self, targets: Mapping[int, str], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
     ) -> None:
         """
-        Note what is about to be sent; nothing is sent before this returns.
+        Note what is about to be sent, and publish it; nothing is sent before this returns.
 
         Args:
             targets: Ids of the resources that steps are sent to, by step number; empty for creations.
             direction: Whether steps are carried out or taken back.
             before_ids: For creations that would have to be searched for, what is there before, by step number.
         """
-        await self._fold(
+        records = [
             self.progress.intent(step, target, direction, before_ids.get(step, ())) for step, target in targets.items()
-        )
+        ]
+        await self._fold(records, steps_sent_to_pb(targets, direction))
 
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
         """Note that *steps* were sent and certainly had no effect: they are where they were before."""
@@ -101,8 +100,8 @@ class Journal:
 
     async def turn_back(self, cause: str, step_count: int) -> None:
         """From now on what was done is taken back: *step_count* steps."""
-        started = operation_pb2.UndoStarted(cause=cause, step_count=step_count)
-        await self._write(journal_pb2.AdvanceOperationRequest(roll_back=True, cause=cause), started)
+        started = operation_pb2.RollbackStarted(cause=cause, step_count=step_count)
+        await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), started)
         self.progress.turned_back = cause
         self.progress.is_undoing = True
         reach("after_turn_back")
@@ -117,8 +116,9 @@ class Journal:
         reach("before_finish")
         async with self._turn:
             event = self._feed.stamp(finished)
-            await self._lease.finish(change, finished.state, _kept_end(event), blocked=blocked)
+            generation = await self._lease.finish(change, finished.state, event, blocked=blocked)
             reach("after_finish")
+            event.finished.generation = generation if finished.stack_id else 0
             await self._feed.publish(event)
 
     async def _fold(
@@ -145,20 +145,3 @@ class Journal:
 def _ends(record: StepRecord, direction: Direction) -> bool:
     """Whether a decided step, or its inverse, counts as done; a step whose inverse is sent again was so before."""
     return direction is Direction.DO or record.state is StepState.UNDONE
-
-
-def _kept_plan(plan: plan_pb2.Plan) -> plan_pb2.Plan:
-    """What the store keeps of a plan: of one with nothing to do, not what is there already (operation.proto)."""
-    if not plan.no_change:
-        return plan
-    shown = ("resource_diffs", "label_mapping_diffs", "summary_json")
-    return plan_pb2.Plan(**{field.name: value for field, value in plan.ListFields() if field.name not in shown})
-
-
-def _kept_end(event: operation_pb2.OperationEvent) -> operation_pb2.OperationEvent:
-    """What the store keeps of the last event, likewise."""
-    if not event.finished.no_change:
-        return event
-    kept = {field.name: value for field, value in event.finished.ListFields() if field.name != "summary_json"}
-    finished = operation_pb2.Finished(**kept)
-    return operation_pb2.OperationEvent(operation=event.operation, seq=event.seq, time=event.time, finished=finished)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import grpc
 from google.protobuf.duration_pb2 import Duration
 from pkger.driver.v1 import driver_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
-from pkger.stack.v1 import journal_pb2
-from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from applier_svc.execution.retrying import repeated
@@ -125,7 +125,7 @@ class Lease:
         stale_plan: journal_pb2.StalePlan | None = None,
         blocked: Sequence[BlockedStep] = (),
         cause: str = "",
-    ) -> None:
+    ) -> int:
         """
         Record the outcome, end the operation and give the lease back.
 
@@ -136,6 +136,9 @@ class Lease:
             stale_plan: The stored plan that kept it from starting, as that is stale; None for any other end.
             blocked: The steps that keep it from its end, when it is BLOCKED.
             cause: Why it did not start; empty for any other end.
+
+        Returns:
+            Generation of the stack now; 0 when there is none.
 
         Raises:
             ServiceUnavailable: Nobody knows whether it was recorded.
@@ -162,7 +165,7 @@ class Lease:
                 request.remove.SetInParent()
             case None:
                 request.abandon.SetInParent()
-        await self._store(self._stub.FinishOperation, request)
+        return (await self._store(self._stub.FinishOperation, request)).generation
 
     async def let_go(self) -> None:
         """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
@@ -253,7 +256,7 @@ async def take(
     if operation.name != request.operation:
         raise AlreadyBegunError(operation.name)
     is_transient = not operation.stack_id
-    stack = stack_from_pb(answer.stack)
+    stack = stack_from_pb(answer.stack, answer.resources)
     lease = Lease(peer, stack, operation.name, answer.token, asked, timeouts, is_transient, answer.is_pending)
     return lease, answer
 
@@ -272,7 +275,7 @@ async def claim(
     request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(timeouts))
     answer = await peer.call(JournalServiceStub(peer.channel).ClaimOperation, request)
     is_transient = not answer.operation.stack_id
-    stack = stack_from_pb(answer.stack)
+    stack = stack_from_pb(answer.stack, answer.resources)
     lease = Lease(peer, stack, operation, answer.token, asked, timeouts, is_transient, answer.is_pending)
     lease.cancel_requested = answer.cancel_requested
     return lease, answer

@@ -4,16 +4,16 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
-from pkger.stack.v1 import journal_pb2
 
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.failpoints import reach
 from applier_svc.operation.completion import Place, Work, complete
-from applier_svc.operation.events import Feed
+from applier_svc.operation.events import Begun, Feed
 from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease, take
 from applier_svc.operation.preconditions import stale_now
@@ -39,6 +39,7 @@ from services.engine.staleness import problem_of
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
+from services.rpc.plan_parts import JoinedPlan, joined, violation_parts
 from services.rpc.readiness import refuse_missing_values
 from services.rpc.resources import platform_traits
 
@@ -66,11 +67,24 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A plan that fits, as a message and as what is worked with, and where it is carried out."""
+    """
+    A plan that fits.
 
-    message: plan_pb2.Plan
+    Attributes:
+        header: Its header.
+        new_plan: What the store is to keep of it; None when it is stored already.
+        plan: What is worked with.
+        place: Where it is carried out.
+    """
+
+    header: plan_pb2.Plan
+    new_plan: journal_pb2.NewPlan | None
     plan: Plan
     place: Place
+
+
+_VIEW = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD, plan_pb2.PLAN_VIEW_CONTENT)
+"""What an apply needs of a plan, and what is kept of it."""
 
 
 class Operation:
@@ -104,20 +118,22 @@ class Operation:
         lease, begun = await take(self._peers.stack, beginning(asked, self.name, self._holder), self._peers.timeouts)
         try:
             reach("after_begin")
-            prepared = await self._prepared(asked, begun.plan, lease)
+            await self._feed.publish(Begun(self.name))
+            prepared = await self._prepared(asked, begun, lease)
             if prepared is None:
                 await _give_up(lease, "the package breaks rules")
                 return
-            journal = Journal(lease, self._feed, Progress(prepared.plan))
-            place = prepared.place
+            journal, place = Journal(lease, self._feed, Progress(prepared.plan)), prepared.place
             try:
-                await journal.start(prepared.message, is_stored=isinstance(asked, PlanRequest))
+                await journal.start(prepared.header, prepared.new_plan)
             except _UNUSABLE as error:
                 await _give_up(lease, error)
                 raise
-            # The event has a copy of its own; that of a large plan is worth giving up before the work begins.
-            del prepared
-            await complete(Work(begun.operation, lease, journal, asked.secrets), place, self._is_cancelled)
+            operation = operation_pb2.Operation()
+            operation.CopyFrom(begun.operation)
+            # The messages of a large plan are worth giving up before the work begins.
+            del prepared, begun
+            await complete(Work(operation, lease, journal, asked.secrets), place, self._is_cancelled)
         finally:
             await lease.drop()
 
@@ -132,11 +148,11 @@ class Operation:
         """
         try:
             reach("after_claim")
-            if not claimed.plan:
+            if not claimed.HasField("plan"):
                 await _give_up(lease, "its applier was gone before it sent anything")
                 return
-            plan = work_from_pb(plan_pb2.Plan.FromString(claimed.plan))
-            turned_back = (claimed.operation.cause or "it had turned back") if claimed.turned_back else ""
+            plan = work_from_pb(claimed.plan, journal_pb2.PlanBody.FromString(claimed.body))
+            turned_back = (claimed.operation.cause or "it had turned back") if claimed.rollback else ""
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, turned_back)
             secrets = Secrets(are_gone=writes_secrets(progress))
             taken_over = self._peers.timeouts.clock()
@@ -147,37 +163,43 @@ class Operation:
         finally:
             await lease.drop()
 
-    async def _prepared(self, asked: NewRequest | PlanRequest, stored: bytes, lease: Lease) -> _Prepared | None:
+    async def _prepared(
+        self, asked: NewRequest | PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease
+    ) -> _Prepared | None:
         """The plan to run; None when the package breaks rules. The operation is over when there is none."""
         try:
             if isinstance(asked, NewRequest):
                 return await self._planned(asked, lease)
-            return await self._agreed(asked, stored, lease)
+            return await self._agreed(asked, begun, lease)
         except BaseException as error:
             await _give_up(lease, error, asked.plan if isinstance(asked, PlanRequest) else "")
             raise
 
     async def _planned(self, asked: NewRequest, lease: Lease) -> _Prepared | None:
         """The plan made now; None when the package breaks rules, which the feed then says."""
-        request = planner_pb2.CreatePlanRequest(validate_only=True, target=asked.target)
+        request = planner_pb2.CreatePlanRequest(validate_only=True, target=asked.target, view=_VIEW)
         request.MergeFrom(asked.desired)
         if not lease.is_transient:
             request.stack.id = lease.stack.id
         stub = PlannerServiceStub(self._peers.planner.channel)
-        answer = await self._peers.planner.call(stub.CreatePlan, request)
-        if answer.HasField("invalid_package"):
-            await self._feed.publish(answer.invalid_package)
+        answers = self._peers.planner.stream(stub.CreatePlan, request)
+        made = await joined(answers)
+        if not isinstance(made, JoinedPlan):
+            for violations in violation_parts(made):
+                await self._feed.publish(violations)
             return None
-        if asked.plan_digest and asked.plan_digest != answer.plan.digest:
-            raise PlanStale(asked.plan_digest, f"the plan made now is {answer.plan.digest}")
+        header = made.header
+        if asked.digest and asked.digest != header.digest:
+            raise PlanStale(asked.digest, f"the plan made now is {header.digest}")
         if not asked.allow_missing:
-            refuse_missing_values(answer.plan)
+            refuse_missing_values(made.remarks)
         # An operation and the plan that it made for itself are found by one word.
-        answer.plan.name = self.name.replace("operations/", "plans/")
-        place = await self._place(answer.plan.target.platform)
-        return _Prepared(answer.plan, work_from_pb(answer.plan), place)
+        header.name = self.name.replace("operations/", "plans/")
+        place = await self._place(header.target.platform)
+        new_plan = journal_pb2.NewPlan(header=header, body=made.body.SerializeToString(), content=made.content)
+        return _Prepared(header, new_plan, work_from_pb(header, made.body), place)
 
-    async def _agreed(self, asked: PlanRequest, stored: bytes, lease: Lease) -> _Prepared:
+    async def _agreed(self, asked: PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease) -> _Prepared:
         """
         The stored plan, if it still fits.
 
@@ -188,20 +210,21 @@ class Operation:
             PlanStale: What it touches has changed, or belongs to another stack.
             ValuesMissing: Somebody has to allow what is missing, or plan again with it.
         """
-        message = plan_pb2.Plan.FromString(stored)
-        if asked.digest and asked.digest != message.digest:
-            raise DigestMismatch(message.name, asked.digest, message.digest)
+        header = begun.plan
+        if asked.digest and asked.digest != header.digest:
+            raise DigestMismatch(header.name, asked.digest, header.digest)
         stack = lease.stack
-        if stack.generation != message.base_generation:
-            raise StackMoved(stack.name or stack.id, message.base_generation, stack.generation)
-        plan = work_from_pb(message)
+        if stack.generation != header.base_generation:
+            raise StackMoved(stack.name or stack.id, header.base_generation, stack.generation)
+        body = journal_pb2.PlanBody.FromString(begun.body)
+        plan = work_from_pb(header, body)
         asked.secrets.refuse_others(plan)
         place = await self._place(plan.target.platform)
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
-            raise PlanStale(message.name, problem_of(parts))
+            raise PlanStale(header.name, problem_of(parts))
         if not asked.allow_missing:
-            refuse_missing_values(message)
-        return _Prepared(message, plan, place)
+            refuse_missing_values(body.remarks)
+        return _Prepared(header, None, plan, place)
 
     async def _place(self, platform: str) -> Place:
         driver = self._peers.platforms.driver(platform)

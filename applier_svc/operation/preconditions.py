@@ -51,8 +51,9 @@ async def refuse_unfit(
     Raises:
         RequestInvalid: Names the first that does not fit.
     """
-    check_decisions(decisions, [blocked_step_from_pb(each) for each in operation.blocked_steps])
-    kinds = {step.step: step.key.kind for step in operation.blocked_steps}
+    blocked = [blocked_step_from_pb(each) for each in operation.blocked_steps]
+    check_decisions(decisions, blocked)
+    kinds = {each.step.number: each.step.key.kind for each in blocked}
     adopted_ids = {
         f"decisions[{position}].resource_id": (kinds[decision.step], decision.resource_id)
         for position, decision in enumerate(decisions)

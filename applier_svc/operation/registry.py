@@ -11,11 +11,11 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
-from pkger.stack.v1 import journal_pb2
-from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 
-from applier_svc.operation.events import Feed, Message
+from applier_svc.operation.events import Begun, Feed, Message
 from applier_svc.operation.lease import AlreadyBegunError, claim
 from applier_svc.operation.lifecycle import Operation, Peers
 from applier_svc.operation.preconditions import refuse_unfit
@@ -72,6 +72,8 @@ class Registry:
                 return
             has_started = False
             async for event in self.watch(operation, after_seq=0):
+                if not has_started:
+                    yield Begun(operation)
                 has_started = True
                 yield event
             if has_started:

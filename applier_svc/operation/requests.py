@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import journal_pb2, stack_pb2
 
 from applier_svc.execution.secrets import Secrets
-from services.rpc.convert.objects import target_from_pb, target_to_pb
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +27,17 @@ class NewRequest:
         target: Where, as the caller says; a stack given by id brings its own target.
         stack: The stack to keep; None: nothing is recorded.
         desired: The request for the planner, without target and stack.
-        plan_digest: Digest of the plan that the caller agreed to; empty: any.
+        digest: Digest of the plan that the caller agreed to; empty: any.
         allow_missing: Whether to go on although values are missing.
         request: The request.
         secrets: Values of secrets to write.
     """
 
-    kind: operation_pb2.OperationKind.ValueType
+    kind: plan_pb2.OperationKind.ValueType
     target: object_pb2.Target
-    stack: planner_pb2.StackRef | None
+    stack: object_pb2.StackRef | None
     desired: planner_pb2.CreatePlanRequest
-    plan_digest: str
+    digest: str
     allow_missing: bool = False
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)
@@ -66,22 +65,19 @@ class PlanRequest:
 
 def beginning(asked: NewRequest | PlanRequest, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
     """The request for the lease of the stack that *asked* is about, for *operation*, on which *holder* works."""
-    request = journal_pb2.BeginOperationRequest(
-        operation=operation,
-        holder=holder,
-        request_id=asked.request.id,
-        request_digest=asked.request.digest,
-    )
+    request = journal_pb2.BeginOperationRequest(operation=operation, holder=holder)
+    if asked.request.id:
+        request.request.CopyFrom(journal_pb2.RequestKey(id=asked.request.id, digest=asked.request.digest))
     if isinstance(asked, PlanRequest):
         request.plan = asked.plan
         return request
     request.kind = asked.kind
+    request.target.CopyFrom(asked.target)
     if asked.stack is None:
-        request.none.CopyFrom(target_to_pb(target_from_pb(asked.target)))
-    elif asked.stack.WhichOneof("stack") == "id":
-        request.id = asked.stack.id
-    else:
-        # An apply makes a stack that it names by a new name.
-        request.named.CopyFrom(stack_pb2.NamedStack(target=asked.target, name=asked.stack.name))
-        request.create_missing = asked.kind == operation_pb2.OPERATION_KIND_APPLY
+        request.no_stack.SetInParent()
+        return request
+    request.stack.CopyFrom(asked.stack)
+    # An apply makes a stack that it names by a new name.
+    is_apply = asked.kind == plan_pb2.OPERATION_KIND_APPLY
+    request.create_missing = is_apply and asked.stack.WhichOneof("stack") == "name"
     return request

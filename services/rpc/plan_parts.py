@@ -149,6 +149,12 @@ def content_parts(content: bytes) -> Iterator[plan_pb2.PlanPart]:
         yield plan_pb2.PlanPart(content=content[start : start + _CONTENT_BYTES])
 
 
+def violation_parts(violations: Sequence[object_pb2.Violation]) -> Iterator[object_pb2.Violations]:
+    """Violations in parts."""
+    for part in parts(violations, lambda violation: violation.ByteSize() + 8):
+        yield object_pb2.Violations(violations=part)
+
+
 def _step_bytes(step: Step) -> int:
     references = len(step.references) + len(step.old_references)
     return _spec_bytes(step.old_spec) + _spec_bytes(step.new_spec) + text_bytes(step.reason) + _FRAME * (1 + references)

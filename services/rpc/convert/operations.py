@@ -84,6 +84,11 @@ def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
     return message
 
 
+def steps_sent_to_pb(steps: Iterable[int], direction: Direction) -> operation_pb2.StepsSent:
+    """The event that steps, or their inverses, are about to be sent."""
+    return operation_pb2.StepsSent(direction=_DIRECTIONS.number(direction), steps=sorted(steps))
+
+
 def outcomes_to_pb(outcomes: Mapping[int, Outcome], direction: Direction) -> Any:
     """The event that steps ended, or that they were taken back: those in reverse order."""
     is_undo = direction is Direction.UNDO
