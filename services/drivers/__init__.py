@@ -21,7 +21,9 @@ To write a driver for another platform:
    - where it holds secrets it writes the given ones only, and tells their keys but never their values: not in a
      result, not in an error, not in a log;
    - a spec is read back as it was written. What the platform adds, rounds or reorders, the driver normalises away, or
-     every plan finds a difference.
+     every plan finds a difference. Where it holds something else than what was sent, the result of the create or the
+     update has the spec that it holds;
+   - each resource that is told has its display name beside its spec, so that callers need not read the spec.
 
 2. Write ``kinds.py`` (the traits), ``servicer.py`` and ``__main__.py`` in a folder of its own. ``mutation.py`` has the
    contract as Python values and ``wire.py`` translates them, so that a servicer translates, delegates and translates

@@ -25,12 +25,14 @@ class StoredResource(NamedTuple):
 
     Attributes:
         spec_json: Canonical JSON text.
+        display_name: The name in the spec.
         label_ids: Sorted.
         references: Sorted by pointer; only to what exists.
     """
 
     id: ResourceId
     spec_json: str
+    display_name: str
     label_ids: tuple[str, ...] = ()
     references: tuple[Reference, ...] = ()
 
@@ -105,7 +107,7 @@ Mutation: TypeAlias = Create | Update | Delete | Attach | Detach | PutSecret | D
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The mutation took effect; ``resource`` is what a create or an update left on the platform."""
+    """The mutation took effect; ``resource`` is what the platform holds after a create or an update."""
 
     resource: StoredResource | None = None
 

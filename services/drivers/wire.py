@@ -1,10 +1,11 @@
 """Values of the driver contract as protobuf messages and back, for every driver."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2
 
 from services.core.errors import KindUnsupported, RequestInvalid
 from services.core.model import PlatformTraits
@@ -29,12 +30,10 @@ from services.engine.outcome import RejectionReason
 from services.kinds.canonical import spec_from_text
 from services.rpc.convert.objects import references_from_pb, references_to_pb
 from services.rpc.convert.operations import rejection_number
+from services.rpc.parts import parts, text_bytes
 
-CHUNK_RESOURCES = 500
-"""Most resources in one chunk of a listing."""
-
-CHUNK_CHARACTERS = 4_000_000
-"""Length of specs at which a chunk ends early: far below the message limit, however large single specs are."""
+_ITEM_BYTES = 96
+"""Most bytes that a resource, a label or a reference takes in a message beside its longer texts."""
 
 
 def kinds_from_pb(kinds: Collection[str], traits: PlatformTraits) -> list[str]:
@@ -50,7 +49,7 @@ def kinds_from_pb(kinds: Collection[str], traits: PlatformTraits) -> list[str]:
     return sorted(set(kinds))
 
 
-def ids_from_pb(messages: Collection[driver_pb2.ResourceId], traits: PlatformTraits) -> list[ResourceId]:
+def ids_from_pb(messages: Collection[object_pb2.ResourceId], traits: PlatformTraits) -> list[ResourceId]:
     """The ids of a request, in its order; errors as for ``kinds_from_pb``."""
     kinds_from_pb([message.kind for message in messages], traits)
     return [ResourceId(message.kind, message.id) for message in messages]
@@ -128,23 +127,16 @@ def resource_fields(resource: StoredResource) -> Any:
         "kind": resource.id.kind,
         "id": resource.id.id,
         "spec_json": resource.spec_json,
+        "display_name": resource.display_name,
         "label_ids": resource.label_ids,
         "references": references_to_pb(resource.references),
     }
 
 
 def chunks_to_pb(resources: Iterable[StoredResource]) -> Iterator[driver_pb2.ListResourcesResponse]:
-    """Cut a listing into chunks, keeping its order; no resources make no chunk."""
-    chunk: list[Any] = []
-    characters = 0
-    for resource in resources:
-        chunk.append(resource_fields(resource))
-        characters += len(resource.spec_json)
-        if len(chunk) == CHUNK_RESOURCES or characters >= CHUNK_CHARACTERS:
-            yield driver_pb2.ListResourcesResponse(resources=chunk)
-            chunk, characters = [], 0
-    if chunk:
-        yield driver_pb2.ListResourcesResponse(resources=chunk)
+    """Cut a listing into chunks of at most 1 MiB, unless a single resource is larger; no resources make no chunk."""
+    for chunk in parts(resources, _resource_bytes):
+        yield driver_pb2.ListResourcesResponse(resources=map(resource_fields, chunk))
 
 
 def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
@@ -154,16 +146,39 @@ def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
     return driver_pb2.ReadResult(resource=resource_fields(resource))
 
 
-def result_fields(result: Result) -> Any:
-    """How a mutation ended, as part of an answer."""
+def results_to_pb(mutations: Iterable[driver_pb2.Mutation], results: Sequence[Result]) -> driver_pb2.MutateResponse:
+    """Translate how the *mutations* of a request ended, one result for each."""
+    return driver_pb2.MutateResponse(results=map(_result_fields, mutations, results))
+
+
+def _result_fields(mutation: driver_pb2.Mutation, result: Result) -> Any:
     match result:
         case Done(resource):
-            return {"done": {"resource": resource_fields(resource)} if resource else {}}
+            return {"done": _done_fields(mutation, resource)}
         case Rejected(reason, message, retry_after):
             number = rejection_number(reason)
             return {"rejected": {"reason": number, "message": message, "retry_after": _duration(retry_after)}}
         case Ambiguous(message, retry_after):
             return {"ambiguous": {"message": message, "retry_after": _duration(retry_after)}}
+
+
+def _done_fields(mutation: driver_pb2.Mutation, resource: StoredResource | None) -> Any:
+    """The id of a created resource, and its spec where the platform does not hold the text that was sent."""
+    if resource is None:
+        return {}
+    creates = mutation.WhichOneof("change") == "create"
+    sent = mutation.create.spec_json if creates else mutation.update.spec_json
+    return {
+        "id": resource.id.id if creates else "",
+        "observed_spec_json": resource.spec_json if resource.spec_json != sent else "",
+    }
+
+
+def _resource_bytes(resource: StoredResource) -> int:
+    """Estimate the size of a resource in a message."""
+    labels = sum(_ITEM_BYTES + len(label_id) for label_id in resource.label_ids)
+    references = sum(_ITEM_BYTES + text_bytes(each.pointer + each.kind + each.id) for each in resource.references)
+    return _ITEM_BYTES + text_bytes(resource.spec_json) + text_bytes(resource.display_name) + labels + references
 
 
 def _duration(seconds: float | None) -> Duration | None:

@@ -52,7 +52,7 @@ class DriverClient:
     async def read(self, *ids: tuple[str, str], org: str = ORG) -> list[object_pb2.Resource | None]:
         """The resource of each (kind, id), in order; None for what is gone."""
         request = driver_pb2.ReadResourcesRequest(
-            org=org, ids=[driver_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids]
+            org=org, ids=[object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids]
         )
         response = await self._peer.call(self._stub.ReadResources, request)
         assert all(result.WhichOneof("result") for result in response.results)
@@ -74,10 +74,13 @@ class DriverClient:
         return list((await self._peer.call(self._stub.ListSecretKeys, request)).keys)
 
     async def made(self, *mutations: driver_pb2.Mutation, org: str = ORG) -> list[object_pb2.Resource]:
-        """What creates or updates left on the platform; they are to be accepted."""
+        """What creates or updates left on the platform, as reading tells; they are to be accepted."""
         results = await self.mutate(*mutations, org=org)
         assert {result.WhichOneof("result") for result in results} == {"done"}, results
-        return [result.done.resource for result in results]
+        ids = [written_id(mutation, result) for mutation, result in zip(mutations, results, strict=True)]
+        found = [resource for resource in await self.read(*ids, org=org) if resource]
+        assert len(found) == len(mutations)
+        return found
 
     async def refusal(self, mutation: driver_pb2.Mutation, org: str = ORG) -> int:
         """Why *mutation* is rejected."""
@@ -123,6 +126,20 @@ def put_secret(key: str, value: str) -> driver_pb2.Mutation:
 
 def delete_secret(key: str) -> driver_pb2.Mutation:
     return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=key))
+
+
+def done(id_: str = "", observed: str = "") -> driver_pb2.MutationResult:
+    """The result of a mutation that took effect."""
+    return driver_pb2.MutationResult(done=driver_pb2.Done(id=id_, observed_spec_json=observed))
+
+
+def written_id(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -> tuple[str, str]:
+    """Kind and id of what a create or an update wrote; only a create tells the id."""
+    if mutation.WhichOneof("change") == "create":
+        assert result.done.id
+        return mutation.create.kind, result.done.id
+    assert not result.done.id
+    return mutation.update.kind, mutation.update.id
 
 
 def ends(results: Iterable[driver_pb2.MutationResult]) -> list[str | None]:

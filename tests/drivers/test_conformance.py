@@ -6,6 +6,7 @@ import pytest
 
 from services.core.errors import KindUnsupported, RequestInvalid, TokenStale
 from services.core.model import Identity, NameUniqueness, PlatformTraits
+from services.rpc.parts import MAX_PART_BYTES
 from tests.drivers.client import (
     CONTENT_REFUSED,
     KIND_UNSUPPORTED,
@@ -16,6 +17,7 @@ from tests.drivers.client import (
     create,
     delete,
     detach,
+    done,
     ends,
     spec,
     update,
@@ -49,13 +51,32 @@ async def test_a_created_resource_is_read_and_listed_as_it_was_written(
     driver: DriverClient, sample: Sample, kind: str
 ) -> None:
     wanted = sample(kind, "first", "what it is")
-    [made] = await driver.made(create(kind, wanted, "key"))
-    assert made.kind == kind
+    [result] = await driver.mutate(create(kind, wanted, "key"))
+    [made] = await driver.listing(kind)
+    assert (made.kind, made.id) == (kind, result.done.id)
     assert made.id
     assert spec(made) == wanted
+    assert made.display_name == "first"
     assert list(made.label_ids) == []
     assert await driver.read((kind, made.id)) == [made]
-    assert await driver.listing(kind) == [made]
+
+
+async def test_a_result_has_the_spec_only_where_the_platform_does_not_hold_the_text_that_was_sent(
+    driver: DriverClient, sample: Sample, kind: str
+) -> None:
+    """The engine takes what it sent for what is there, unless it is told otherwise."""
+    sent = create(kind, sample(kind, "first", ""), "key")
+    [made] = await driver.mutate(sent)
+    rewrite = update(kind, made.done.id, sample(kind, "renamed", "new"))
+    spaced = update(kind, made.done.id, {})
+    spaced.update.spec_json = rewrite.update.spec_json.replace(":", ": ", 1)
+    results = [made]
+    for mutation in (rewrite, spaced):
+        results += await driver.mutate(mutation)
+        [held] = await driver.listing(kind)
+        assert (results[-1].done.observed_spec_json or mutation.update.spec_json) == held.spec_json
+    assert [result.done.id for result in results] == [held.id, "", ""]
+    assert [result.done.observed_spec_json for result in results] == ["", "", held.spec_json]
 
 
 async def test_an_update_writes_the_whole_spec(driver: DriverClient, sample: Sample, kind: str) -> None:
@@ -64,6 +85,7 @@ async def test_an_update_writes_the_whole_spec(driver: DriverClient, sample: Sam
     [written] = await driver.made(update(kind, made.id, wanted))
     assert written.id == made.id
     assert spec(written) == wanted
+    assert written.display_name == "renamed"
     assert await driver.listing(kind) == [written]
 
 
@@ -80,8 +102,7 @@ async def test_a_deleted_resource_is_gone_and_deleting_it_again_succeeds(
     [made] = await driver.made(create(kind, sample(kind, "first", ""), "key"))
     for _ in range(2):
         [result] = await driver.mutate(delete(kind, made.id))
-        assert result.WhichOneof("result") == "done"
-        assert not result.done.HasField("resource")
+        assert result == done()
         assert await driver.read((kind, made.id)) == [None]
         assert await driver.listing(kind) == []
 
@@ -139,10 +160,11 @@ async def test_a_listing_of_many_comes_in_chunks(driver: DriverClient, traits: P
     made = []
     for start in range(0, 1100, size):
         numbers = range(start, min(start + size, 1100))
-        made += await driver.made(*(create("Task", sample("Task", f"task {n}", ""), str(n)) for n in numbers))
+        made += await driver.made(*(create("Task", sample("Task", f"task {n}", "☂" * n), str(n)) for n in numbers))
     chunks = await driver.chunks("Task")
     assert len(chunks) > 1
     assert all(chunk.resources for chunk in chunks)
+    assert max(chunk.ByteSize() for chunk in chunks) <= MAX_PART_BYTES
     assert [resource for chunk in chunks for resource in chunk.resources] == sorted(made, key=lambda task: task.id)
 
 
@@ -206,7 +228,7 @@ async def test_one_refused_item_stops_no_other_and_results_keep_their_order(
         create("Label", {"name": ""}, "empty"),
     )
     assert ends(results) == ["rejected", "done", "rejected", "done", "rejected"]
-    assert await driver.listing("Label") == [results[1].done.resource]
+    assert [label.id for label in await driver.listing("Label")] == [results[1].done.id]
 
 
 async def test_an_empty_batch_is_answered(driver: DriverClient) -> None:
@@ -234,7 +256,7 @@ async def test_a_create_sent_again_is_the_same_resource_as_it_is_now(
     [made] = await driver.made(sent)
     assert await driver.made(sent) == [made]
     [written] = await driver.made(update(kind, made.id, sample(kind, "renamed", "new")))
-    assert await driver.made(sent, sent) == [written, written]
+    assert await driver.mutate(sent, sent) == [done(made.id, written.spec_json)] * 2
     assert await driver.listing(kind) == [written]
     await driver.mutate(delete(kind, made.id))
     assert await driver.refusal(sent) == NOT_FOUND
@@ -363,13 +385,13 @@ async def test_an_old_fencing_token_is_refused_without_effect(
     if not traits.fences:
         pytest.skip("the platform does not fence")
     [made] = await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("stack", 7))
-    late = [create("Label", sample("Label", "b", ""), "2"), delete("Label", made.done.resource.id)]
+    late = [create("Label", sample("Label", "b", ""), "2"), delete("Label", made.done.id)]
     with pytest.raises(TokenStale) as error:
         await driver.mutate(*late, fence=("stack", 6))
     assert error.value.metadata == {"scope": "stack", "token": "6", "newest": "7"}
     with pytest.raises(TokenStale):
         await driver.mutate(fence=("stack", 6))
-    assert await driver.listing("Label") == [made.done.resource]
+    assert [label.id for label in await driver.listing("Label")] == [made.done.id]
 
 
 async def test_a_batch_without_mutations_shows_its_token(

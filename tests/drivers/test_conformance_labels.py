@@ -12,6 +12,7 @@ from tests.drivers.client import (
     create,
     delete,
     detach,
+    done,
     ends,
     update,
 )
@@ -40,8 +41,7 @@ async def test_attached_labels_are_told_sorted(driver: DriverClient, made: Made)
     resource, labels = made
     for label in reversed(labels):
         [result] = await driver.mutate(attach(resource.kind, resource.id, label.id))
-        assert result.WhichOneof("result") == "done"
-        assert not result.done.HasField("resource")
+        assert result == done()
     assert await label_ids(driver, resource) == [label.id for label in labels]
 
 

@@ -22,8 +22,10 @@ from tests.drivers.client import (
     create,
     delete,
     detach,
+    done,
     reference,
     update,
+    written_id,
 )
 from tests.drivers.platforms import embedded_driver
 
@@ -191,7 +193,9 @@ def to_mutation(item: tuple[Any, ...], made: list[Id]) -> driver_pb2.Mutation:
 
 def shown(resource: object_pb2.Resource) -> Shown:
     references = [(each.pointer, each.kind, each.id) for each in resource.references]
-    return resource.kind, resource.id, json.loads(resource.spec_json), list(resource.label_ids), references
+    spec = json.loads(resource.spec_json)
+    assert resource.display_name == spec["name"]
+    return resource.kind, resource.id, spec, list(resource.label_ids), references
 
 
 @pytest.fixture
@@ -209,14 +213,15 @@ async def test_the_platform_does_what_the_model_does(driver: DriverClient, batch
         mutations = [to_mutation(item, made) for item in batch]
         results = await driver.mutate(*mutations, org=org)
         for mutation, result in zip(mutations, results, strict=True):
-            expected = model.expect(mutation, result.done.resource.id or "refused")
+            expected = model.expect(mutation, result.done.id or "refused")
             if isinstance(expected, int):
                 assert result.rejected.reason == expected
             elif expected is None:
-                assert result.WhichOneof("result") == "done"
-                assert not result.done.HasField("resource")
+                assert result == done()
             else:
-                assert shown(result.done.resource) == model.shown(expected)
+                assert written_id(mutation, result) == expected
+                sent = mutation.create.spec_json or mutation.update.spec_json
+                assert json.loads(result.done.observed_spec_json or sent) == model.held[expected].spec
                 made += [expected] * (expected not in made)
         assert [shown(resource) for resource in await driver.listing(*KINDS, org=org)] == model.listing()
     read = await driver.read(*made, org=org)

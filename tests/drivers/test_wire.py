@@ -4,7 +4,7 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 
 from services.drivers.mutation import Ambiguous, Rejected, Result
-from services.drivers.wire import result_fields
+from services.drivers.wire import results_to_pb
 from services.engine.outcome import RejectionReason
 
 
@@ -21,7 +21,7 @@ from services.engine.outcome import RejectionReason
 def test_a_platform_that_asks_for_patience_is_told_apart_from_one_that_does_not(
     result: Result, end: str, reason: int | None, retry_after: float | None
 ) -> None:
-    message = driver_pb2.MutationResult(**result_fields(result))
+    [message] = results_to_pb([driver_pb2.Mutation()], [result]).results
     assert message.WhichOneof("result") == end
     told = getattr(message, end)
     assert told.message

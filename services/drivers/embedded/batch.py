@@ -19,7 +19,6 @@ from services.drivers.mutation import (
     Update,
 )
 from services.engine.outcome import RejectionReason
-from services.kinds.canonical import spec_from_text
 
 _IGNORED = {
     NameUniqueness.NONE: "",
@@ -96,8 +95,9 @@ def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | R
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
     if refused := _name_taken(item.kind, item.spec, extract) or _refers_to_nothing(item, extract):
         return refused
-    resource = StoredResource(ResourceId(item.kind, next(free_ids)), item.spec.text, references=item.references)
-    _put(resource, unique_name(item.kind, item.spec), extract)
+    new_id = ResourceId(item.kind, next(free_ids))
+    resource = StoredResource(new_id, item.spec.text, item.spec.display_name, references=item.references)
+    _put(resource, extract)
     if item.idempotency_key:
         extract.created[key] = resource.id.id
     return Done(resource)
@@ -107,16 +107,17 @@ def _update(item: Update, extract: Extract) -> Done | Rejected:
     held = extract.resources.get(item.id)
     if held is None:
         return _not_found(item.id)
-    old = spec_from_text(held.spec_json)
+    old = Spec(held.spec_json, held.display_name)
     if problem := content_refusal(item.id.kind, item.spec) or change_refusal(item.id.kind, old, item.spec):
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
-    keeps_name = unique_name(item.id.kind, old) == unique_name(item.id.kind, item.spec)
-    taken = None if keeps_name else _name_taken(item.id.kind, item.spec, extract)
+    kind, name = item.id.kind, item.spec.display_name
+    keeps_name = unique_name(kind, held.display_name) == unique_name(kind, name)
+    taken = None if keeps_name else _name_taken(kind, item.spec, extract)
     if refused := taken or _refers_to_nothing(item, extract):
         return refused
     _give_up_name(held, extract)
-    written = held._replace(spec_json=item.spec.text, references=item.references)
-    _put(written, unique_name(item.id.kind, item.spec), extract)
+    written = held._replace(spec_json=item.spec.text, display_name=name, references=item.references)
+    _put(written, extract)
     return Done(written)
 
 
@@ -150,8 +151,9 @@ def _detach(item: Detach, extract: Extract) -> Done:
     return Done()
 
 
-def _put(resource: StoredResource, name: str | None, extract: Extract) -> None:
+def _put(resource: StoredResource, extract: Extract) -> None:
     extract.resources[resource.id] = resource
+    name = unique_name(resource.id.kind, resource.display_name)
     if name is not None:
         claim = (name_scope(resource.id.kind), name)
         extract.holders[claim] = extract.holders.get(claim, frozenset()) | {resource.id.id}
@@ -163,14 +165,14 @@ def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract)
 
 
 def _give_up_name(held: StoredResource, extract: Extract) -> None:
-    name = unique_name(held.id.kind, spec_from_text(held.spec_json))
+    name = unique_name(held.id.kind, held.display_name)
     claim = (name_scope(held.id.kind), name)
     if name is not None and claim in extract.holders:
         extract.holders[claim] -= {held.id.id}
 
 
 def _name_taken(kind: str, spec: Spec, extract: Extract) -> Rejected | None:
-    name = unique_name(kind, spec)
+    name = unique_name(kind, spec.display_name)
     holders = frozenset() if name is None else extract.holders.get((name_scope(kind), name), frozenset())
     if not holders:
         return None

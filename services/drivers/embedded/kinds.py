@@ -1,8 +1,8 @@
 """What the embedded platform has: its kinds, and the content that it refuses."""
 
-from services.core.diff import changes, touches
+from services.core.diff import touches
 from services.core.model import LABEL, Identity, KindTraits, NameUniqueness, PlatformTraits, Spec, Undo
-from services.kinds.comparing import comparable
+from services.kinds.comparing import differences
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
 """Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
@@ -73,9 +73,9 @@ def name_scope(kind: str) -> str:
     return EMBEDDED.kinds[kind].scope
 
 
-def unique_name(kind: str, spec: Spec) -> str | None:
+def unique_name(kind: str, display_name: str) -> str | None:
     """What no other resource of the scope of *kind* may have; None when names may repeat."""
-    return EMBEDDED.kinds[kind].unique_name(spec.display_name)
+    return EMBEDDED.kinds[kind].unique_name(display_name)
 
 
 def content_refusal(kind: str, spec: Spec) -> str | None:
@@ -94,8 +94,9 @@ def content_refusal(kind: str, spec: Spec) -> str | None:
 
 def change_refusal(kind: str, old: Spec, new: Spec) -> str | None:
     """Why the platform does not let a resource turn from *old* into *new*, as one sentence; None when it does."""
-    changed = changes(comparable(kind, old), comparable(kind, new))
-    for path in EMBEDDED.kinds[kind].immutable_paths:
+    immutable_paths = EMBEDDED.kinds[kind].immutable_paths
+    changed = differences(kind, old, kind, new) if immutable_paths else ()
+    for path in immutable_paths:
         if touches(path, changed):
             return f"{path} of a {kind} cannot change; delete the {kind} {old.display_name!r} and create it again"
     return None

@@ -92,6 +92,21 @@ def names_as_influxdb_compares_them(db: sqlite_utils.Database) -> None:
     connection.execute("DROP INDEX idx_resources_org_name_scope_unique_name")
     connection.executemany(
         "UPDATE resources SET unique_name = ? WHERE id = ?",
-        [(unique_name(kind, spec_from_text(spec)), id_) for id_, kind, spec in rows],
+        [(unique_name(kind, spec_from_text(spec).display_name), id_) for id_, kind, spec in rows],
     )
     db.table("resources").create_index(["org", "name_scope", "unique_name"])
+
+
+@MIGRATIONS()
+def display_names(db: sqlite_utils.Database) -> None:
+    """
+    Keep the display name beside the spec, so that no spec is read to list it or to compare its name.
+
+    The names come from Python: ``json_extract`` of SQLite ends a text at a zero character.
+    """
+    db.table("resources").add_column("display_name", str, not_null_default="")
+    rows = db.conn.execute("SELECT id, spec FROM resources").fetchall()
+    db.conn.executemany(
+        "UPDATE resources SET display_name = ? WHERE id = ?",
+        [(spec_from_text(spec).display_name, id_) for id_, spec in rows],
+    )

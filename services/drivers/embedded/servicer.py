@@ -61,7 +61,7 @@ class EmbeddedDriverServicer(driver_pb2_grpc.DriverServiceServicer):
         fence = wire.fence_from_pb(request)
         batch = wire.batch_from_pb(request.mutations, EMBEDDED)
         results = await self._store.mutate(request.org, fence, batch)
-        response = driver_pb2.MutateResponse(results=map(wire.result_fields, results))
+        response = wire.results_to_pb(request.mutations, results)
         log.info("mutated", extra=_counts(request, response))
         return response
 

@@ -30,7 +30,6 @@ from services.drivers.mutation import (
     StoredResource,
     Update,
 )
-from services.kinds.canonical import spec_from_text
 
 ZERO_ID = "0" * 16
 """Well formed, but the id of nothing (service.md 0.3)."""
@@ -107,7 +106,10 @@ def _list(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[Sto
         " WHERE resources.org = ? AND resources.kind IN ({}) ORDER BY pointer"
     )
     rows = _rows_for(
-        db, "SELECT kind, id, spec FROM resources WHERE org = ? AND kind IN ({}) ORDER BY kind, id", [org], kinds
+        db,
+        "SELECT kind, id, spec, display_name FROM resources WHERE org = ? AND kind IN ({}) ORDER BY kind, id",
+        [org],
+        kinds,
     )
     labels, references = _rows_for(db, attached, [org], kinds), _rows_for(db, referring, [org], kinds)
     return list(_stored(rows, labels, references))
@@ -121,13 +123,14 @@ def _read(db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]) -> d
         " JOIN resources ON resources.id = referred_id WHERE resource_id IN ({}) ORDER BY pointer"
     )
     # With a plain "org = ?" SQLite walks over the whole organisation from ten ids on; "+" keeps it from that index.
-    rows = _rows_for(db, "SELECT kind, id, spec FROM resources WHERE +org = ? AND id IN ({})", [org], wanted)
+    held = "SELECT kind, id, spec, display_name FROM resources WHERE +org = ? AND id IN ({})"
+    rows = _rows_for(db, held, [org], wanted)
     labels, references = _rows_for(db, attached, [], wanted), _rows_for(db, referring, [], wanted)
     return {resource.id: resource for resource in _stored(rows, labels, references)}
 
 
 def _stored(
-    rows: Iterable[tuple[str, str, str]],
+    rows: Iterable[tuple[str, str, str, str]],
     labels: Iterable[tuple[str, str]],
     references: Iterable[tuple[str, str, str, str]],
 ) -> Iterator[StoredResource]:
@@ -137,8 +140,9 @@ def _stored(
         label_ids[id_].append(label_id)
     for id_, pointer, kind, referred_id in references:
         referred[id_].append(Reference(pointer, kind, referred_id))
-    for kind, id_, spec in rows:
-        yield StoredResource(ResourceId(kind, id_), spec, tuple(label_ids.get(id_, ())), tuple(referred.get(id_, ())))
+    for kind, id_, spec, display_name in rows:
+        resource_id, labels_of, references_of = ResourceId(kind, id_), label_ids.get(id_, ()), referred.get(id_, ())
+        yield StoredResource(resource_id, spec, display_name, tuple(labels_of), tuple(references_of))
 
 
 def _pass_fence(db: sqlite_utils.Database, fence: Fence) -> None:
@@ -158,11 +162,11 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extr
     for item in batch:
         match item:
             case Create(kind, spec, key, references):
-                names[name_scope(kind)].add(unique_name(kind, spec))
+                names[name_scope(kind)].add(unique_name(kind, spec.display_name))
                 keys[kind].add(key)
                 ids |= {ResourceId(reference.kind, reference.id) for reference in references}
             case Update(id_, spec, references):
-                names[name_scope(id_.kind)].add(unique_name(id_.kind, spec))
+                names[name_scope(id_.kind)].add(unique_name(id_.kind, spec.display_name))
                 ids |= {id_, *(ResourceId(reference.kind, reference.id) for reference in references)}
             case Delete(id_):
                 ids.add(id_)
@@ -205,15 +209,18 @@ def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) 
     # Attachments of what is gone go with it (ON DELETE CASCADE).
     connection.executemany("DELETE FROM resources WHERE id = ?", gone)
     connection.executemany(
-        "INSERT INTO resources (id, org, kind, name_scope, unique_name, spec) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO UPDATE SET unique_name = excluded.unique_name, spec = excluded.spec",
+        "INSERT INTO resources (id, org, kind, name_scope, unique_name, display_name, spec)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET"
+        " unique_name = excluded.unique_name, display_name = excluded.display_name, spec = excluded.spec",
         [
             (
                 row.id.id,
                 org,
                 row.id.kind,
                 name_scope(row.id.kind),
-                unique_name(row.id.kind, spec_from_text(row.spec_json)),
+                unique_name(row.id.kind, row.display_name),
+                row.display_name,
                 row.spec_json,
             )
             for row in written
