@@ -50,8 +50,15 @@ _PUT_SECRET = Wording("+", "green", "secret(s) to write", "secret(s) written", "
 _OVERWRITE_SECRET = Wording("~", "yellow", _PUT_SECRET.planned, _PUT_SECRET.done, "written")
 _DELETE_SECRET = Wording("-", "red", "secret(s) to remove", "secret(s) removed", "removed")
 
-SUMMED = (_PUT_SECRET, _DELETE_SECRET, _CREATE, _UPDATE, _DELETE, _ATTACH, _DETACH)
-"""The order in which a sum tells of effects."""
+SUMMED = {
+    "secrets": _PUT_SECRET,
+    "creates": _CREATE,
+    "updates": _UPDATE,
+    "deletes": _DELETE,
+    "attaches": _ATTACH,
+    "detaches": _DETACH,
+}
+"""How a sum tells of the numbers of steps (plan.proto), in its order."""
 
 
 def effect_in(step: plan_pb2.Step) -> AnyEffect:

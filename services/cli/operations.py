@@ -1,6 +1,6 @@
 """``pkger operations``: what appliers did and do."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from google.protobuf.json_format import MessageToDict
 from pkger.applier.v1 import applier_pb2
@@ -14,6 +14,7 @@ from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.names import full_name, word
 from services.cli.packages import APPLYING
+from services.cli.plans import stored
 from services.cli.progress import Progress
 from services.cli.session import Session, session
 from services.cli.show import console, moment, print_blocked, print_json
@@ -23,12 +24,19 @@ DECISIONS = {
 }
 """What can be decided for a blocked step, by the word for it."""
 
+_UNFINISHED = (
+    operation_pb2.OPERATION_STATE_PREPARING,
+    operation_pb2.OPERATION_STATE_APPLYING,
+    operation_pb2.OPERATION_STATE_ROLLING_BACK,
+    operation_pb2.OPERATION_STATE_BLOCKED,
+)
+
 
 async def list_all(environ: Mapping[str, str], unfinished: bool, output: str) -> None:
     """Print the newest operations, or those that are not finished."""
     with told_plainly():
         async with session(APPLYING, environ) as services:
-            request = applier_pb2.ListOperationsRequest(unfinished=unfinished)
+            request = applier_pb2.ListOperationsRequest(states=_UNFINISHED if unfinished else ())
             answer = await services.applier.call(_stub(services).ListOperations, request)
     if output == "json":
         print_json(console(), [_document(operation) for operation in answer.operations])
@@ -63,7 +71,7 @@ async def watch(name: str, environ: Mapping[str, str]) -> None:
         async with session(APPLYING, environ) as services:
             request = applier_pb2.WatchOperationRequest(operation=_full(name))
             events = services.applier.stream(_stub(services).WatchOperation, request, seconds=None)
-            await interrupts.or_stop(_follow(events))
+            await interrupts.or_stop(_follow(services, events))
 
 
 async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str]) -> None:
@@ -81,10 +89,9 @@ async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: 
     """
     with Interrupts() as interrupts, told_plainly():
         async with session(APPLYING, environ) as services:
-            # The plan stands in the first event, which was told long ago.
-            watched = applier_pb2.WatchOperationRequest(operation=_full(name))
-            events = services.applier.stream(_stub(services).WatchOperation, watched, seconds=None)
-            plan = await interrupts.or_stop(_plan(events))
+            blocked = applier_pb2.GetOperationRequest(operation=_full(name))
+            answer = await interrupts.or_stop(services.applier.call(_stub(services).GetOperation, blocked))
+            steps = await interrupts.or_stop(_steps(services, answer.operation.plan))
             request = applier_pb2.RecoverOperationRequest(
                 operation=_full(name),
                 decisions=[
@@ -93,7 +100,7 @@ async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: 
                 ],
             )
             carried_on = services.applier.stream(_stub(services).RecoverOperation, request, seconds=None)
-            await interrupts.or_stop(_follow(carried_on, plan))
+            await interrupts.or_stop(_follow(services, carried_on, steps))
 
 
 async def cancel(name: str, environ: Mapping[str, str]) -> None:
@@ -108,9 +115,11 @@ async def cancel(name: str, environ: Mapping[str, str]) -> None:
 Answers = AsyncIterator[applier_pb2.WatchOperationResponse | applier_pb2.RecoverOperationResponse]
 
 
-async def _follow(answers: Answers, plan: plan_pb2.Plan | None = None) -> None:
-    progress = Progress(plan)
+async def _follow(services: Session, answers: Answers, steps: Sequence[plan_pb2.Step] = ()) -> None:
+    progress = Progress(steps)
     async for answer in answers:
+        if answer.event.HasField("accepted"):
+            progress.steps = await _steps(services, answer.event.accepted.plan)
         progress.show(answer.event)
         if answer.event.HasField("finished"):
             finished = answer.event.finished
@@ -122,10 +131,9 @@ async def _follow(answers: Answers, plan: plan_pb2.Plan | None = None) -> None:
             console().print(Text(state, "bold"))
 
 
-async def _plan(answers: Answers) -> plan_pb2.Plan:
-    async for answer in answers:
-        return answer.event.accepted.plan
-    return plan_pb2.Plan()
+async def _steps(services: Session, plan: str) -> Sequence[plan_pb2.Step]:
+    """The steps of the plan of that name; none while an operation has no plan."""
+    return (await stored(services, plan, [plan_pb2.PLAN_VIEW_STEPS])).steps if plan else ()
 
 
 def _stub(services: Session) -> ApplierServiceStub:
@@ -145,7 +153,7 @@ def _print_table(out: Console, operations: list[operation_pb2.Operation]) -> Non
     for operation in operations:
         row = (
             operation.name,
-            word(operation_pb2.OperationKind, "OPERATION_KIND", operation.kind),
+            word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind),
             _word(operation.state),
             operation.stack_name or operation.stack_id or "(none)",
             f"{operation.target.platform}/{operation.target.org}",

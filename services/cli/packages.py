@@ -13,26 +13,27 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
-from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
 from services.cli.errors import Failed, InvalidPackageError, told_plainly
 from services.cli.interrupts import Interrupts
-from services.cli.plans import stored
+from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress
 from services.cli.session import Session, session
 from services.cli.show import (
     console,
+    done_sum,
     moment,
     plan_document,
-    plan_sum,
     print_json,
     print_plan,
     print_stack,
 )
 from services.cli.sources import read_sources
+from services.cli.stacks import record
 from services.core.errors import PkgerError
 from services.rpc.convert.objects import violation_from_pb
+from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_missing_values
 from services.settings import Bounds, load
 
@@ -115,6 +116,7 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bo
     """
     with Interrupts() as interrupts, told_plainly():
         request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=save))
+        request.view.extend(WHOLE if output == "json" else SHOWN)
         async with session(PLANNING, environ) as services:
             made = await interrupts.or_stop(_make_plan(services, request))
     if output == "json":
@@ -123,7 +125,10 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bo
     print_plan(console(), made)
     if save:
         secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
-        way_on = f"`pkger apply --plan {made.name}{secrets}` runs exactly this plan, until {moment(made.expire_time)}"
+        header = made.header
+        way_on = (
+            f"`pkger apply --plan {header.name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
+        )
         console().print(Text(f"Saved: {way_on}."))
 
 
@@ -140,12 +145,13 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
         request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=asks))
         async with session(APPLYING, environ) as services:
             if asks:
+                request.view.extend(SHOWN)
                 made = await interrupts.or_stop(_make_plan(services, request))
                 await _agree(made, interrupts, wanted.allow_missing)
                 answers = _run(services, made, wanted.allow_missing, wanted.secrets)
+                await _finish(services, interrupts, answers, made)
             else:
-                answers = _start(services, request, wanted)
-            await _finish(services, interrupts, answers, show_plan=not asks)
+                await _finish(services, interrupts, _start(services, request, wanted))
 
 
 async def apply_stored(
@@ -159,40 +165,40 @@ async def apply_stored(
     """
     with Interrupts() as interrupts, told_plainly():
         async with session(APPLYING, environ) as services:
-            made = await interrupts.or_stop(stored(services, name))
+            made = await interrupts.or_stop(stored(services, name, SHOWN))
             if assume_yes or not sys.stdin.isatty():
                 print_plan(console(), made)
             else:
                 await _agree(made, interrupts, allow_missing)
-            await _finish(services, interrupts, _run(services, made, allow_missing, secrets), show_plan=False)
+            await _finish(services, interrupts, _run(services, made, allow_missing, secrets), made)
 
 
-async def _finish(services: Session, interrupts: Interrupts, answers: AsyncIterator[Answer], show_plan: bool) -> None:
+async def _finish(
+    services: Session, interrupts: Interrupts, answers: AsyncIterator[Answer], shown: JoinedPlan | None = None
+) -> None:
     """
-    Show how an operation goes and what it left behind.
+    Show how an operation goes and what it left behind; and its plan, unless that is *shown* already.
 
     Raises:
         Failed: It did not do all.
     """
     out = console()
-    progress, finished = await _follow(answers, services, interrupts, show_plan)
-    made = progress.plan
+    made, progress, finished = await _follow(answers, services, interrupts, shown)
     has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
     if has_succeeded:
-        out.print(f"Done: {_sum_done(finished, made)}.")
-    if finished.leftovers or not has_succeeded:
+        out.print(f"Done: {done_sum(finished)}.")
+    if finished.leftover_count or not has_succeeded:
         end = progress.end(finished)
         out.print(Text(end, "bold red"))
         raise Failed(f"{progress.cause(finished)}; {end}")
-    if made.ends_stack:
-        out.print(Text(f"stack {made.stack_name or made.stack_id} is gone"))
+    if made.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL:
+        out.print(Text(f"stack {made.header.stack_name or made.header.stack_id} is gone"))
     if finished.stack_id:
-        stub = StackServiceStub(services.stack.channel)
-        answer = await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(id=finished.stack_id))
-        print_stack(out, answer.stack)
+        request = stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=finished.stack_id))
+        print_stack(out, *await record(services, request))
 
 
-async def _agree(made: plan_pb2.Plan, interrupts: Interrupts, allow_missing: bool) -> None:
+async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool) -> None:
     """
     Show a plan and ask for it.
 
@@ -202,26 +208,27 @@ async def _agree(made: plan_pb2.Plan, interrupts: Interrupts, allow_missing: boo
     """
     print_plan(console(), made)
     if not allow_missing:
-        refuse_missing_values(made)
-    if (made.steps or made.ends_stack) and not await interrupts.ask("Apply this plan?"):
+        refuse_missing_values(made.remarks)
+    if (made.steps or made.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL) and not await interrupts.ask(
+        "Apply this plan?"
+    ):
         raise Failed("not applied; nothing was written")
 
 
-async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> plan_pb2.Plan:
+async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> JoinedPlan:
     stub = PlannerServiceStub(services.planner.channel)
-    answer = await services.planner.call(stub.CreatePlan, request)
-    if answer.HasField("invalid_package"):
-        raise InvalidPackageError([violation_from_pb(violation) for violation in answer.invalid_package.violations])
-    return answer.plan
+    answers = services.planner.stream(stub.CreatePlan, request)
+    made = await joined(answers)
+    if not isinstance(made, JoinedPlan):
+        raise InvalidPackageError(list(map(violation_from_pb, made)))
+    return made
 
 
-def _run(
-    services: Session, made: plan_pb2.Plan, allow_missing: bool, secrets: Mapping[str, str]
-) -> AsyncIterator[Answer]:
+def _run(services: Session, made: JoinedPlan, allow_missing: bool, secrets: Mapping[str, str]) -> AsyncIterator[Answer]:
     """Apply the stored plan *made*, and no other of that name."""
     stub = ApplierServiceStub(services.applier.channel)
     request = applier_pb2.ApplyPlanRequest(
-        plan=made.name, digest=made.digest, secrets=secrets, allow_missing=allow_missing
+        plan=made.header.name, digest=made.header.digest, secrets=secrets, allow_missing=allow_missing
     )
     return services.applier.stream(stub.ApplyPlan, request, seconds=None)
 
@@ -247,29 +254,32 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
 
 
 async def _follow(
-    answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts, show_plan: bool
-) -> tuple[Progress, operation_pb2.Finished]:
+    answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts, shown: JoinedPlan | None
+) -> tuple[JoinedPlan, Progress, operation_pb2.Finished]:
     """
-    Show progress, and the plan if it is not shown yet, to the end.
+    Show progress, and the plan if it is not *shown* yet, to the end.
 
     An interrupt makes the operation turn back, and the end is still awaited.
     """
-    progress, operation = Progress(), ""
+    progress, operation, made = Progress(), "", shown or JoinedPlan()
+    violations: list[object_pb2.Violation] = []
     cancelling: asyncio.Task[None] | None = None
     try:
         async for answer in answers:
-            if isinstance(answer, applier_pb2.ApplyResponse) and answer.HasField("invalid_package"):
-                violations = answer.invalid_package.violations
-                raise InvalidPackageError([violation_from_pb(violation) for violation in violations])
+            if isinstance(answer, applier_pb2.ApplyResponse) and answer.HasField("violations"):
+                violations += answer.violations.violations
+                continue
             event = answer.event
             progress.show(event)
             if event.HasField("accepted"):
                 operation = event.operation
-                if show_plan:
-                    print_plan(console(), progress.plan)
-                cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, event.operation))
+                cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, operation))
+                if not shown:
+                    made = await stored(services, event.accepted.plan, SHOWN)
+                    print_plan(console(), made)
+                progress.steps = made.steps
             elif event.HasField("finished"):
-                return progress, event.finished
+                return made, progress, event.finished
     except PkgerError as error:
         if not operation:
             raise
@@ -279,6 +289,8 @@ async def _follow(
         if cancelling:
             cancelling.cancel()
             await asyncio.gather(cancelling, return_exceptions=True)
+    if violations:
+        raise InvalidPackageError(list(map(violation_from_pb, violations)))
     raise Failed("the applier ended the stream before the operation was over; `pkger plan` shows where things are")
 
 
@@ -291,9 +303,3 @@ async def _cancel_on_interrupt(services: Session, interrupts: Interrupts, operat
     with contextlib.suppress(PkgerError):
         await services.applier.call(stub.CancelOperation, request)
         console().print("the operation turns back", style="bold red")
-
-
-def _sum_done(finished: operation_pb2.Finished, made: plan_pb2.Plan) -> str:
-    if finished.no_change:
-        return "nothing to do, nothing written"
-    return plan_sum(made, done=True, without=frozenset(outcome.step for outcome in finished.leftovers))

@@ -13,8 +13,15 @@ from services.cli.errors import told_plainly
 from services.cli.names import full_name, word
 from services.cli.session import Session, session
 from services.cli.show import console, moment, plan_document, print_json, print_plan
+from services.rpc.plan_parts import JoinedPlan, View
 
 NEEDS = ("stack",)
+
+SHOWN = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS)
+"""What is printed of a plan."""
+
+WHOLE = (*SHOWN, plan_pb2.PLAN_VIEW_SUMMARY, plan_pb2.PLAN_VIEW_RECORD)
+"""What ``-o json`` tells of a plan."""
 
 
 async def list_all(environ: Mapping[str, str], stack: str, output: str) -> None:
@@ -38,23 +45,27 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
     """
     with told_plainly():
         async with session(NEEDS, environ) as services:
-            plan = await stored(services, name)
+            plan = await stored(services, name, WHOLE if output == "json" else SHOWN)
     if output == "json":
         print_json(console(), plan_document(plan))
         return
     print_plan(console(), plan)
-    _print_table(console(), [plan])
+    _print_table(console(), [plan.header])
 
 
-async def stored(services: Session, name: str) -> plan_pb2.Plan:
+async def stored(services: Session, name: str, view: Sequence[View]) -> JoinedPlan:
     """
-    The stored plan of that name, with or without its prefix.
+    The stored plan of that name, with or without its prefix, as far as *view* says.
 
     Raises:
         PlanNotFound: There is none.
     """
     stub = StackServiceStub(services.stack.channel)
-    return (await services.stack.call(stub.GetPlan, stack_pb2.GetPlanRequest(plan=full_name("plans", name)))).plan
+    request = stack_pb2.GetPlanRequest(plan=full_name("plans", name), view=view)
+    plan = JoinedPlan()
+    async for answer in services.stack.stream(stub.GetPlan, request):
+        plan.add(answer.part)
+    return plan
 
 
 def _state(plan: plan_pb2.Plan) -> str:

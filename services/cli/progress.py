@@ -1,15 +1,13 @@
 """An operation as people follow it: progress on standard output, what goes wrong on standard error, and its end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
 from services.cli.effects import effect_in, overwrites_secret, wording
-from services.cli.names import word
 from services.cli.show import console, print_lines, step_line
-from services.core.model import Key
 
 _OVERWRITTEN, _GIVEN_UP = "secrets that were overwritten", "what was given up"
 """What an undo leaves."""
@@ -23,11 +21,12 @@ class Progress:
     ``end``, which is the same sentence wherever it stands.
 
     Attributes:
-        plan: The plan of the operation; from the accepted event, unless it is known before.
+        steps: The steps of its plan, by number; known before any of them is told of.
     """
 
-    def __init__(self, plan: plan_pb2.Plan | None = None) -> None:
-        self.plan = plan or plan_pb2.Plan()
+    def __init__(self, steps: Sequence[plan_pb2.Step] = ()) -> None:
+        """*steps* are given for an operation whose beginning was shown elsewhere."""
+        self.steps = steps
         self._out = console()
         self._err = console(stderr=True)
         self._operation = ""
@@ -35,23 +34,19 @@ class Progress:
         self._reasons: dict[str, str] = {}
         self._undo_count: int | None = None
         # Of an operation whose beginning was shown elsewhere, only the plan says what it may have overwritten.
-        self._stays = (
-            {_OVERWRITTEN} if plan and any(overwrites_secret(effect_in(step)) for step in plan.steps) else set[str]()
-        )
+        self._stays = {_OVERWRITTEN} if any(overwrites_secret(effect_in(step)) for step in steps) else set[str]()
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
         """Show one event; of the first and the last nothing is shown."""
         self._operation = event.operation
         match event.WhichOneof("event"):
-            case "accepted":
-                self.plan = event.accepted.plan
             case "stage_started":
                 stage = event.stage_started
                 self._out.print(Text(f"{stage.name}: {_steps(stage.step_count)}", "bold"))
             case "steps_ended":
                 self._show_outcomes(event.steps_ended.outcomes, undone=False)
-            case "undo_started":
-                self._undo_count = event.undo_started.step_count
+            case "rollback_started":
+                self._undo_count = event.rollback_started.step_count
                 if self._undo_count:
                     self._out.print(Text(f"undoing {_steps(self._undo_count)}", "bold red"))
             case "steps_undone":
@@ -63,7 +58,7 @@ class Progress:
         """How an operation ended that did not do all, and what to do; one sentence, without the cause."""
         match finished.state:
             case operation_pb2.OPERATION_STATE_SUCCEEDED:
-                return f"{_steps(len(finished.leftovers))} not done: apply again to retry what is left"
+                return f"{_steps(finished.leftover_count)} not done: apply again to retry what is left"
             case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._stays:
                 return f"everything that was done is undone, but for {' and '.join(sorted(self._stays))}"
             case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._undo_count == 0:
@@ -91,7 +86,7 @@ class Progress:
         problems: list[Text] = []
         prefix = "undo " if undone else ""
         for outcome in outcomes:
-            step = self.plan.steps[outcome.step]
+            step = self.steps[outcome.step]
             line, effect = step_line(step), effect_in(step)
             if overwrites_secret(effect) and outcome.WhichOneof("outcome") in ("done", "unknown"):
                 self._stays.add(_OVERWRITTEN)
@@ -113,7 +108,7 @@ class Progress:
         print_lines(self._err, problems)
 
     def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
-        what = f"{word(plan_pb2.Verb, 'VERB', step.verb)} {Key(step.key.kind, step.key.name)}"
+        what = effect_in(step).shown
         self._reasons[f"{what}: {message}"] = f"{what} {ended}"
 
 

@@ -1,8 +1,7 @@
 """What people read: plans, progress, stacks."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -15,9 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from services.cli.effects import SUMMED, effect_in, overwrites_secret, wording
+from services.cli.effects import SUMMED, Wording, effect_in, overwrites_secret, wording
 from services.cli.names import word
 from services.engine.effects import Delete, Update
+from services.rpc.plan_parts import JoinedPlan
 
 SHOWN_WARNINGS = 10
 
@@ -35,9 +35,9 @@ def console(*, stderr: bool = False) -> Console:
     return Console(highlight=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
 
 
-def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
+def print_plan(out: Console, plan: JoinedPlan) -> None:
     """The steps of a plan in their order, with old and new values, and the sum."""
-    changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.resource_diffs}
+    changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.diffs.resources}
     lines = []
     for step in plan.steps:
         effect = effect_in(step)
@@ -45,21 +45,23 @@ def print_plan(out: Console, plan: plan_pb2.Plan) -> None:
         if isinstance(effect, Delete):
             lines[-1].append(f"  ({step.reason})", "dim")
         if isinstance(effect, Update):
-            changed = changes.get((step.key.kind, step.key.name), ())
+            changed = changes.get(effect.step.key, ())
             # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
             lines += map(_change_line, changed) if changed else [Text(f"      {step.reason}", "dim")]
-    defaulted = [key for key in plan.missing_env_refs if key not in plan.unresolved_env_refs]
-    if plan.unresolved_env_refs:
-        told = ", ".join(plan.unresolved_env_refs)
+    remarks = plan.remarks
+    unresolved = set(remarks.unresolved_env_refs)
+    defaulted = [key for key in remarks.missing_env_refs if key not in unresolved]
+    if unresolved:
+        told = ", ".join(remarks.unresolved_env_refs)
         lines.append(Text(f"environment values not given, and without a default: {told}", "yellow"))
     if defaulted:
         lines.append(Text(f"environment values not given, their defaults are used: {', '.join(defaulted)}", "yellow"))
-    if plan.missing_secrets:
-        lines.append(Text(f"secrets not given: {', '.join(plan.missing_secrets)}", "yellow"))
-    conflicts = [conflict.message for conflict in plan.conflicts]
+    if remarks.missing_secrets:
+        lines.append(Text(f"secrets not given: {', '.join(remarks.missing_secrets)}", "yellow"))
+    conflicts = [conflict.message for conflict in remarks.conflicts]
     lines += _remarks("conflict", conflicts, "`-o json` shows all of a plan")
-    lines += _remarks("warning", plan.warnings, "`pkger validate` shows all of a package")
-    lines.append(Text(f"Plan: {plan_sum(plan)}.", "bold"))
+    lines += _remarks("warning", remarks.warnings, "`pkger validate` shows all of a package")
+    lines.append(Text(f"Plan: {plan_sum(plan.header)}.", "bold"))
     print_lines(out, lines)
 
 
@@ -70,33 +72,42 @@ def _remarks(what: str, remarks: Sequence[str], way_on: str) -> list[Text]:
     return [Text(line, "yellow") for line in told]
 
 
-def plan_sum(plan: plan_pb2.Plan, done: bool = False, without: Set[int] = frozenset()) -> str:
-    """How many steps of which kind, in words: what is to be done, or what was *done*, *without* some by number."""
-    counted = [step for number, step in enumerate(plan.steps) if number not in without]
-    words = [wording(effect) for effect in map(effect_in, counted)]
-    counts = Counter(each.done if done else each.planned for each in words)
-    listed = dict.fromkeys(each.done if done else each.planned for each in SUMMED)
-    parts = [f"{counts[word]} {word}" for word in listed if counts[word]]
-    if any(effect_in(step).seals for step in counted) and not done:
+def plan_sum(plan: plan_pb2.Plan) -> str:
+    """How many steps of which sort a plan has, in words."""
+    parts = _counted(plan.counts, lambda words: words.planned)
+    if plan.counts.irreversible:
         parts.append("deletions that cannot be undone run last")
     if parts:
         return ", ".join(parts)
-    if without:
-        return "nothing"
     return "nothing to do" if plan.no_change else "nothing to do on the platform, the record changes"
+
+
+def done_sum(finished: operation_pb2.Finished) -> str:
+    """How many steps of which sort are in effect after an operation, in words."""
+    if finished.no_change:
+        return "nothing to do, nothing written"
+    if parts := _counted(finished.counts, lambda words: words.done):
+        return ", ".join(parts)
+    return "nothing" if finished.leftover_count else "nothing to do on the platform, the record changes"
+
+
+def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str]) -> list[str]:
+    numbers = {name: getattr(counts, name) for name in SUMMED}
+    return [f"{numbers[name]} {wording(words)}" for name, words in SUMMED.items() if numbers[name]]
 
 
 def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
     """What keeps an operation from its end, and the ways out."""
     lines = [Text("blocked by:", "bold red")]
-    for step in operation.blocked_steps[:SHOWN_BLOCKED]:
-        what = f"{word(plan_pb2.Verb, 'VERB', step.verb)} {step.key.kind} {step.key.name}"
-        if step.HasField("label"):
-            what += f" label {step.label.name}"
-        undo = "undo of " if step.direction == operation_pb2.DIRECTION_UNDO else ""
-        lines.append(Text(f"  step {step.step}: {undo}{what}: {step.message}", "red"))
-        lines.append(Text(f"    ways out: {', '.join(map(_way_out, step.decisions))}"))
-    if (more := len(operation.blocked_steps) - SHOWN_BLOCKED) > 0:
+    for blocked in operation.blocked_steps[:SHOWN_BLOCKED]:
+        effect = effect_in(blocked.step)
+        what = f"{effect.step.verb.value} {effect.step.key.kind} {effect.step.key.name}"
+        if effect.step.label:
+            what += f" label {effect.step.label.name}"
+        undo = "undo of " if blocked.direction == operation_pb2.DIRECTION_UNDO else ""
+        lines.append(Text(f"  step {effect.number}: {undo}{what}: {blocked.message}", "red"))
+        lines.append(Text(f"    ways out: {', '.join(map(_way_out, blocked.decisions))}"))
+    if (more := operation.blocked_step_count - SHOWN_BLOCKED) > 0:
         lines.append(Text(f"  and {more} more; -o json has them all"))
     short = operation.name.rpartition("/")[2]
     lines.append(
@@ -125,14 +136,14 @@ def _change_line(change: plan_pb2.FieldChange) -> Text:
 def step_line(step: plan_pb2.Step) -> Text:
     """A step of a plan in one line."""
     effect = effect_in(step)
-    words = wording(effect)
-    what = f"{step.key.kind} {step.key.name or step.resource_id}"
-    if effect.links:
-        what += f" {'without' if effect.removes else 'with'} label {step.label.name or step.label_id}"
+    words, about = wording(effect), effect.step
+    what = f"{about.key.kind} {about.key.name or about.resource_id}"
+    if about.label:
+        what += f" {'without' if effect.removes else 'with'} label {about.label.name or about.label_id}"
     elif overwrites_secret(effect):
         what += " (overwritten; cannot be taken back)"
-    elif spec := step.new_spec_json or step.old_spec_json:
-        what += f" {json.dumps(orjson.loads(spec)['name'], ensure_ascii=False)}"
+    elif name := step.create.display_name or step.update.display_name or step.delete.old_display_name:
+        what += f" {json.dumps(name, ensure_ascii=False)}"
     return Text("  ").append(f"{words.sign} {what}", words.style)
 
 
@@ -140,9 +151,17 @@ def _cut(text: str) -> str:
     return text if len(text) <= VALUE_WIDTH else text[: VALUE_WIDTH - 1] + "…"
 
 
-def plan_document(plan: plan_pb2.Plan) -> dict[str, Any]:
-    """A plan as JSON data: the message by its field names, with the JSON texts in it as data."""
-    return _opened(plan)
+def plan_document(plan: JoinedPlan) -> dict[str, Any]:
+    """A plan as JSON data: all its parts by the names of their fields, with the JSON texts in them as data."""
+    parts = _opened(plan.body)
+    return {
+        **_opened(plan.header),
+        **parts.get("remarks", _opened(plan_pb2.PlanRemarks())),
+        "steps": parts["steps"],
+        "diffs": _opened(plan.diffs),
+        "record": parts.get("record", _opened(plan_pb2.PlanRecord())),
+        "summary": orjson.loads(plan.summary) if plan.summary else None,
+    }
 
 
 def _opened(message: Message) -> dict[str, Any]:
@@ -170,14 +189,13 @@ def moment(time: Timestamp) -> str:
     return f"{time.ToDatetime():%Y-%m-%dT%H:%M:%SZ}"
 
 
-def stack_document(stack: stack_pb2.Stack) -> dict[str, Any]:
-    """The record of a stack as JSON data (issue 2)."""
+def stack_document(stack: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry]) -> dict[str, Any]:
+    """The record of a stack, with what it owns, as JSON data (issue 2)."""
     return {
         "stack_id": stack.id,
         "createdAt": stack.create_time.ToJsonString(),
         "updatedAt": stack.update_time.ToJsonString(),
-        "config": orjson.loads(stack.config_json),
-        "resources": [_resource_document(entry) for entry in stack.resources],
+        "resources": [_resource_document(entry) for entry in resources],
     }
 
 
@@ -208,8 +226,8 @@ def print_json(out: Console, document: Any) -> None:
     out.print(Text(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()))
 
 
-def print_stack(out: Console, stack: stack_pb2.Stack) -> None:
-    """The record of a stack as text."""
+def print_stack(out: Console, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry]) -> None:
+    """The record of a stack, with what it owns, as text."""
     out.print(Text(f"stack {stack.name or '(no name)'}", "bold"))
     facts = {
         "id": stack.id,
@@ -222,12 +240,12 @@ def print_stack(out: Console, stack: stack_pb2.Stack) -> None:
     for title, fact in facts.items():
         out.print(Text(f"  {title:<11}{fact}"))
     table = Table("KIND", "NAME", "ID", "LABELS", box=None, pad_edge=False)
-    for entry in stack.resources:
+    for entry in resources:
         labels = ", ".join(label.name for label in entry.associations)
         table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.resource_id, labels)))
-    if stack.resources:
+    if resources:
         out.print(table)
-    pending = [f"{entry.key.kind} {entry.key.name}" for entry in stack.resources if entry.is_pending_delete]
+    pending = [f"{entry.key.kind} {entry.key.name}" for entry in resources if entry.is_pending_delete]
     if pending:
         out.print(Text(f"not deleted yet, the next apply tries again: {', '.join(pending)}", "yellow"))
 

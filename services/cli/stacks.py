@@ -21,16 +21,35 @@ async def show(name: str, org: str, environ: Mapping[str, str], output: str) -> 
     Raises:
         Failed: There is none of that name.
     """
-    named = stack_pb2.NamedStack(target=object_pb2.Target(org=org), name=name)
+    request = stack_pb2.GetStackRequest(target=object_pb2.Target(org=org), stack=object_pb2.StackRef(name=name))
     with Interrupts() as interrupts, told_plainly():
         async with session(NEEDS, environ) as services:
-            stub = StackServiceStub(services.stack.channel)
-            request = stack_pb2.GetStackRequest(named=named)
-            answer = await interrupts.or_stop(services.stack.call(stub.GetStack, request))
+            stack, resources = await interrupts.or_stop(record(services, request))
     if output == "json":
-        print_json(console(), stack_document(answer.stack))
+        print_json(console(), stack_document(stack, resources))
     else:
-        print_stack(console(), answer.stack)
+        print_stack(console(), stack, resources)
+
+
+async def record(
+    services: Session, request: stack_pb2.GetStackRequest
+) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
+    """
+    A stack and what it owns.
+
+    Raises:
+        StackNotFound: There is none.
+    """
+    stub = StackServiceStub(services.stack.channel)
+    stack = (await services.stack.call(stub.GetStack, request)).stack
+    listing = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=stack.id))
+    found: list[object_pb2.InventoryEntry] = []
+    while True:
+        page = await services.stack.call(stub.ListResources, listing)
+        found += page.resources
+        if not page.next_page_token:
+            return stack, found
+        listing.page_token = page.next_page_token
 
 
 async def list_all(environ: Mapping[str, str], output: str) -> None:
