@@ -20,6 +20,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from bench.figures import Seconds
 from services.cli.supervisor import MODULES, Supervisor
 from services.rpc.client import Peer
+from services.rpc.plan_parts import JoinedPlan, joined
 from services.settings import address_variable, load
 
 STACK = "bench"
@@ -46,19 +47,22 @@ class Cluster:
     logs: Path
     pids: Mapping[str, int]
 
-    async def plan(self, text: str) -> plan_pb2.Plan:
+    async def plan(self, text: str) -> JoinedPlan:
         """
-        Plan the package *text* for the one stack.
+        Plan the package *text* for the one stack, with all steps.
 
         Raises:
             Unexpected: The package breaks rules.
         """
-        request = planner_pb2.CreatePlanRequest(validate_only=True, package=_package(text))
+        request = planner_pb2.CreatePlanRequest(
+            validate_only=True, package=_package(text), view=[plan_pb2.PLAN_VIEW_STEPS]
+        )
         request.stack.name = STACK
-        answer = await self.planner.call(PlannerServiceStub(self.planner.channel).CreatePlan, request)
-        if answer.HasField("invalid_package"):
-            raise Unexpected(f"invalid package: {answer.invalid_package.violations[0]}")
-        return answer.plan
+        answers = self.planner.stream(PlannerServiceStub(self.planner.channel).CreatePlan, request)
+        plan = await joined(answers)
+        if not isinstance(plan, JoinedPlan):
+            raise Unexpected(f"invalid package: {plan[0]}")
+        return plan
 
     async def apply(
         self, text: str, end: operation_pb2.OperationState.ValueType = operation_pb2.OPERATION_STATE_SUCCEEDED

@@ -1,5 +1,6 @@
 """All five services in this process, on ports that the kernel picks, connected as in production."""
 
+import json
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -25,6 +26,8 @@ import services.drivers.embedded.__main__ as platform
 import stack_svc.__main__ as stack
 from services.kinds.table import KINDS
 from services.rpc.client import Peer
+from services.rpc.convert.plans import step_from_pb
+from services.rpc.plan_parts import JoinedPlan, View, joined
 from services.rpc.process import Opened
 from services.rpc.server import serving
 from services.settings import Settings
@@ -39,12 +42,79 @@ OPENED: Mapping[str, Opened] = {
 """The services, each after those that it calls."""
 
 
+ALL_VIEWS = (
+    plan_pb2.PLAN_VIEW_STEPS,
+    plan_pb2.PLAN_VIEW_DIFFS,
+    plan_pb2.PLAN_VIEW_SUMMARY,
+    plan_pb2.PLAN_VIEW_RECORD,
+)
+"""All that a plan tells to clients."""
+
+
 class InvalidPackage(Exception):
     """The package breaks rules; ``paths`` says where."""
 
-    def __init__(self, invalid: object_pb2.InvalidPackage) -> None:
-        super().__init__(str(invalid))
-        self.paths = [violation.path for violation in invalid.violations]
+    def __init__(self, violations: Sequence[object_pb2.Violation]) -> None:
+        super().__init__("\n".join(map(str, violations)))
+        self.paths = [violation.path for violation in violations]
+
+
+class Shown:
+    """
+    A plan as tests look at it: header and remarks as one, steps as values.
+
+    Attributes:
+        parts: The plan, joined.
+        steps: Its steps.
+        resource_diffs: What happens to objects.
+        label_mapping_diffs: What happens to associations.
+        summary: The summary document.
+    """
+
+    def __init__(self, parts: JoinedPlan) -> None:
+        self.parts = parts
+        self.header = parts.header
+        self.name, self.digest, self.no_change = parts.header.name, parts.header.digest, parts.header.no_change
+        self.stages, self.state = list(parts.header.stages), parts.header.state
+        self.steps = [step_from_pb(step) for step in parts.steps]
+        self.resource_diffs = list(parts.diffs.resources)
+        self.label_mapping_diffs = list(parts.diffs.label_mappings)
+        self.record = parts.body.record
+        self.summary = json.loads(parts.summary) if parts.summary else None
+        self.missing_env_refs = list(parts.remarks.missing_env_refs)
+        self.unresolved_env_refs = list(parts.remarks.unresolved_env_refs)
+        self.missing_secrets = list(parts.remarks.missing_secrets)
+        self.warnings = list(parts.remarks.warnings)
+        self.conflicts = list(parts.remarks.conflicts)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The record of a stack: the stack, and what it owns."""
+
+    stack: stack_pb2.Stack
+    resources: list[object_pb2.InventoryEntry]
+
+    @property
+    def id(self) -> str:
+        return self.stack.id
+
+    @property
+    def name(self) -> str:
+        return self.stack.name
+
+    @property
+    def generation(self) -> int:
+        return self.stack.generation
+
+    @property
+    def sources(self) -> list[str]:
+        return list(self.stack.sources)
+
+    @property
+    def ids(self) -> dict[tuple[str, str], str]:
+        """Ids of the resources by kind and name of their objects."""
+        return {(entry.key.kind, entry.key.name): entry.resource_id for entry in self.resources}
 
 
 @dataclass
@@ -62,14 +132,15 @@ class Cluster:
 
     async def plan(
         self, *texts: str, stack: str = "", org: str = "", destroy: bool = False, store: bool = False, **more: Any
-    ) -> plan_pb2.Plan:
+    ) -> Shown:
         """
         A plan: the dry run, or one to *store*; with *more* fields of the request.
 
         Raises:
             InvalidPackage: The package breaks rules.
         """
-        request = planner_pb2.CreatePlanRequest(validate_only=not store, target=object_pb2.Target(org=org), **more)
+        fields: dict[str, Any] = {"view": ALL_VIEWS, "target": object_pb2.Target(org=org), **more}
+        request = planner_pb2.CreatePlanRequest(validate_only=not store, **fields)
         if stack:
             request.stack.name = stack
         if destroy:
@@ -77,15 +148,19 @@ class Cluster:
         else:
             request.package.sources.extend(sources(texts))
         stub = PlannerServiceStub(self.peers["planner"].channel)
-        answer = await self.peers["planner"].call(stub.CreatePlan, request)
-        if answer.HasField("invalid_package"):
-            raise InvalidPackage(answer.invalid_package)
-        return answer.plan
+        answers = self.peers["planner"].stream(stub.CreatePlan, request)
+        made = await joined(answers)
+        if not isinstance(made, JoinedPlan):
+            raise InvalidPackage(made)
+        return Shown(made)
 
-    async def stored_plan(self, name: str) -> plan_pb2.Plan:
+    async def stored_plan(self, name: str, view: Sequence[View] = ALL_VIEWS) -> Shown:
         """A plan as it is stored."""
         stub = StackServiceStub(self.peers["stack"].channel)
-        return (await self.peers["stack"].call(stub.GetPlan, stack_pb2.GetPlanRequest(plan=name))).plan
+        answers = self.peers["stack"].stream(stub.GetPlan, stack_pb2.GetPlanRequest(plan=name, view=view))
+        plan = await joined(answers)
+        assert isinstance(plan, JoinedPlan)
+        return Shown(plan)
 
     async def apply_plan(self, plan: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
         """An apply of a stored plan, event by event; with *more* fields of the request, but values may be missing."""
@@ -106,16 +181,20 @@ class Cluster:
         request = applier_pb2.ApplyRequest(
             target=object_pb2.Target(org=org),
             package=planner_pb2.PackageSources(sources=sources(texts)),
-            plan_digest=digest,
+            digest=digest,
             **{"allow_missing": True, **more},
         )
         if stack:
             request.stack.name = stack
         stub = ApplierServiceStub(self.peers["applier"].channel)
+        violations: list[object_pb2.Violation] = []
         async for answer in self.peers["applier"].stream(stub.Apply, request):
-            if answer.HasField("invalid_package"):
-                raise InvalidPackage(answer.invalid_package)
-            yield answer.event
+            if answer.HasField("violations"):
+                violations += answer.violations.violations
+            else:
+                yield answer.event
+        if violations:
+            raise InvalidPackage(violations)
 
     async def apply(self, *texts: str, stack: str = "", org: str = "", **more: Any) -> operation_pb2.Finished:
         """An apply to its end."""
@@ -123,7 +202,7 @@ class Cluster:
 
     async def uninstall(self, stack: str) -> operation_pb2.Finished:
         """An uninstall to its end."""
-        request = applier_pb2.UninstallStackRequest(stack=planner_pb2.StackRef(name=stack))
+        request = applier_pb2.UninstallStackRequest(stack=object_pb2.StackRef(name=stack))
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
         return [answer async for answer in stream][-1].event.finished
@@ -133,11 +212,18 @@ class Cluster:
         stub = ApplierServiceStub(self.peers["applier"].channel)
         await self.peers["applier"].call(stub.CancelOperation, applier_pb2.CancelOperationRequest(operation=operation))
 
-    async def record(self, name: str) -> stack_pb2.Stack:
+    async def record(self, name: str, org: str = "") -> Record:
         """The record of a stack."""
-        stub = StackServiceStub(self.peers["stack"].channel)
-        named = stack_pb2.NamedStack(name=name)
-        return (await self.peers["stack"].call(stub.GetStack, stack_pb2.GetStackRequest(named=named))).stack
+        peer, target = self.peers["stack"], object_pb2.Target(org=org)
+        stub, ref = StackServiceStub(peer.channel), object_pb2.StackRef(name=name)
+        stack = (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
+        request, resources = stack_pb2.ListResourcesRequest(target=target, stack=ref), list[object_pb2.InventoryEntry]()
+        while True:
+            page = await peer.call(stub.ListResources, request)
+            resources += page.resources
+            if not page.next_page_token:
+                return Record(stack, resources)
+            request.page_token = page.next_page_token
 
     async def stack_names(self) -> list[str]:
         """Names of all stacks."""

@@ -55,7 +55,7 @@ def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key() 
     plan = world.apply(an_object("Task", "t"))
     assert told(plan) == ["0 create Task t"]
     assert plan.steps[0].reason == "recorded resource is gone"
-    assert plan.resource_diffs[0].resource_id == gone
+    assert world.last.diffs().resources[0].resource_id == gone
     assert world.entry("Task", "t").resource_id != gone
 
 

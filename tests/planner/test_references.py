@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from services.core.errors import RequestInvalid
-from services.core.model import Key, Object, Plan, Reference, StepReference
+from services.core.model import Key, Object, Reference, StepReference
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.table import KINDS
 from tests.planner.world import World, an_object, told
@@ -24,11 +24,11 @@ def bound(world: World, kind: str = "NotificationRule", name: str = "r") -> list
     return [each.id for each in world.live[world.entry(kind, name).resource_id].references]
 
 
-def changes(plan: Plan, key: Key = RULE) -> list[tuple[str, str, str]]:
-    """What the diff tells of an object."""
+def changes(world: World, key: Key = RULE) -> list[tuple[str, str, str]]:
+    """What the diff of the last plan tells of an object."""
     return [
         (change.path, change.old, change.new)
-        for diff in plan.resource_diffs
+        for diff in world.last.diffs().resources
         if diff.key == key
         for change in diff.changes
     ]
@@ -54,7 +54,7 @@ def test_a_rule_that_gets_another_endpoint_tells_both_in_the_words_of_the_packag
     world.apply(a_rule(), PAGER, SLACK)
     plan = world.apply(a_rule("s"), PAGER, SLACK)
     assert told(plan) == ["0 update NotificationRule r"]
-    assert changes(plan) == [("/endpointName", '"e"', '"s"')]
+    assert changes(world) == [("/endpointName", '"e"', '"s"')]
     assert [each.key for each in plan.steps[0].old_references] == [PAGER.key]
     assert bound(world) == [world.entry(*SLACK.key).resource_id]
 
@@ -67,7 +67,7 @@ def test_an_endpoint_that_is_created_again_is_given_to_its_rule() -> None:
     world._refer(world.entry(*RULE).resource_id, ())
     plan = world.apply(a_rule(), PAGER)
     assert told(plan) == ["0 create NotificationEndpointPagerDuty e", "1 update NotificationRule r"]
-    assert changes(plan) == [("/endpointName", "", '{"kind":"NotificationEndpointPagerDuty"}')]
+    assert changes(world) == [("/endpointName", "", '{"kind":"NotificationEndpointPagerDuty"}')]
     assert bound(world) == [world.entry(*PAGER.key).resource_id] != [gone]
 
 
@@ -80,7 +80,7 @@ def test_a_rule_that_people_gave_another_endpoint_is_given_its_own_again() -> No
     own = world.entry(*PAGER.key).resource_id
     assert told(plan) == ["0 update NotificationRule r"]
     assert plan.steps[0].old_references == (StepReference("/endpointName", Key(other.kind, ""), other.id),)
-    assert changes(plan) == [
+    assert changes(world) == [
         (
             "/endpointName",
             f'{{"id":"{other.id}","kind":"NotificationEndpointHTTP"}}',
@@ -179,7 +179,7 @@ def test_a_skipped_endpoint_that_is_live_serves_a_rule_by_its_name() -> None:
     plan = world.plan(a_rule(), PAGER, skip=[PAGER.key])
     assert told(plan) == ["0 create NotificationRule r"]
     assert [each.id for each in plan.steps[0].references] == [live.id]
-    assert [entry.key for entry in plan.inventory] == [RULE]
+    assert [entry.key for entry in world.owned_after(plan)] == [RULE]
 
 
 def test_a_skipped_endpoint_that_is_of_another_kind_today_serves_a_rule() -> None:

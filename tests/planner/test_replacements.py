@@ -33,7 +33,7 @@ def test_the_implicit_schema_type_is_that_of_a_bucket_without_one(record: StackR
     world.apply(a_bucket(held))
     plan = world.apply(a_bucket(wanted))
     assert plan.steps == ()
-    assert [(diff.status, diff.changes) for diff in plan.resource_diffs] == [(DiffStatus.EXISTS, ())]
+    assert [(diff.status, diff.changes) for diff in world.last.diffs().resources] == [(DiffStatus.EXISTS, ())]
     [step] = world.plan(a_bucket(wanted, description="new")).steps
     assert (step.verb.value, step.reason) == ("update", "differs in description")
 
@@ -51,8 +51,10 @@ def test_what_no_stack_owns_is_replaced_only_if_the_caller_allows_it(record: Sta
     assert caught.value.metadata == {"objects": "Bucket/b", "count": "1"}
     plan = world.plan(a_bucket("explicit"), allow_replace=True)
     assert told(plan) == ["0 delete Bucket b", "1 create Bucket b"]
-    assert [(conflict.key, conflict.resource_id) for conflict in plan.conflicts] == [(Key("Bucket", "b"), held.id)]
-    assert plan.conflicts[0].message in str(caught.value)
+    assert [(conflict.key, conflict.resource_id) for conflict in plan.remarks.conflicts] == [
+        (Key("Bucket", "b"), held.id)
+    ]
+    assert plan.remarks.conflicts[0].message in str(caught.value)
 
 
 def test_all_that_would_be_replaced_is_refused_at_once() -> None:
@@ -72,7 +74,7 @@ def test_what_a_stack_owns_is_replaced_and_is_its_own_from_then_on() -> None:
     assert world.entry("Bucket", "b").origin is Origin.ADOPTED
     plan = world.apply(a_bucket("explicit"))
     assert told(plan) == ["0 delete Bucket b", "1 create Bucket b"]
-    assert plan.conflicts == ()
+    assert plan.remarks.conflicts == ()
     assert world.entry("Bucket", "b").origin is Origin.CREATED
 
 
@@ -110,9 +112,9 @@ def test_an_object_that_changes_its_kind_gets_another_resource_in_one_plan(old: 
         (Undo.RECREATE, "its kind cannot change: replaced"),
         (Undo.EXACT, "takes the place of the replaced one"),
     ]
-    [diff] = [diff for diff in plan.resource_diffs if diff.key.name == "c"]
+    [diff] = [diff for diff in world.last.diffs().resources if diff.key.name == "c"]
     assert (diff.key, diff.status, diff.resource_id, diff.old_kind) == (Key(new, "c"), DiffStatus.EXISTS, first, old)
-    assert [(each.resource, each.label.name) for each in plan.label_mapping_diffs] == [(Key(new, "c"), "l")]
+    assert [(each.resource, each.label.name) for each in world.last.diffs().label_mappings] == [(Key(new, "c"), "l")]
     assert [entry.key for entry in world.record.resources] == [Key(new, "c"), Key(LABEL, "l")]
     assert told(world.plan(label, a_check(new, "l"))) == []
 
@@ -151,7 +153,7 @@ def test_an_object_of_another_kind_and_name_takes_the_resource_of_its_display_na
     world.apply(an_object(HTTP, "a", name="team"))
     plan = world.apply(an_object(SLACK, "b", name="team"))
     assert told(plan) == [f"0 delete {HTTP} a", f"1 create {SLACK} b"]
-    assert plan.conflicts == ()
+    assert plan.remarks.conflicts == ()
     assert [entry.key for entry in world.record.resources] == [Key(SLACK, "b")]
 
 
@@ -162,7 +164,7 @@ def test_a_resource_of_another_kind_that_no_stack_owns_is_a_conflict() -> None:
         world.plan(a_check("CheckThreshold"))
     plan = world.plan(a_check("CheckThreshold"), allow_replace=True)
     assert told(plan) == ["0 delete CheckDeadman c", "1 create CheckThreshold c"]
-    assert [(each.key, each.resource_id) for each in plan.conflicts] == [(THRESHOLD, held.id)]
+    assert [(each.key, each.resource_id) for each in plan.remarks.conflicts] == [(THRESHOLD, held.id)]
 
 
 def test_a_recorded_object_of_another_kind_that_is_gone_is_created() -> None:
@@ -171,7 +173,7 @@ def test_a_recorded_object_of_another_kind_that_is_gone_is_created() -> None:
     world.delete(world.entry(*DEADMAN).resource_id)
     plan = world.apply(a_check("CheckThreshold"))
     assert told(plan) == ["0 create CheckThreshold c"]
-    assert [diff.key for diff in plan.resource_diffs] == [THRESHOLD]
+    assert [diff.key for diff in world.last.diffs().resources] == [THRESHOLD]
     assert [entry.key for entry in world.record.resources] == [THRESHOLD]
 
 

@@ -49,7 +49,7 @@ def test_secrets_alone_are_something_to_do_and_nothing_to_own() -> None:
     plan = world.plan(an_object("Label", "l"), secret_keys=["k"])
     assert told(plan) == ["0 create Secret k"]
     assert not plan.no_change
-    assert plan.inventory == world.record.resources
+    assert world.owned_after(plan) == world.record.resources
 
 
 def test_the_digest_has_the_keys_and_whether_they_are_held() -> None:

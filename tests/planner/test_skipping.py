@@ -112,8 +112,8 @@ def test_a_rule_refers_to_a_skipped_endpoint_that_got_another_name() -> None:
     rule = an_object("NotificationRule", "r", endpointName="e2")
     plan = world.plan(endpoint, rule, skip=[endpoint.key])
     assert told(plan) == ["0 update NotificationRule r"]
-    assert [change.path for change in plan.resource_diffs[0].changes] == ["/endpointName"]
-    assert [entry.key.name for entry in plan.inventory] == ["e1", "r"]
+    assert [change.path for change in world.last.diffs().resources[0].changes] == ["/endpointName"]
+    assert [entry.key.name for entry in world.owned_after(plan)] == ["e1", "r"]
 
 
 def test_a_label_that_got_another_key_while_it_is_skipped_stays_where_it_is() -> None:
@@ -149,7 +149,7 @@ def test_what_is_skipped_and_changed_all_the_same_is_told() -> None:
     endpoint, rule = an_object("NotificationEndpointSlack", "e"), an_object("NotificationRule", "r", endpointName="e")
     world.apply(LABEL_L, endpoint, rule, an_object("Task", "t", ["l"]))
     plan = world.plan(skip=[Key("NotificationRule", ""), Key("Task", "")])
-    assert plan.warnings == (
+    assert plan.remarks.warnings == (
         "the package has no objects",
         "NotificationRule 'r' is skipped, and is changed all the same: what it refers to is deleted",
         "Task 't' is skipped, and loses the label l, which is deleted",

@@ -17,7 +17,8 @@ S1 = (
 
 
 def test_labels_come_first_then_primary_kinds_then_associations() -> None:
-    plan = World().plan(*S1)
+    world = World()
+    plan = world.plan(*S1)
     assert told(plan) == [
         "0 create Label lucid_einstein",
         "1 create Bucket pristine_noir",
@@ -26,7 +27,7 @@ def test_labels_come_first_then_primary_kinds_then_associations() -> None:
         "2 attach Dashboard charmed_saratoba lucid_einstein",
     ]
     assert plan.stages == ("labels", "buckets, dashboards", "associations")
-    assert [diff.status for diff in plan.resource_diffs] == [DiffStatus.NEW] * 3
+    assert [diff.status for diff in world.last.diffs().resources] == [DiffStatus.NEW] * 3
 
 
 def test_the_same_package_again_is_nothing_to_do() -> None:
@@ -35,8 +36,8 @@ def test_the_same_package_again_is_nothing_to_do() -> None:
     plan = world.plan(*S1)
     assert plan.steps == ()
     assert plan.no_change
-    assert [diff.status for diff in plan.resource_diffs] == [DiffStatus.EXISTS] * 3
-    assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.EXISTS] * 2
+    assert [diff.status for diff in world.last.diffs().resources] == [DiffStatus.EXISTS] * 3
+    assert [diff.status for diff in world.last.diffs().label_mappings] == [DiffStatus.EXISTS] * 2
 
 
 def test_a_removed_label_is_detached_everywhere_before_it_is_deleted() -> None:
@@ -54,7 +55,7 @@ def test_a_removed_label_is_detached_everywhere_before_it_is_deleted() -> None:
         f"0 detach Task {stranger.id} lucid_einstein",
         "1 delete Label lucid_einstein",
     ]
-    assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.REMOVE] * 2
+    assert [diff.status for diff in world.last.diffs().label_mappings] == [DiffStatus.REMOVE] * 2
 
 
 def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last() -> None:
@@ -69,7 +70,7 @@ def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last() ->
         "3 delete Bucket pristine_noir",
     ]
     assert [step.undo for step in plan.steps[2:]] == [Undo.RECREATE, Undo.RECREATE, Undo.NONE]
-    assert plan.inventory == ()
+    assert world.owned_after(plan) == ()
 
 
 def test_the_end_of_a_stack_leaves_what_it_adopted_but_for_its_labels() -> None:
@@ -78,10 +79,10 @@ def test_the_end_of_a_stack_leaves_what_it_adopted_but_for_its_labels() -> None:
     world.apply(an_object("Label", "l"), an_object("Bucket", "theirs", ["l"]), an_object("Task", "ours"))
     plan = world.plan(is_end=True)
     assert told(plan) == [f"0 detach Bucket {theirs.id} l", "1 delete Task ours", "2 delete Label l"]
-    assert plan.warnings == (
+    assert plan.remarks.warnings == (
         f"Bucket 'theirs' was there before the stack, which adopted it: resource {theirs.id} stays",
     )
-    assert plan.inventory == ()
+    assert world.owned_after(plan) == ()
     left = world.plan(an_object("Label", "l"))
     assert told(left)[-1] == "2 delete Bucket theirs"
 
@@ -117,7 +118,7 @@ def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_l
         "3 attach Bucket pristine_noir lucid_einstein",
     ]
     assert plan.stages == ("associations", "irreversible removals", "replacements", "associations of replacements")
-    assert [diff.status for diff in plan.label_mapping_diffs] == [DiffStatus.NEW]
+    assert [diff.status for diff in world.last.diffs().label_mappings] == [DiffStatus.NEW]
     assert plan.steps[1].reason == "schemaType cannot change: replaced, with its data"
     assert world.entry("Bucket", "pristine_noir").resource_id != first
     assert world.plan(
@@ -195,7 +196,8 @@ def test_objects_that_exchange_their_names_are_a_cycle_that_is_named() -> None:
 def test_a_diff_names_each_field_with_its_old_and_new_value() -> None:
     world = World()
     world.apply(an_object("Label", "a", color="red"))
-    (diff,) = world.plan(an_object("Label", "a", name="b", color="blue")).resource_diffs
+    world.plan(an_object("Label", "a", name="b", color="blue"))
+    (diff,) = world.last.diffs().resources
     assert [(change.path, change.old, change.new) for change in diff.changes] == [
         ("/color", '"red"', '"blue"'),
         ("/name", '"a"', '"b"'),
@@ -216,8 +218,10 @@ def test_without_a_stack_a_second_resource_of_one_name_is_warned_of() -> None:
     world.add("Dashboard", "same")
     world.add("Label", "same")
     plan = world.plan(an_object("Dashboard", "same"), an_object("Label", "same"), an_object("Task", "same"))
-    assert plan.warnings == ("Dashboard 'same' is created beside another one named 'same'; only a stack would know it",)
-    assert World().plan(an_object("Dashboard", "same")).warnings == ()
+    assert plan.remarks.warnings == (
+        "Dashboard 'same' is created beside another one named 'same'; only a stack would know it",
+    )
+    assert World().plan(an_object("Dashboard", "same")).remarks.warnings == ()
 
 
 def test_an_adopted_resource_that_is_as_wanted_needs_a_record_and_no_step() -> None:

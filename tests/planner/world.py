@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from planner_svc.matching import kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
+from planner_svc.views import Planned
 from services.core.model import (
     LABEL,
     Desired,
@@ -48,13 +49,24 @@ _SPECS: dict[str, dict[str, Any]] = {
 
 @dataclass
 class World:
-    """What is live and what one stack records of it."""
+    """
+    What is live and what one stack records of it.
+
+    Attributes:
+        live: All resources, by id.
+        record: The record of the stack.
+        created: How many resources were ever created.
+        platform: What the platform can do.
+        secrets: Keys of its secrets.
+        last: The last plan that was made, with all that its views are made of.
+    """
 
     live: dict[str, Resource] = field(default_factory=dict)
     record: StackRecord = field(default_factory=lambda: StackRecord("1" * 16, Target(), "s", 0))
     created: int = 0
     platform: PlatformTraits = EMBEDDED
     secrets: set[str] = field(default_factory=set)
+    last: Planned = field(init=False)
 
     def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:
         """Put a resource on the platform that no stack knows."""
@@ -73,7 +85,8 @@ class World:
         kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
         matching = match(desired, self.record, listed, self.platform)
-        return make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets)
+        self.last = make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets)
+        return self.last.plan
 
     def apply(self, *objects: Object, skip: Iterable[Key] = (), allow_replace: bool = False) -> Plan:
         """Plan *objects* and carry the plan out, step by step."""
@@ -86,9 +99,17 @@ class World:
         ids = Ids(plan)
         for step in plan.steps:
             self.carry_out(step, ids)
-        entries = tuple(entry._replace(resource_id=ids.get(entry.key)) for entry in plan.inventory)
+        entries = tuple(
+            entry._replace(resource_id=ids.get(entry.key) or entry.resource_id) for entry in self.owned_after(plan)
+        )
         if entries != self.record.resources:
             self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
+
+    def owned_after(self, plan: Plan) -> tuple[InventoryEntry, ...]:
+        """What the stack owns once *plan* has run, sorted; without ids where a step creates the resource."""
+        entries = {entry.key: entry for entry in self.record.resources if entry.key not in plan.record.removed}
+        entries |= {entry.key: entry for entry in plan.record.entries}
+        return tuple(entries[key] for key in sorted(entries))
 
     def carry_out(self, step: Step, ids: Ids) -> None:
         """Do what *step* says, as the strictest platform would let it."""
