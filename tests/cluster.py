@@ -200,12 +200,23 @@ class Cluster:
         """An apply to its end."""
         return [event async for event in self.events(*texts, stack=stack, org=org, **more)][-1].finished
 
+    async def plan_that_ran(self, *texts: str, stack: str = "", org: str = "", **more: Any) -> Shown:
+        """The plan of an apply that succeeded, as it is stored afterwards."""
+        events = [event async for event in self.events(*texts, stack=stack, org=org, **more)]
+        assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED, events[-1].finished.cause
+        return await self.stored_plan(events[0].accepted.plan)
+
     async def uninstall(self, stack: str) -> operation_pb2.Finished:
         """An uninstall to its end."""
         request = applier_pb2.UninstallStackRequest(stack=object_pb2.StackRef(name=stack))
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
         return [answer async for answer in stream][-1].event.finished
+
+    async def newest_operation(self) -> operation_pb2.Operation:
+        """The operation that began last."""
+        peer, request = self.peers["applier"], applier_pb2.ListOperationsRequest(page_size=1)
+        return (await peer.call(ApplierServiceStub(peer.channel).ListOperations, request)).operations[0]
 
     async def cancel(self, operation: str) -> None:
         """Ask an operation to turn back."""

@@ -20,8 +20,8 @@ SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
     "pkger.planner.v1.PlannerService": ("CreatePlan",),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
-    "pkger.stack.v1.StackService": ("GetStack", "ListStacks", "FindOwners", "GetPlan", "ListPlans"),
-    "pkger.stack.v1.JournalService": (
+    "pkger.stack.v1.StackService": ("GetStack", "ListResources", "ListStacks", "FindOwners", "GetPlan", "ListPlans"),
+    "pkger.journal.v1.JournalService": (
         "FindPlan",
         "ListAbandonedOperations",
         "GetOperation",

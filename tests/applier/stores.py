@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from pkger.stack.v1 import journal_pb2
-from pkger.stack.v1.journal_pb2_grpc import add_JournalServiceServicer_to_server
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import add_JournalServiceServicer_to_server
 from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 
 from services.core.errors import ServiceUnavailable

@@ -60,8 +60,8 @@ async def test_what_somebody_else_changed_is_not_overwritten_but_told(faulty: Wo
     operation = await case.operation(name)
     assert operation.blocked_reason == CONFLICT
     [step] = operation.blocked_steps
-    assert (step.step, step.key.name, step.reason) == (0, "roll", CONFLICT)
-    assert [("Task", step.found_id)] == list(before.ids)
+    assert (step.step.number, step.step.update.key.name, step.reason) == (0, "roll", CONFLICT)
+    assert [("Task", step.found_resource_id)] == list(before.ids)
     assert "somebody else" in step.message
     assert "theirs" not in str(operation)
     # Looking again finds the same.
@@ -124,7 +124,7 @@ async def test_a_resource_of_another_stack_is_not_offered_for_a_creation_whose_n
     events = await apply
     assert end(events).state == BLOCKED
     [step] = (await case.operation(events[0].operation)).blocked_steps
-    assert (step.reason, step.found_id) == (CONFLICT, "")
+    assert (step.reason, step.found_resource_id) == (CONFLICT, "")
     assert "has the name" in step.message
 
 
@@ -143,7 +143,7 @@ async def test_a_creation_that_is_given_up_is_nobodys(faulty: World) -> None:
     case, name = await unfindable(faulty)
     finished = ended(await case.recover(name, _0="skip"))
     assert finished.state == SUCCEEDED
-    assert [outcome.WhichOneof("outcome") for outcome in finished.leftovers] == ["skipped"]
+    assert finished.leftover_count == 1
     now = await case.look()
     assert (len(now.ids), now.recorded) == (1, {})
 
@@ -175,7 +175,7 @@ async def stuck(faulty: World) -> tuple[Case, str]:
     events = await case.apply(TWO)
     assert end(events).state == BLOCKED
     operation = await case.operation(events[0].operation)
-    assert [(step.key.name, step.reason) for step in operation.blocked_steps] == [("red", ROLLBACK)]
+    assert [(step.step.create.key.name, step.reason) for step in operation.blocked_steps] == [("red", ROLLBACK)]
     assert [step.direction for step in operation.blocked_steps] == [operation_pb2.DIRECTION_UNDO]
     return case, events[0].operation
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
-from pkger.model.v1 import operation_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from applier_svc.execution.timeouts import Timeouts
@@ -20,7 +20,7 @@ from services.core.errors import Internal, OperationNotFound, ServiceUnavailable
 from services.rpc.client import Platforms
 from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
-from tests.applier.test_events import OWNED, SMALL
+from tests.applier.test_events import MADE, SMALL
 from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, told
 
 CANCELLED = "the operation was cancelled"
@@ -29,12 +29,12 @@ CANCELLED = "the operation was cancelled"
 async def in_the_middle_of(case: Case, call: int, package: str) -> tuple[Events, "asyncio.Task[Events]", asyncio.Event]:
     """An apply that waits in call number *call* of Mutate: its events so far, all of them later, and the way on."""
     gate = case.driver.gate(call)
-    events: Events = []
+    events = Events()
 
     async def gathered() -> Events:
         async for event in case.events(package):
             events.append(event)
-        return events
+        return await case.planned(events)
 
     task = asyncio.create_task(gathered())
     await gate.reached.wait()
@@ -60,7 +60,7 @@ async def test_cancelling_ends_the_batches_in_flight_and_undoes_everything(
     opened.set()
     words = told(await operation)
     assert f"undo of {undone}: {CANCELLED}" in words
-    assert words[-1] == [f"ROLLED_BACK {CANCELLED}", []]
+    assert words[-1] == [f"ROLLED_BACK {CANCELLED}", ""]
     after = await case.look()
     assert (after.content, after.record) == ([], None)
 
@@ -74,7 +74,7 @@ async def test_cancelling_tells_what_was_not_sent(faulty: World) -> None:
         for n in names
     )
     gates = [case.driver.gate(call) for call in range(4)]
-    events: Events = []
+    events = Events()
     async for event in case.events(package):
         events.append(event)
         if event.HasField("stage_started"):
@@ -104,7 +104,7 @@ async def test_past_the_seal_an_operation_goes_on_to_its_end(faulty: World) -> N
         ["done: create Bucket raw"],
         "stage 3 associations of replacements: 1",
         ["done: attach Bucket raw red"],
-        ["SUCCEEDED", ["Bucket raw", "Label red"]],
+        ["SUCCEEDED", "2 creates, 1 attaches"],
     ]
 
 
@@ -169,16 +169,17 @@ async def operations(faulty: World, timeouts: Timeouts = QUICK) -> AsyncIterator
 def wish(case: Case, package: str) -> NewRequest:
     request = case.request(package)
     return NewRequest(
-        kind=operation_pb2.OPERATION_KIND_APPLY,
+        kind=plan_pb2.OPERATION_KIND_APPLY,
         target=request.target,
         stack=request.stack if case.stack else None,
         desired=planner_pb2.CreatePlanRequest(package=request.package),
-        plan_digest="",
+        digest="",
     )
 
 
-async def followed(feed: Feed) -> Events:
-    return [message async for message in feed.follow() if isinstance(message, operation_pb2.OperationEvent)]
+async def followed(case: Case, feed: Feed) -> Events:
+    events = [message async for message in feed.follow() if isinstance(message, operation_pb2.OperationEvent)]
+    return await case.planned(Events(events))
 
 
 async def test_an_operation_cancelled_before_it_began_writes_nothing(faulty: World) -> None:
@@ -186,10 +187,10 @@ async def test_an_operation_cancelled_before_it_began_writes_nothing(faulty: Wor
     async with operations(faulty) as applier:
         feed = applier.start(wish(case, SMALL))
         await applier.cancel(feed.operation)
-        assert told(await followed(feed)) == [
+        assert told(await followed(case, feed)) == [
             "accepted 4 steps",
             f"undo of 0: {CANCELLED}",
-            [f"ROLLED_BACK {CANCELLED}", []],
+            [f"ROLLED_BACK {CANCELLED}", ""],
         ]
     assert case.driver.calls == 0
     assert (await case.look()).record is None
@@ -197,9 +198,10 @@ async def test_an_operation_cancelled_before_it_began_writes_nothing(faulty: Wor
 
 async def test_all_who_follow_an_operation_see_the_same(faulty: World) -> None:
     async with operations(faulty) as applier:
-        feed = applier.start(wish(faulty.case(), SMALL))
-        first, second = await asyncio.gather(followed(feed), followed(feed))
-        assert first == second == await followed(feed)
+        case = faulty.case()
+        feed = applier.start(wish(case, SMALL))
+        first, second = await asyncio.gather(followed(case, feed), followed(case, feed))
+        assert first == second == await followed(case, feed)
         assert end(first).state == SUCCEEDED
 
 
@@ -216,7 +218,7 @@ async def test_a_service_that_ends_lets_its_operations_end_and_starts_no_more(fa
         assert not drained.done()
         gate.opened.set()
         await drained
-        assert told(await followed(feed))[-1] == ["SUCCEEDED", OWNED]
+        assert told(await followed(case, feed))[-1] == ["SUCCEEDED", MADE]
         await applier.drain(30.0)
 
 
@@ -232,7 +234,7 @@ async def test_a_service_that_has_to_end_turns_its_operations_back(faulty: World
             await asyncio.sleep(0)
         gate.opened.set()
         await drained
-        assert end(await followed(feed)).state == ROLLED_BACK
+        assert end(await followed(case, feed)).state == ROLLED_BACK
     assert (await case.look()).content == []
 
 
@@ -271,7 +273,7 @@ async def test_an_operation_with_a_defect_is_cut_off_and_carried_on(faulty: Worl
     async with operations(faulty, replace(QUICK, clock=clock)) as applier:
         feed = applier.start(wish(case, UPDATED))
         with pytest.raises(Internal):
-            await followed(feed)
+            await followed(case, feed)
     assert (await case.settled()).state == SUCCEEDED
     after = await case.look()
     assert set(after.recorded.values()) == after.ids
@@ -282,6 +284,6 @@ async def test_an_operation_with_a_defect_before_its_first_write_fails(faulty: W
         raise ClockBroken
 
     async with operations(faulty, replace(QUICK, clock=clock)) as applier:
-        feed = applier.start(wish(faulty.case(), SMALL))
+        feed = applier.start(wish(case := faulty.case(), SMALL))
         with pytest.raises(Internal):
-            await followed(feed)
+            await followed(case, feed)

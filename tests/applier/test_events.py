@@ -2,7 +2,7 @@
 
 import pytest
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import operation_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 
 from services.core.errors import PlanStale, SourceUndecodable, StackNotFound
 from tests.applier.faulty import ItemFault
@@ -16,7 +16,7 @@ SMALL = text(
     an_object("Bucket", "raw", "raw", ["red"]),
     an_object("Dashboard", "cpu", "cpu"),
 )
-OWNED = ["Bucket raw", "Dashboard cpu", "Label red"]
+MADE = "3 creates, 1 attaches"
 
 
 async def test_an_apply_tells_its_stages_and_steps(faulty: World) -> None:
@@ -28,27 +28,37 @@ async def test_an_apply_tells_its_stages_and_steps(faulty: World) -> None:
         ["done: create Bucket raw", "done: create Dashboard cpu"],
         "stage 2 associations: 1",
         ["done: attach Bucket raw red"],
-        ["SUCCEEDED", OWNED],
+        ["SUCCEEDED", MADE],
     ]
 
 
-async def test_the_story_of_an_apply_with_nothing_to_do_is_kept_without_what_is_there_already(faulty: World) -> None:
+async def test_events_are_the_same_whoever_tells_them(faulty: World) -> None:
+    case = faulty.case()
+    for package in (SMALL, SMALL):
+        events = await case.apply(package)
+        assert [event async for event in case.watch(events[0].operation)] == events
+
+
+async def test_an_apply_with_nothing_to_do_keeps_the_header_of_its_plan_only(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
-    events = await case.apply(SMALL)
-    accepted, finished = [event async for event in case.watch(events[0].operation)]
-    assert told([accepted, finished]) == told(events)
-    kept, made = accepted.accepted.plan, events[0].accepted.plan
-    assert (kept.digest, list(kept.inventory)) == (made.digest, list(made.inventory))
-    assert (list(kept.resource_diffs), list(kept.label_mapping_diffs), kept.summary_json) == ([], [], "")
-    assert (len(made.resource_diffs), len(made.label_mapping_diffs)) == (3, 1)
-    assert finished.finished.summary_json == "" != events[-1].finished.summary_json == made.summary_json
+    plan = (await case.apply(SMALL)).plan
+    assert (plan.no_change, plan.header.kind, len(plan.digest)) == (True, plan_pb2.OPERATION_KIND_APPLY, 71)
+    assert (plan.steps, plan.resource_diffs, plan.label_mapping_diffs, plan.summary) == ([], [], [], None)
+
+
+async def test_steps_are_told_before_they_are_sent(faulty: World) -> None:
+    events = await faulty.case().apply(SMALL)
+    sent = [(position, step) for position, event in enumerate(events) for step in event.steps_sent.steps]
+    ended = [(position, each.step) for position, event in enumerate(events) for each in event.steps_ended.outcomes]
+    assert [step for _, step in sent] == [step for _, step in ended] == [0, 1, 2, 3]
+    assert all(before < after for (before, _), (after, _) in zip(sent, ended, strict=True))
 
 
 async def test_an_apply_with_nothing_to_do_says_so_at_once(faulty: World, calls: Calls) -> None:
     case = await faulty.case_with(SMALL)
     before = await case.look()
     calls.methods.clear()
-    assert told(await case.apply(SMALL)) == ["accepted 0 steps", ["SUCCEEDED no change", OWNED]]
+    assert told(await case.apply(SMALL)) == ["accepted 0 steps", ["SUCCEEDED no change", ""]]
     assert calls.count("Mutate") == 0
     assert await case.look() == before
 
@@ -66,7 +76,7 @@ async def test_a_refusal_is_told_with_the_undo_that_follows(faulty: World) -> No
         f"undo of 2: {cause}",
         ["undo", "done: create Bucket raw"],
         ["undo", "done: create Label red"],
-        [f"ROLLED_BACK {cause}", []],
+        [f"ROLLED_BACK {cause}", ""],
     ]
 
 
@@ -194,8 +204,7 @@ async def test_an_operation_without_a_stack_is_undone_like_any_other(faulty: Wor
     case = faulty.case(stack="")
     case.driver.fail({2: ItemFault.REJECT})
     finished = end(await case.apply(SMALL))
-    assert told(await case.apply(SMALL))[-1] == ["SUCCEEDED", OWNED]
-    assert not finished.inventory
+    assert told(await case.apply(SMALL))[-1] == ["SUCCEEDED", MADE]
     assert not finished.stack_id
     after = await case.look()
     assert len(after.ids) == 3

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.applier.faulty import ItemFault, Memory
-from tests.applier.world import ROLLED_BACK, SUCCEEDED, Events, World, end, plan_of, told
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Events, World, end, told
 from tests.apply.packages import an_object, text
 
 ONE = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
@@ -41,7 +41,7 @@ async def test_a_write_that_arrives_after_it_was_taken_back_is_told(faulty: Worl
     events = await case.apply(FAILING)
     assert end(events).state == ROLLED_BACK
     assert late(events) == ["late: Label red: it is not as the operation left it"]
-    assert plan_of(events).steps[0].key.name == "red"
+    assert events.plan.steps[0].key.name == "red"
 
 
 async def test_that_nobody_could_look_is_told(faulty: World) -> None:

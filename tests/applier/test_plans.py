@@ -20,17 +20,23 @@ from services.core.errors import (
     StackNotFound,
     ValuesMissing,
 )
+from services.rpc.plan_parts import JoinedPlan
 from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.packages import CHANGES, FRESH, MIXED, UPDATED
-from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, World, check, end, plan_of
+from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, World, check, end
 from tests.apply.packages import an_object, text
-from tests.cluster import InvalidPackage
+from tests.cluster import InvalidPackage, Shown
 
 SMALL = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw", ["red"]))
 OTHER = text(an_object("Label", "red", "red", color="#ff0000"), an_object("Bucket", "raw", "raw", ["red"]))
 
 
-async def refused(case: Case, plan: plan_pb2.Plan, reason: type[PkgerError]) -> PkgerError:
+def named(name: str, digest: str = "") -> Shown:
+    """A plan of which nothing else is known."""
+    return Shown(JoinedPlan(header=plan_pb2.Plan(name=name, digest=digest)))
+
+
+async def refused(case: Case, plan: Shown, reason: type[PkgerError]) -> PkgerError:
     """How the apply of *plan* is refused; it writes nothing to the platform, and the stack is free afterwards."""
     case.driver.heal()
     before = await case.look()
@@ -56,10 +62,10 @@ async def test_a_plan_is_stored_as_it_is_shown(faulty: World) -> None:
 
     plan = await case.plan(SMALL)
 
-    assert (plan.state, plan.stack_name, plan.stack_id) == (plan_pb2.PLAN_STATE_PENDING, "s", "")
+    assert (plan.state, plan.header.stack_name, plan.header.stack_id) == (plan_pb2.PLAN_STATE_PENDING, "s", "")
     assert plan.name.startswith("plans/")
-    assert plan.expire_time.seconds - plan.create_time.seconds == 24 * 3600
-    assert await case.services.stored_plan(plan.name) == plan
+    assert plan.header.expire_time.seconds - plan.header.create_time.seconds == 24 * 3600
+    assert (await case.services.stored_plan(plan.name)).parts == plan.parts
     shown = await case.services.plan(SMALL, stack="s", org=case.org)
     assert (shown.digest, shown.name) == (plan.digest, "")
 
@@ -75,20 +81,20 @@ async def test_a_stored_plan_runs_like_an_apply(faulty: World, change: str) -> N
     events = await case.apply_plan(plan)
 
     assert end(events).state == SUCCEEDED
-    accepted = plan_of(events)
+    accepted = events.plan
     assert (accepted.digest, accepted.name, list(accepted.steps)) == (plan.digest, plan.name, list(plan.steps))
     check(before, events, await case.look(), (await clean.look()).content)
     assert [event async for event in case.watch(events[0].operation)] == events
     stored = await case.services.stored_plan(plan.name)
-    assert (stored.state, stored.operation) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation)
+    assert (stored.state, stored.header.operation) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation)
 
 
 async def test_the_plan_that_an_apply_makes_for_itself_is_stored_too(faulty: World) -> None:
     case = faulty.case()
     events = await case.apply(SMALL)
-    stored = await case.services.stored_plan(plan_of(events).name)
-    assert (stored.state, stored.operation) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation)
-    assert stored.steps == plan_of(events).steps
+    stored = await case.services.stored_plan(events.plan.name)
+    assert (stored.state, stored.header.operation) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation)
+    assert stored.steps == events.plan.steps
     assert isinstance(await refused(case, stored, PlanUsed), PlanUsed)
 
 
@@ -217,12 +223,12 @@ async def test_what_a_plan_does_not_touch_may_change(faulty: World) -> None:
 async def test_another_plan_than_the_one_agreed_to_is_refused(faulty: World) -> None:
     case = faulty.case()
     plan = await case.plan(SMALL)
-    agreed = plan_pb2.Plan(name=plan.name, digest="sha256:00")
+    agreed = named(plan.name, "sha256:00")
 
     error = await refused(case, agreed, DigestMismatch)
 
     assert error.metadata == {"plan": plan.name, "expected": "sha256:00", "actual": plan.digest}
-    await refused(case, plan_pb2.Plan(name="plans/1"), PlanNotFound)
+    await refused(case, named("plans/1"), PlanNotFound)
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
 
@@ -236,7 +242,7 @@ async def test_of_several_reasons_against_a_plan_the_first_is_told(faulty: World
     stale = await case.plan(package)
     missing = await case.plan(package)
 
-    async def reason(plan: plan_pb2.Plan, digest: str) -> type[Exception]:
+    async def reason(plan: Shown, digest: str) -> type[Exception]:
         with pytest.raises(PkgerError) as raised:
             async for _ in case.services.apply_plan(plan.name, digest, allow_missing=False):
                 pass
@@ -265,14 +271,14 @@ async def test_a_plan_with_missing_values_runs_when_that_is_allowed(faulty: Worl
 
 async def test_a_plan_has_to_be_named(faulty: World) -> None:
     with pytest.raises(RequestInvalid) as raised:
-        await faulty.case().apply_plan(plan_pb2.Plan())
+        await faulty.case().apply_plan(named(""))
     assert raised.value.metadata["field"] == "plan"
 
 
 async def test_a_stored_end_of_a_stack_ends_it(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
     plan = await case.plan(destroy=True)
-    assert plan.ends_stack
+    assert plan.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL
 
     events = await case.apply_plan(plan)
 
@@ -280,7 +286,7 @@ async def test_a_stored_end_of_a_stack_ends_it(faulty: World) -> None:
     after = await case.look()
     assert (after.record, list(after.resources)) == (None, [])
     operation = await case.settled()
-    assert operation.kind == operation_pb2.OPERATION_KIND_UNINSTALL
+    assert operation.kind == plan_pb2.OPERATION_KIND_UNINSTALL
 
 
 async def test_a_stored_plan_without_a_stack_leaves_no_record(faulty: World) -> None:

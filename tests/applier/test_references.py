@@ -5,12 +5,23 @@ import json
 import pytest
 from pkger.model.v1 import object_pb2
 
-from services.core.model import InventoryEntry, Key, Origin, Plan, Reference, Step, StepReference, Target, Verb
+from services.core.model import (
+    InventoryEntry,
+    Key,
+    Origin,
+    Plan,
+    RecordChanges,
+    Reference,
+    Step,
+    StepReference,
+    Target,
+    Verb,
+)
 from services.engine.effects import effect_of, inverse_of
 from services.engine.ids import Ids
 from services.kinds.canonical import spec_of
 from tests.applier.faulty import ItemFault
-from tests.applier.world import ROLLED_BACK, Case, World, end, plan_of
+from tests.applier.world import ROLLED_BACK, Case, World, end
 from tests.apply.packages import an_endpoint, an_object, text
 from tests.drivers.client import create, reference
 
@@ -18,8 +29,8 @@ RULE, PAGER = Key("NotificationRule", "r"), Key("NotificationEndpointPagerDuty",
 OLD, NEW = "1" * 16, "2" * 16
 
 
-def a_plan(*steps: Step, inventory: tuple[InventoryEntry, ...] = ()) -> Plan:
-    return Plan(Target(), "", 0, (), steps, (), (), inventory, no_change=False, summary="")
+def a_plan(*steps: Step, entries: tuple[InventoryEntry, ...] = ()) -> Plan:
+    return Plan(Target(), "", 0, (), steps, RecordChanges(entries), no_change=False)
 
 
 def a_step(verb: Verb, key: Key, resource_id: str = "", *references: StepReference, number: int = 0) -> Step:
@@ -68,7 +79,7 @@ def test_what_is_neither_in_the_stack_nor_changed_keeps_the_id_of_the_plan(key: 
 def test_the_id_of_the_inventory_is_the_one_that_counts() -> None:
     rule = a_step(Verb.CREATE, RULE, "", StepReference("/endpointName", PAGER, OLD))
     entry = InventoryEntry(PAGER, NEW, Origin.CREATED)
-    assert Ids(a_plan(rule, inventory=(entry,))).references(rule.references)[0].id == NEW
+    assert Ids(a_plan(rule, entries=(entry,))).references(rule.references)[0].id == NEW
 
 
 async def only(faulty: World, case: Case, kind: str) -> object_pb2.Resource:
@@ -90,7 +101,7 @@ async def test_an_undone_deletion_gives_the_rule_of_somebody_else_its_endpoint_b
     case.driver.heal()
     case.driver.fail({2: ItemFault.REJECT}, lasting=True)
     events = await case.apply(text(chat))
-    assert [(step.key.kind, step.reason) for step in plan_of(events).steps] == [
+    assert [(step.key.kind, step.reason) for step in events.plan.steps] == [
         ("NotificationRule", "what it refers to is deleted"),
         (PAGER.kind, "left the package"),
         ("Label", "left the package"),

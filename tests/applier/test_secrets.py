@@ -25,7 +25,6 @@ from tests.applier.world import (
     World,
     check,
     end,
-    plan_of,
     put_secrets,
     told,
 )
@@ -188,7 +187,7 @@ async def test_the_plan_that_was_shown_is_the_one_that_runs(faulty: World) -> No
         await case.apply(LABEL, digest=shown.digest, secrets={"other": CANARY})
     assert not case.driver.sent
     events = await case.apply(LABEL, digest=shown.digest, secrets={"k": CANARY})
-    assert plan_of(events).digest == shown.digest
+    assert events.plan.digest == shown.digest
     assert await held(case) == ["k"]
 
 
@@ -216,7 +215,7 @@ async def test_when_a_later_step_fails_created_secrets_go_and_overwritten_ones_a
     assert await held(case) == ["ours", "theirs"]
     assert last_value(case, "ours") == CANARY
     undone = [outcome.step for event in events for outcome in event.steps_undone.outcomes]
-    assert [plan_of(events).steps[number].key.name for number in undone] == ["red", "new"]
+    assert [events.plan.steps[number].key.name for number in undone] == ["red", "new"]
 
 
 async def test_an_operation_with_an_irreversible_end_seals_only_there(faulty: World) -> None:
@@ -367,7 +366,7 @@ async def test_a_secret_that_cannot_be_removed_again_blocks_until_somebody_decid
     events = await case.apply(REFUSED, secrets={"k": CANARY})
     assert events[-1].finished.state == BLOCKED
     [blocked] = (await case.operation(events[0].operation)).blocked_steps
-    assert (blocked.key.kind, blocked.key.name) == ("Secret", "k")
+    assert blocked.step.put_secret.key == "k"
     assert await held(case) == ["k"]
     events = await case.recover(events[0].operation, _0="skip")
     assert events[-1].finished.state == ROLLED_BACK

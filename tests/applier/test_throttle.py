@@ -114,7 +114,7 @@ async def test_a_write_that_the_platform_has_no_time_for_is_done_later(
         case.driver.fail({number: fault})
         events = await case.apply(change)
         assert end(events).state == SUCCEEDED
-        assert not end(events).leftovers
+        assert not end(events).leftover_count
         check(at_first, events, await case.look(), wanted)
 
 

@@ -1,8 +1,9 @@
 """One organisation with one stack under faults: what is there, what is recorded, and what must hold of the two."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,18 +13,18 @@ from typing import Any, NamedTuple
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.driver.v1 import driver_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import journal_pb2, stack_pb2
-from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
-from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 import applier_svc.__main__ as applier
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import StackNotFound
+from services.rpc.plan_parts import JoinedPlan
 from services.rpc.process import Opened
 from tests.applier.faulty import FaultyDriver, faulty_platform
-from tests.cluster import Cluster, cluster, sources
+from tests.cluster import Cluster, Record, Shown, cluster, sources
 
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 ROLLED_BACK = operation_pb2.OPERATION_STATE_ROLLED_BACK
@@ -35,7 +36,18 @@ QUICK = Timeouts(
 )
 """For a platform that is at most a script away."""
 
-Events = list[operation_pb2.OperationEvent]
+
+class Events(list[operation_pb2.OperationEvent]):
+    """
+    What an operation told, with its plan.
+
+    Attributes:
+        plan: The plan that the first event names, or that the operation has; without steps when it has none.
+    """
+
+    plan: Shown
+
+
 Content = list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]
 """Kind, spec, names of labels and of what is referred to of each resource, sorted; ids do not count."""
 
@@ -44,7 +56,7 @@ class Snapshot(NamedTuple):
     """What there is at one moment; the record is None when there is none."""
 
     resources: Sequence[object_pb2.Resource]
-    record: stack_pb2.Stack | None
+    record: Record | None
 
     @property
     def content(self) -> Content:
@@ -99,18 +111,28 @@ class Case:
 
     async def apply(self, *texts: str, digest: str = "", **more: Any) -> Events:
         """All events of one apply, with *more* fields of its request."""
-        return [event async for event in self.events(*texts, digest=digest, **more)]
+        return await self.collected(self.events(*texts, digest=digest, **more))
+
+    async def collected(self, stream: AsyncIterable[operation_pb2.OperationEvent]) -> Events:
+        """All events of *stream*, with the plan of their operation."""
+        return await self.planned(Events([event async for event in stream]))
+
+    async def planned(self, events: Events) -> Events:
+        """*events*, with the plan of their operation."""
+        plan = (await self.operation(events[0].operation)).plan
+        events.plan = await self.services.stored_plan(plan) if plan else Shown(JoinedPlan())
+        return events
 
     def events(self, *texts: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
         return self.services.events(*texts, stack=self.stack, org=self.org, digest=digest, **more)
 
-    async def plan(self, *texts: str, **more: Any) -> plan_pb2.Plan:
+    async def plan(self, *texts: str, **more: Any) -> Shown:
         """A plan that is stored, with *more* as of ``Cluster.plan``."""
         return await self.services.plan(*texts, stack=self.stack, org=self.org, store=True, **more)
 
-    async def apply_plan(self, plan: plan_pb2.Plan, **more: Any) -> Events:
+    async def apply_plan(self, plan: Shown, **more: Any) -> Events:
         """All events of one apply of a stored plan, with *more* fields of its request."""
-        return [event async for event in self.services.apply_plan(plan.name, plan.digest, **more)]
+        return await self.collected(self.services.apply_plan(plan.name, plan.digest, **more))
 
     async def watch(self, operation: str, after_seq: int = 0) -> AsyncIterator[operation_pb2.OperationEvent]:
         """The events of an operation, as somebody sees them who comes later."""
@@ -132,7 +154,7 @@ class Case:
             decision = operation_pb2.Decision.Value(f"DECISION_{word.upper()}")
             request.decisions.add(step=int(step.removeprefix("_")), decision=decision, resource_id=resource_id)
         stream = peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request)
-        return [answer.event async for answer in stream]
+        return await self.collected(answer.event async for answer in stream)
 
     async def operation(self, name: str) -> operation_pb2.Operation:
         """One operation."""
@@ -144,10 +166,10 @@ class Case:
         """All events of one uninstall."""
         peer = self.services.peers["applier"]
         request = applier_pb2.UninstallStackRequest(
-            target=self._target(), stack=planner_pb2.StackRef(name=self.stack), request_id=request_id
+            target=self._target(), stack=object_pb2.StackRef(name=self.stack), request_id=request_id
         )
         stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
-        return [answer.event async for answer in stream]
+        return await self.collected(answer.event async for answer in stream)
 
     def request(self, *texts: str) -> applier_pb2.ApplyRequest:
         request = applier_pb2.ApplyRequest(
@@ -158,14 +180,9 @@ class Case:
         return request
 
     async def look(self) -> Snapshot:
-        peer = self.services.peers["stack"]
-        named = stack_pb2.NamedStack(target=self._target(), name=self.stack or "s")
-        try:
-            answer = await peer.call(StackServiceStub(peer.channel).GetStack, stack_pb2.GetStackRequest(named=named))
-        except StackNotFound:
-            record = None
-        else:
-            record = answer.stack
+        record: Record | None = None
+        with contextlib.suppress(StackNotFound):
+            record = await self.services.record(self.stack or "s", self.org)
         return Snapshot(await self.services.resources(org=self.org), record)
 
     async def settled(self) -> operation_pb2.Operation:
@@ -239,7 +256,7 @@ async def settled(services: Cluster) -> operation_pb2.Operation:
         await asyncio.sleep(0.02)
 
 
-def end(events: Events) -> operation_pb2.Finished:
+def end(events: Sequence[operation_pb2.OperationEvent]) -> operation_pb2.Finished:
     """How an operation ended; checks what holds of the events of every operation."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert len({event.operation for event in events}) == 1
@@ -250,17 +267,12 @@ def end(events: Events) -> operation_pb2.Finished:
     return events[-1].finished
 
 
-def plan_of(events: Events) -> plan_pb2.Plan:
-    return events[0].accepted.plan
-
-
 def told(events: Events) -> list[Any]:
-    """Events in words; the plan and the summary, which have tests of their own, are left out."""
-    plan = plan_of(events)
-    return [_words(event, plan) for event in events]
+    """Events in words; those that steps are sent, which say what the outcomes say, are left out."""
+    return [_words(event, events.plan) for event in events if not event.HasField("steps_sent")]
 
 
-def _words(event: operation_pb2.OperationEvent, plan: plan_pb2.Plan) -> Any:
+def _words(event: operation_pb2.OperationEvent, plan: Shown) -> Any:
     match event.WhichOneof("event"):
         case "accepted":
             return f"accepted {len(plan.steps)} steps"
@@ -269,30 +281,39 @@ def _words(event: operation_pb2.OperationEvent, plan: plan_pb2.Plan) -> Any:
             return f"stage {started.stage} {started.name}: {started.step_count}"
         case "steps_ended":
             return [_outcome(outcome, plan) for outcome in event.steps_ended.outcomes]
-        case "undo_started":
-            return f"undo of {event.undo_started.step_count}: {event.undo_started.cause}"
+        case "rollback_started":
+            return f"undo of {event.rollback_started.step_count}: {event.rollback_started.cause}"
         case "late_effects":
             return [f"late: {each.key.kind} {each.key.name}: {each.message}" for each in event.late_effects.effects]
         case "steps_undone":
             return ["undo", *(_outcome(outcome, plan) for outcome in event.steps_undone.outcomes)]
         case _:
-            state = operation_pb2.OperationState.Name(event.finished.state).removeprefix("OPERATION_STATE_")
-            words = [state, event.finished.cause] + (["no change"] if event.finished.no_change else [])
-            owned = [f"{entry.key.kind} {entry.key.name}" for entry in event.finished.inventory]
-            leftovers = [_outcome(outcome, plan) for outcome in event.finished.leftovers]
-            return [" ".join(filter(None, words)), owned] + ([leftovers] if leftovers else [])
+            finished = event.finished
+            state = operation_pb2.OperationState.Name(finished.state).removeprefix("OPERATION_STATE_")
+            words = [state, finished.cause] + (["no change"] if finished.no_change else [])
+            leftovers = [f"{finished.leftover_count} left"] if finished.leftover_count else []
+            return [" ".join(filter(None, words)), _counts(finished.counts), *leftovers]
 
 
-def _outcome(outcome: operation_pb2.StepOutcome, plan: plan_pb2.Plan) -> str:
+def _counts(counts: plan_pb2.StepCounts) -> str:
+    return ", ".join(f"{number} {field.name}" for field, number in counts.ListFields())
+
+
+def _outcome(outcome: operation_pb2.StepOutcome, plan: Shown) -> str:
     step = plan.steps[outcome.step]
-    verb = plan_pb2.Verb.Name(step.verb).removeprefix("VERB_").lower()
-    label = f" {step.label.name}" if step.HasField("label") else ""
-    return f"{outcome.WhichOneof('outcome')}: {verb} {step.key.kind} {step.key.name}{label}"
+    label = f" {step.label.name}" if step.label else ""
+    return f"{outcome.WhichOneof('outcome')}: {step.verb.value} {step.key.kind} {step.key.name}{label}"
+
+
+def leftovers(events: Events) -> list[int]:
+    """Numbers of the steps that are not done though the operation succeeded, by their last outcomes."""
+    last = {outcome.step: outcome for event in events for outcome in event.steps_ended.outcomes}
+    return sorted(step for step, outcome in last.items() if not outcome.HasField("done"))
 
 
 def in_doubt(events: Events) -> set[tuple[str, str]]:
     """Keys of the objects whose steps, or the undo of whose steps, an event says are not known to have worked."""
-    plan = plan_of(events)
+    plan = events.plan
     outcomes: Iterable[operation_pb2.StepOutcome] = (
         outcome for event in events for outcome in (*event.steps_ended.outcomes, *event.steps_undone.outcomes)
     )
@@ -300,17 +321,19 @@ def in_doubt(events: Events) -> set[tuple[str, str]]:
     for outcome in outcomes:
         if outcome.WhichOneof("outcome") != "done":
             step = plan.steps[outcome.step]
-            found |= {(step.key.kind, step.key.name)} | ({("Label", step.label.name)} if step.label.name else set())
+            found |= {(step.key.kind, step.key.name)}
+            if step.label and step.label.name:
+                found.add(("Label", step.label.name))
     return found
 
 
 def display_names(keys: set[tuple[str, str]], events: Events) -> set[tuple[str, str]]:
     """Kind and display name of the resources that the steps of the objects *keys* are about."""
     return {
-        (step.key.kind, json.loads(spec)["name"])
-        for step in plan_of(events).steps
-        if (step.key.kind, step.key.name) in keys
-        for spec in (step.old_spec_json, step.new_spec_json)
+        (step.key.kind, spec.display_name)
+        for step in events.plan.steps
+        if step.key in keys
+        for spec in (step.old_spec, step.new_spec)
         if spec
     }
 
@@ -329,7 +352,7 @@ def check(before: Snapshot, events: Events, after: Snapshot, wanted: Content) ->
     if finished.stack_id:
         assert after.record is not None
         assert finished.stack_id == after.record.id
-        assert list(finished.inventory) == list(after.record.resources)
+        assert finished.generation == after.record.generation
     else:
         assert after.record is None
     recorded = set(after.recorded.values())
@@ -341,7 +364,7 @@ def check(before: Snapshot, events: Events, after: Snapshot, wanted: Content) ->
         if after.recorded == before.recorded:
             assert after.record == before.record
         return
-    if finished.state == SUCCEEDED and not finished.leftovers:
+    if finished.state == SUCCEEDED and not finished.leftover_count:
         assert after.content == wanted
         assert recorded == after.ids
         return

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Value
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.planner.v1.planner_pb2 import PackageSources
 
 from services.core.errors import RequestInvalid
+from services.core.model import Verb
 from services.kinds.table import KINDS
 from tests.apply.packages import EVERY_KIND, LABEL, a_rule, an_endpoint, text
 from tests.cluster import Calls, Cluster, sources
@@ -54,9 +55,9 @@ async def test_a_package_of_every_kind_lives_its_whole_life(services: Cluster, c
 
 
 async def test_the_summary_has_the_ids_of_every_kind(services: Cluster) -> None:
-    finished = await services.apply(text(*EVERY_KIND), stack="s")
-    ids = {(entry.key.kind, entry.key.name): entry.resource_id for entry in finished.inventory}
-    summary = json.loads(finished.summary_json)
+    summary = (await services.plan_that_ran(text(*EVERY_KIND), stack="s")).summary
+    assert summary is not None
+    ids = (await services.record("s")).ids
     assert {entry["templateMetaName"]: entry["check"]["id"] for entry in summary["checks"]} == {
         "hot": ids["CheckThreshold", "hot"],
         "silent": ids["CheckDeadman", "silent"],
@@ -76,7 +77,7 @@ async def test_a_renamed_resource_keeps_its_id(services: Cluster, item: dict[str
     await services.apply(text(*EVERY_KIND), stack="s")
     before = await services.record("s")
     plan = await services.plan(renamed(item), stack="s")
-    assert [(step.verb, step.key.kind) for step in plan.steps] == [(plan_pb2.VERB_UPDATE, item["kind"])]
+    assert [(step.verb, step.key.kind) for step in plan.steps] == [(Verb.UPDATE, item["kind"])]
     assert (await services.apply(renamed(item), stack="s")).state == operation_pb2.OPERATION_STATE_SUCCEEDED
     assert (await services.record("s")).resources == before.resources
     assert await endpoint_names(services) == {
@@ -91,9 +92,9 @@ async def test_a_vanished_endpoint_comes_back_and_its_rule_gets_it(services: Clu
     assert await endpoint_names(services) == {"hook": ["hook"], "pager": []}
     plan = await services.plan(text(*EVERY_KIND), stack="s")
     assert [(step.verb, step.key.name) for step in plan.steps] == [
-        (plan_pb2.VERB_CREATE, "pager"),
-        (plan_pb2.VERB_UPDATE, "to_pager"),
-        (plan_pb2.VERB_ATTACH, "pager"),
+        (Verb.CREATE, "pager"),
+        (Verb.UPDATE, "to_pager"),
+        (Verb.ATTACH, "pager"),
     ]
     await services.apply(text(*EVERY_KIND), stack="s")
     assert await endpoint_names(services) == {"hook": ["hook"], "pager": ["pager"]}
@@ -105,7 +106,7 @@ async def test_a_rule_that_leaves_the_package_is_removed_with_its_endpoint(servi
     await services.apply(text(*EVERY_KIND, endpoint, rule), stack="s")
     finished = await services.apply(text(*EVERY_KIND), stack="s")
     assert finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-    assert "extra" not in {entry.key.name for entry in finished.inventory}
+    assert "extra" not in {entry.key.name for entry in (await services.record("s")).resources}
     assert len(await services.resources()) == len(EVERY_KIND)
 
 

@@ -79,6 +79,6 @@ def _rename(folder: Path, id_: str, kind: str, name: str) -> None:
     with sqlite3.connect(folder / "platform.db") as file:
         [[text]] = file.execute("SELECT spec FROM resources WHERE id = ?", [id_]).fetchall()
         spec = spec_of({**json.loads(text), "name": name})
-        values = [spec.text, unique_name(kind, spec), id_]
+        values = [spec.text, unique_name(kind, spec.display_name), id_]
         file.execute("UPDATE resources SET spec = ?, unique_name = ? WHERE id = ?", values)
     file.close()

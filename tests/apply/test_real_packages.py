@@ -18,7 +18,7 @@ async def test_a_real_package_lives_its_whole_life(path: Path, services: Cluster
     applied = await services.apply(package, stack="s")
     assert applied.state == operation_pb2.OPERATION_STATE_SUCCEEDED, applied.cause
     held = await services.resources()
-    assert len(held) == len(applied.inventory) > 0
+    assert len(held) == applied.counts.creates > 0
 
     writes = calls.count("Mutate")
     assert (await services.apply(package, stack="s")).no_change

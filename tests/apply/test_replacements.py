@@ -9,6 +9,7 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from services.core.errors import ReplacementRefused
+from services.core.model import Verb
 from tests.apply.packages import a_check, a_rule, an_endpoint, an_object, text
 from tests.cluster import Cluster
 
@@ -76,8 +77,8 @@ async def test_a_bucket_of_the_stack_is_replaced_and_the_plan_says_why(services:
     await services.apply(PLAIN, stack="s")
     plan = await services.plan(EXPLICIT, stack="s")
     assert [(step.verb, step.reason) for step in plan.steps] == [
-        (plan_pb2.VERB_DELETE, "schemaType cannot change: replaced, with its data"),
-        (plan_pb2.VERB_CREATE, "takes the place of the replaced one"),
+        (Verb.DELETE, "schemaType cannot change: replaced, with its data"),
+        (Verb.CREATE, "takes the place of the replaced one"),
     ]
     assert (await services.apply(EXPLICIT, stack="s")).state == SUCCEEDED
     assert (await services.plan(EXPLICIT, stack="s")).no_change
@@ -111,7 +112,7 @@ async def test_a_change_of_kind_there_and_back(
         assert diff.status == plan_pb2.DIFF_STATUS_EXISTS
         assert diff.old_kind
         finished = await services.apply(package, stack="s")
-        assert (finished.state, finished.cause, list(finished.leftovers)) == (SUCCEEDED, "", [])
+        assert (finished.state, finished.cause, finished.leftover_count) == (SUCCEEDED, "", 0)
         assert (await services.plan(package, stack="s")).no_change
         now = await platform(services)
         assert [each[1:] for each in now] == [each[1:] for each in before]
@@ -160,7 +161,7 @@ async def test_an_association_that_goes_while_its_label_is_skipped(services: Clu
     assert await services.record("s") == before
     assert (await services.plan(labelled, stack="s")).no_change
     [step] = (await services.plan(bare, stack="s")).steps
-    assert step.verb == plan_pb2.VERB_DETACH
+    assert step.verb == Verb.DETACH
     assert (await services.apply(bare, stack="s")).state == SUCCEEDED
     assert await platform(services) == [("Bucket", "bk", [], []), ("Label", "label", [], [])]
 
@@ -177,8 +178,9 @@ async def test_the_summary_of_a_rule_tells_its_skipped_endpoint(services: Cluste
     package = text(an_endpoint("Slack", "e", "team"), a_rule("r", "e"))
     await services.apply(package)
     [endpoint] = await services.resources(kinds=["NotificationEndpointSlack"])
-    finished = await services.apply(package, skip=[planner_pb2.Skip(kind="NotificationEndpoint")])
-    [rule] = json.loads(finished.summary_json)["notificationRules"]
+    plan = await services.plan(package, skip=[planner_pb2.Skip(kind="NotificationEndpoint")])
+    assert plan.summary is not None
+    [rule] = plan.summary["notificationRules"]
     assert (rule["endpointID"], rule["endpointTemplateMetaName"], rule["endpointType"]) == (
         int(endpoint.id, 16),
         "e",
@@ -190,10 +192,13 @@ async def test_a_replacement_that_fails_is_in_no_summary(services: Cluster) -> N
     await services.apply(PLAIN, stack="s")
     reserved = text(an_object("Bucket", "b", "_readings", schemaType="explicit"))
     finished = await services.apply(reserved, stack="s")
-    assert [outcome.step for outcome in finished.leftovers] == [1]
-    [bucket] = json.loads(finished.summary_json)["buckets"]
+    assert finished.leftover_count == 1
+    operation = await services.newest_operation()
+    plan = await services.stored_plan(operation.plan)
+    assert plan.summary is not None
+    [bucket] = plan.summary["buckets"]
     assert "id" not in bucket
-    assert list(finished.inventory) == []
+    assert (await services.record("s")).resources == []
 
 
 async def test_an_apply_without_a_stack_that_changes_nothing_says_so(services: Cluster) -> None:

@@ -2,11 +2,9 @@
 
 import json
 
-from pkger.stack.v1 import stack_pb2
-
 from services.cli.show import stack_document
 from tests.apply.packages import STEPS
-from tests.cluster import Calls, Cluster
+from tests.cluster import Calls, Cluster, Record
 
 LABEL = [{"kind": "Label", "pkgName": "lucid_einstein"}]
 
@@ -19,15 +17,18 @@ async def platform(services: Cluster) -> list[tuple[str, str, int]]:
     ]
 
 
-def owned(record: stack_pb2.Stack) -> list[tuple[str, str, list[dict[str, str]]]]:
-    return [(each["kind"], each["pkgName"], each["associations"]) for each in stack_document(record)["resources"]]
+def owned(record: Record) -> list[tuple[str, str, list[dict[str, str]]]]:
+    return [
+        (each["kind"], each["pkgName"], each["associations"])
+        for each in stack_document(record.stack, record.resources)["resources"]
+    ]
 
 
 async def test_the_six_steps(services: Cluster, calls: Calls) -> None:
     await services.apply(STEPS[1], stack="s")
     first = await services.record("s")
     assert await platform(services) == [("Bucket", "bucket_1", 1), ("Dashboard", "dash_1", 1), ("Label", "label_1", 0)]
-    assert first.create_time == first.update_time
+    assert first.stack.create_time == first.stack.update_time
     assert owned(first) == [
         ("Bucket", "pristine_noir", LABEL),
         ("Dashboard", "charmed_saratoba", LABEL),
@@ -40,14 +41,14 @@ async def test_the_six_steps(services: Cluster, calls: Calls) -> None:
     assert finished.no_change
     assert calls.count("Mutate") == writes
     second = await services.record("s")
-    assert second.SerializeToString(deterministic=True) == first.SerializeToString(deterministic=True)
+    assert second == first
 
     await services.apply(STEPS[3], stack="s")
     third = await services.record("s")
     assert ("Label", "cool label name", 0) in await platform(services)
     assert third.resources == first.resources
-    assert third.update_time.ToNanoseconds() > first.update_time.ToNanoseconds()
-    assert third.create_time == first.create_time
+    assert third.stack.update_time.ToNanoseconds() > first.stack.update_time.ToNanoseconds()
+    assert third.stack.create_time == first.stack.create_time
 
     await services.apply(STEPS[4], stack="s")
     fourth = await services.record("s")

@@ -132,4 +132,4 @@ async def test_an_operation_can_be_watched_from_its_beginning_when_it_is_over(wo
     operation = await world.settled()
     assert operation.name == events[0].operation
     assert operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-    assert (operation.done_count, operation.step_count) == (len(events[0].accepted.plan.steps),) * 2
+    assert (operation.done_count, operation.step_count) == (len(events.plan.steps),) * 2

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2, plan_pb2
-from pkger.stack.v1 import journal_pb2
-from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
 
 from services.core.errors import PlanUsed
 from tests.applier.packages import FRESH, REVERSIBLE
@@ -37,7 +37,7 @@ async def test_a_stored_plan_is_carried_on_like_any_other(world: Crashing, failp
     assert operation.state == SUCCEEDED
     check(before, operation, await case.look(), wanted)
     stored = await case.services.stored_plan(plan.name)
-    assert (stored.state, stored.operation) == (plan_pb2.PLAN_STATE_APPLIED, operation.name)
+    assert (stored.state, stored.header.operation) == (plan_pb2.PLAN_STATE_APPLIED, operation.name)
     with pytest.raises(PlanUsed):
         await case.apply_plan(plan)
 
