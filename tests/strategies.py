@@ -41,6 +41,8 @@ env_references = st.builds(model.EnvReference, words, words, json_values, json_v
 
 written_values = st.builds(model.WrittenValue, words, json_values.map(canonical_text))
 
+locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers(0, 500))
+
 objects = st.builds(
     model.Object,
     keys,
@@ -49,6 +51,7 @@ objects = st.builds(
     label_lists,
     st.lists(env_references, max_size=2).map(tuple),
     st.lists(written_values, max_size=2).map(tuple),
+    locations,
 )
 
 packages = st.builds(
@@ -56,8 +59,6 @@ packages = st.builds(
     st.lists(objects, unique_by=lambda item: item.key, max_size=4).map(tuple),
     st.lists(words, max_size=3).map(tuple),
 )
-
-locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers(0, 500))
 
 violations = st.builds(model.Violation, words, words, words, locations)
 credentials = st.builds(model.Credential, keys, words, locations)
@@ -86,22 +87,68 @@ _step_references = st.lists(st.builds(model.StepReference, words, keys, st.just(
     tuple
 )
 
-steps = st.builds(
-    model.Step,
-    number=st.integers(0, 10_000),
-    stage=st.integers(0, 20),
-    verb=st.sampled_from(model.Verb),
-    key=keys,
-    resource_id=st.just("") | resource_ids,
-    label=st.none() | label_keys,
-    label_id=st.just("") | resource_ids,
-    old_spec=st.none() | specs,
-    new_spec=st.none() | specs,
-    undo=st.sampled_from(model.Undo),
-    reason=words,
-    old_references=_step_references,
-    references=_step_references,
-)
+_any_step = {
+    "number": st.integers(0, 10_000),
+    "stage": st.integers(0, 20),
+    "undo": st.sampled_from(model.Undo),
+    "reason": words,
+}
+
+_found_ids = st.just("") | resource_ids
+"""Ids of resources that are there, or that an earlier step creates."""
+
+
+def _step(**fields: Any) -> model.Step:
+    # Hypothesis would make up what is left out of a named tuple.
+    return model.Step(**fields)
+
+
+def _secret_step(key: str, overwrites: bool, **fields: Any) -> model.Step:
+    verb = model.Verb.UPDATE if overwrites else model.Verb.CREATE
+    return model.Step(verb=verb, key=model.Key(model.SECRET, key), resource_id=key if overwrites else "", **fields)
+
+
+STEPS = {
+    "create": st.builds(
+        _step, verb=st.just(model.Verb.CREATE), key=keys, new_spec=specs, references=_step_references, **_any_step
+    ),
+    "update": st.builds(
+        _step,
+        verb=st.just(model.Verb.UPDATE),
+        key=keys,
+        resource_id=_found_ids,
+        old_spec=specs,
+        new_spec=specs,
+        old_references=_step_references,
+        references=_step_references,
+        **_any_step,
+    ),
+    "delete": st.builds(
+        _step,
+        verb=st.just(model.Verb.DELETE),
+        key=keys,
+        resource_id=resource_ids,
+        old_spec=specs,
+        old_references=_step_references,
+        **_any_step,
+    ),
+    **{
+        verb.value: st.builds(
+            _step,
+            verb=st.just(verb),
+            key=keys,
+            resource_id=_found_ids,
+            label=label_keys,
+            label_id=_found_ids,
+            **_any_step,
+        )
+        for verb in (model.Verb.ATTACH, model.Verb.DETACH)
+    },
+    "put_secret": st.builds(_secret_step, words, st.booleans(), **_any_step),
+}
+"""Steps as plans have them, by the field of the message that says what they do."""
+
+steps = st.one_of(*STEPS.values())
 
 field_changes = st.builds(model.FieldChange, words, json_values.map(canonical_text), json_values.map(canonical_text))
 
@@ -115,11 +162,28 @@ resource_diffs = st.builds(
     st.none() | specs,
     st.none() | specs,
     st.lists(field_changes, max_size=2).map(tuple),
+    st.sampled_from(["", "Bucket"]),
+    st.none() | locations,
 )
 
 label_mapping_diffs = st.builds(model.LabelMappingDiff, diff_statuses, keys, resource_ids, label_keys, resource_ids)
 
 _word_lists = st.lists(words, max_size=2).map(tuple)
+
+record_changes = st.builds(
+    model.RecordChanges, inventories, st.lists(keys, unique=True, max_size=3).map(lambda found: tuple(sorted(found)))
+)
+
+conflicts = st.builds(model.Conflict, keys, resource_ids, words)
+
+remarks = st.builds(
+    model.PlanRemarks,
+    _word_lists,
+    _word_lists,
+    _word_lists,
+    _word_lists,
+    st.lists(conflicts, max_size=2).map(tuple),
+)
 
 plans = st.builds(
     model.Plan,
@@ -128,18 +192,13 @@ plans = st.builds(
     base_generation=st.integers(0, 2**40),
     stages=_word_lists,
     steps=st.lists(steps, max_size=3).map(tuple),
-    resource_diffs=st.lists(resource_diffs, max_size=2).map(tuple),
-    label_mapping_diffs=st.lists(label_mapping_diffs, max_size=2).map(tuple),
-    inventory=inventories,
+    record=record_changes,
     no_change=st.booleans(),
-    summary=json_values.map(canonical_text),
-    missing_env_refs=_word_lists,
-    missing_secrets=_word_lists,
-    warnings=_word_lists,
+    kind=st.sampled_from(model.OperationKind),
+    remarks=remarks,
     sources=_word_lists,
     digest=words,
     stack_name=st.just("") | words,
-    ends_stack=st.booleans(),
 )
 
 kind_traits = st.builds(

@@ -7,10 +7,12 @@ to the store and after each write to the platform. To drop the generator is a cr
 
 from collections.abc import Generator, Mapping, Sequence
 
+from services.core.model import OperationKind
+
 # Modules, as the tests of broken rules replace functions in them.
 from services.engine import conclusion, progress, scheduler
 from services.engine.effects import PutSecret
-from services.engine.operation import Direction, OperationKind, OperationState
+from services.engine.operation import Direction, OperationState
 from services.engine.outcome import Unknown
 from services.engine.progress import Progress
 from services.engine.scheduler import AskAgain, Block, Finish, LookUp, RollBack, RunStage, Seal, Undo

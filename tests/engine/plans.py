@@ -1,28 +1,37 @@
 """Plans of a few steps, and operations that are as far as a test says."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from services.core.model import InventoryEntry, Plan, Step, Target
+from services.core.model import InventoryEntry, Key, Plan, RecordChanges, Step, Target
 from services.engine.operation import Direction
 from services.engine.outcome import GivenUp, Outcome, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 
 
-def a_plan(*steps: Step, inventory: Iterable[InventoryEntry] = (), stages: Sequence[str] = ("only",)) -> Plan:
-    """A plan with *steps*, which are numbered here."""
+def a_plan(
+    *steps: Step,
+    entries: Iterable[InventoryEntry] = (),
+    removed: Iterable[Key] = (),
+    stages: Sequence[str] = ("only",),
+) -> Plan:
+    """A plan with *steps*, which are numbered here; *entries* and *removed* are what changes in the record."""
     return Plan(
         target=Target(),
         stack_id="1",
         base_generation=1,
         stages=tuple(stages),
         steps=tuple(step._replace(number=number) for number, step in enumerate(steps)),
-        resource_diffs=(),
-        label_mapping_diffs=(),
-        inventory=tuple(inventory),
+        record=RecordChanges(tuple(entries), tuple(removed)),
         no_change=False,
-        summary="{}",
     )
+
+
+def changes_to(inventory: Collection[InventoryEntry], record: Collection[InventoryEntry]) -> RecordChanges:
+    """What changes in *record* so that it becomes *inventory*."""
+    wanted, known = {entry.key: entry for entry in inventory}, {entry.key: entry for entry in record}
+    changed = [wanted[key] for key in sorted(wanted) if known.get(key) != wanted[key]]
+    return RecordChanges(tuple(changed), tuple(sorted(known.keys() - wanted.keys())))
 
 
 def progress_of(

@@ -225,7 +225,7 @@ def plan_of(objects: Sequence[Object], place: Place, secrets: Mapping[str, str] 
     kinds = kinds_to_list(desired, record, platform.traits)
     listed = [resource for resource in platform.live.values() if resource.kind in kinds]
     matching = match(desired, record, listed, platform.traits)
-    return make_plan(desired, record, matching, platform.traits, Remarks(), platform.secrets.keys())
+    return make_plan(desired, record, matching, platform.traits, Remarks(), platform.secrets.keys()).plan
 
 
 def _record(place: Place) -> StackRecord:

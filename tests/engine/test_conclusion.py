@@ -1,26 +1,42 @@
 """What the record says after an operation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from services.core.model import InventoryEntry, Key, Origin, Plan, StackRecord, Step, Target, Undo, Verb
+from services.core.model import (
+    LABEL,
+    InventoryEntry,
+    Key,
+    Origin,
+    Plan,
+    RecordChanges,
+    StackRecord,
+    Step,
+    Target,
+    Undo,
+    Verb,
+)
 from services.engine.conclusion import after_success, after_undo
 from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 from services.kinds.canonical import spec_of
-from tests.engine.plans import a_plan, progress_of
+from tests.engine.plans import a_plan, changes_to, progress_of
 
 RAW, CPU, MEM = Key("Bucket", "raw"), Key("Dashboard", "cpu"), Key("Dashboard", "mem")
+RED = Key(LABEL, "red")
 
 
 def entry(key: Key, resource_id: str = "", origin: Origin = Origin.CREATED) -> InventoryEntry:
     return InventoryEntry(key, resource_id, origin)
 
 
-def plan(inventory: Sequence[InventoryEntry], *found: Step) -> Plan:
-    return a_plan(*found, inventory=inventory)
+def plan(entries: Sequence[InventoryEntry], *found: Step, removed: Sequence[Key] = ()) -> Plan:
+    return a_plan(*found, entries=entries, removed=removed)
 
 
 def record(*entries: InventoryEntry) -> StackRecord:
@@ -39,14 +55,16 @@ REPLACE_RAW = Step(0, 0, Verb.CREATE, RAW, new_spec=spec_of({"name": "raw"}))
     [
         pytest.param(plan([entry(CPU)], CREATE_CPU), record(), {0: "cpu-1"}, [], [entry(CPU, "cpu-1")], id="a create"),
         pytest.param(
-            plan([], DELETE_RAW),
+            plan([], DELETE_RAW, removed=[RAW]),
             record(entry(RAW, "raw-1")),
             {},
             [0],
             [entry(RAW, "raw-1")._replace(is_pending_delete=True)],
             id="a leftover removal",
         ),
-        pytest.param(plan([], DELETE_RAW), record(entry(RAW, "raw-1")), {0: "raw-1"}, [], [], id="a removal"),
+        pytest.param(
+            plan([], DELETE_RAW, removed=[RAW]), record(entry(RAW, "raw-1")), {0: "raw-1"}, [], [], id="a removal"
+        ),
         pytest.param(
             plan([entry(RAW)], DELETE_RAW, REPLACE_RAW),
             record(entry(RAW, "raw-1")),
@@ -78,6 +96,22 @@ REPLACE_RAW = Step(0, 0, Verb.CREATE, RAW, new_spec=spec_of({"name": "raw"}))
             [],
             [entry(RAW, "raw-1", Origin.ADOPTED)],
             id="an adoption",
+        ),
+        pytest.param(
+            plan([], removed=[CPU]),
+            record(entry(CPU, "cpu-1"), entry(MEM, "mem-1")),
+            {},
+            [],
+            [entry(MEM, "mem-1")],
+            id="one that leaves the stack without a step, one that stays as it is",
+        ),
+        pytest.param(
+            plan([entry(MEM, "mem-1")._replace(associations=(RED,))]),
+            record(entry(CPU, "cpu-1"), entry(MEM, "mem-1")),
+            {},
+            [],
+            [entry(CPU, "cpu-1"), entry(MEM, "mem-1")._replace(associations=(RED,))],
+            id="other labels",
         ),
     ],
 )
@@ -111,7 +145,7 @@ def test_after_success_the_record_lists_what_is_there(
             plan([entry(CPU)], CREATE_CPU), record(), {0: Unknown("?")}, {}, [], id="perhaps created, id unknown"
         ),
         pytest.param(
-            plan([], DELETE_MEM),
+            plan([], DELETE_MEM, removed=[MEM]),
             record(entry(MEM, "mem-1")),
             {0: Done("mem-1")},
             {0: Done("mem-2")},
@@ -119,7 +153,7 @@ def test_after_success_the_record_lists_what_is_there(
             id="deleted and created again",
         ),
         pytest.param(
-            plan([], DELETE_MEM),
+            plan([], DELETE_MEM, removed=[MEM]),
             record(entry(MEM, "mem-1")),
             {0: Done("mem-1")},
             {0: Unknown("?")},
@@ -127,7 +161,7 @@ def test_after_success_the_record_lists_what_is_there(
             id="deleted and perhaps created again",
         ),
         pytest.param(
-            plan([], DELETE_MEM),
+            plan([], DELETE_MEM, removed=[MEM]),
             record(entry(MEM, "mem-1")),
             {0: Unknown("?")},
             {},
@@ -151,7 +185,7 @@ def test_after_success_the_record_lists_what_is_there(
             id="created in place of one that is gone, and left",
         ),
         pytest.param(
-            plan([entry(Key("Dashboard", "new"), "mem-1")]),
+            plan([entry(Key("Dashboard", "new"), "mem-1")], removed=[MEM]),
             record(entry(MEM, "mem-1")),
             {},
             {},
@@ -177,3 +211,83 @@ def test_a_creation_that_was_kept_is_an_adoption_however_the_operation_ends() ->
     expected = [entry(CPU, "cpu-9", Origin.ADOPTED)]
     assert after_success(progress, record(), []) == expected
     assert after_undo(progress, record()) == expected
+
+
+def test_what_was_created_on_behalf_of_no_stack_and_left_is_told() -> None:
+    """Such a plan changes no record, so it says nothing of what it creates."""
+    progress = progress_of(plan([], CREATE_CPU), {0: Done("cpu-1")}, {0: Failed("no")})
+    assert after_undo(progress, record()) == [entry(CPU, "cpu-1")]
+
+
+Fate = tuple[list[InventoryEntry], list[InventoryEntry], list[Step]]
+"""What a stack records of one object before and after a plan, and the steps about it."""
+
+
+def _fates(number: int) -> st.SearchStrategy[Fate]:
+    """What may become of one object."""
+    key, spec = Key("Dashboard", f"d{number}"), spec_of({"name": f"d{number}"})
+    made, gone, adopted = entry(key), entry(key, f"old {number}"), entry(key, f"live {number}", Origin.ADOPTED)
+    create = Step(0, 0, Verb.CREATE, key, new_spec=spec)
+    delete = Step(0, 0, Verb.DELETE, key, gone.resource_id, old_spec=spec, undo=Undo.RECREATE)
+    update = Step(0, 0, Verb.UPDATE, key, gone.resource_id, old_spec=spec, new_spec=spec)
+    fates: list[Fate] = [
+        ([gone], [gone], []),
+        ([gone], [gone], [update]),
+        ([gone], [gone._replace(associations=(RED,))], [update]),
+        ([gone._replace(is_pending_delete=True)], [gone], []),
+        ([], [made], [create]),
+        ([gone], [made], [create]),
+        ([gone], [made], [delete, create]),
+        ([gone], [], [delete]),
+        ([gone], [], []),
+        ([], [adopted], []),
+        ([gone], [adopted], [update._replace(resource_id=adopted.resource_id)]),
+    ]
+    return st.sampled_from(fates)
+
+
+@st.composite
+def _operations(draw: st.DrawFn) -> tuple[StackRecord, list[InventoryEntry], list[Step], list[list[StepRecord]]]:
+    """A record, the inventory that a plan wants instead, its steps, and the records of steps that ended somehow."""
+    fates = [draw(_fates(number)) for number in range(draw(st.integers(1, 4)))]
+    before = [each for was, _, _ in fates for each in was]
+    after = [each for _, becomes, _ in fates for each in becomes]
+    steps = [step for _, _, found in fates for step in found]
+    done = st.builds(StepRecord, st.just(0), st.just(StepState.DONE), st.sampled_from(["new", "newer"]))
+    ends = st.one_of(
+        st.just([]),
+        st.tuples(done).map(list),
+        st.just([StepRecord(0, StepState.FAILED)]),
+        st.just([StepRecord(0, StepState.UNKNOWN)]),
+        st.just([StepRecord(0, StepState.UNKNOWN), StepRecord(0, StepState.KEPT, "kept")]),
+        done.map(lambda record: [record, StepRecord(0, StepState.UNDONE, "again")]),
+        done.map(lambda record: [record, StepRecord(0, StepState.UNDO_FAILED, record.resource_id)]),
+        done.map(lambda record: [record, StepRecord(0, StepState.UNDO_UNKNOWN, record.resource_id)]),
+    )
+    journal: list[list[StepRecord]] = [
+        [each._replace(step=number, resource_id=f"{each.resource_id} {number}") for each in draw(ends)]
+        for number in range(len(steps))
+    ]
+    return record(*before), after, steps, journal
+
+
+@given(_operations())
+def test_the_record_after_an_operation_does_not_depend_on_what_the_plan_says_of_entries_that_stay(
+    operation: tuple[StackRecord, list[InventoryEntry], list[Step], list[list[StepRecord]]],
+) -> None:
+    """A plan with the changes alone leaves the record that one with the whole inventory would leave."""
+    recorded, inventory, steps, journal = operation
+    changed = a_plan(*steps)
+    changed = replace(changed, record=changes_to(inventory, recorded.resources))
+    whole = replace(changed, record=RecordChanges(tuple(inventory), changed.record.removed))
+    by_changes, by_all = Progress(changed), Progress(whole)
+    for records in journal:
+        for each in records:
+            by_changes.fold([each])
+            by_all.fold([each])
+    leftovers = [each.number for each in by_all.effects if not by_all.took_effect(each.number)]
+    assert after_undo(by_changes, recorded) == after_undo(by_all, recorded)
+    assert after_success(by_changes, recorded, leftovers) == after_success(by_all, recorded, leftovers)
+    recreated = [by_all.ids.get(each.key) and each._replace(resource_id=by_all.ids.get(each.key)) for each in inventory]
+    if not journal or all(records == [] or records[-1].state is StepState.DONE for records in journal):
+        assert after_success(by_changes, recorded, []) == [each for each in recreated if each]

@@ -247,8 +247,8 @@ def test_ids_are_those_of_the_plan_until_steps_change_them() -> None:
     delete = Step(0, 0, Verb.DELETE, MEM, "mem-1", old_spec=spec_of({"name": "mem"}), undo=Undo.RECREATE)
     attach = Step(0, 0, Verb.ATTACH, CPU, label=RED)
     foreign = Step(0, 0, Verb.DETACH, Key("Dashboard", ""), "other", label=Key(LABEL, ""), label_id="theirs")
-    inventory = [InventoryEntry(CPU, "", Origin.CREATED), InventoryEntry(RED, "red-1", Origin.CREATED)]
-    plan = a_plan(create, delete, attach, foreign, inventory=inventory)
+    entries = [InventoryEntry(CPU, "", Origin.CREATED), InventoryEntry(RED, "red-1", Origin.CREATED)]
+    plan = a_plan(create, delete, attach, foreign, entries=entries)
     ids, effects = Ids(plan), [effect_of(step) for step in plan.steps]
     assert [effect.target(ids) for effect in effects] == ["", "mem-1", "", "other"]
     assert [effect.label_id(ids) for effect in effects] == ["", "", "red-1", "theirs"]

@@ -81,7 +81,7 @@ CHANGED = "t1: it is not as the operation left it"
 def test_what_is_not_as_it_was_left_is_told(
     step: Step, outcome: Outcome | None, undone: Outcome | None, live: Sequence[Resource], expected: Sequence[str]
 ) -> None:
-    plan = a_plan(step, inventory=[InventoryEntry(RED, "l1", Origin.CREATED)])
+    plan = a_plan(step, entries=[InventoryEntry(RED, "l1", Origin.CREATED)])
     for before_ids in ((), ("t2",)):
         done, was_undone = {0: outcome} if outcome else {}, {0: undone} if undone else {}
         progress = progress_of(plan, done, was_undone, {0: before_ids})

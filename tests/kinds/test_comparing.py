@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from services.core.model import FieldChange, Spec, UnreadableSpecError
 from services.kinds.canonical import spec_of
-from services.kinds.comparing import comparable
+from services.kinds.comparing import comparable, differences
 
 
 @pytest.mark.parametrize("schema_type", [{}, {"schemaType": ""}, {"schemaType": "implicit"}])
@@ -35,3 +36,48 @@ def test_a_spec_is_compared_and_not_changed() -> None:
         "deep": {"list": [1, 2]},
     }
     assert spec.value["selected"] == ["b", "a"]
+
+
+def paths(old: dict[str, Any], new: dict[str, Any], *set_paths: str) -> list[str]:
+    return [change.path for change in differences("Bucket", spec_of(old), "Bucket", spec_of(new), set_paths)]
+
+
+def test_differences_are_told_by_path_with_what_was_and_what_is() -> None:
+    old, new = spec_of({"name": "b", "gone": 1, "same": [1]}), spec_of({"name": "b", "came": None, "same": [1]})
+    assert differences("Bucket", old, "Bucket", new) == (
+        FieldChange("/came", "", "null"),
+        FieldChange("/gone", "1", ""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "set_paths", "expected"),
+    [
+        ({"name": "b"}, {"name": "b"}, [], []),
+        ({"name": "b", "schemaType": "implicit"}, {"name": "b"}, [], []),
+        ({"name": "b", "schemaType": "implicit"}, {"name": "b", "schemaType": "explicit"}, [], ["/schemaType"]),
+        ({"name": "b", "tags": [1, 2]}, {"name": "b", "tags": [2, 1]}, ["/tags"], []),
+        ({"name": "b", "tags": [1, 2]}, {"name": "b", "tags": [2, 1]}, [], ["/tags/0", "/tags/1"]),
+        ({"name": "b", "n": 1}, {"name": "b", "n": 1.0}, [], ["/n"]),
+    ],
+)
+def test_what_means_the_same_does_not_differ(
+    old: dict[str, Any], new: dict[str, Any], set_paths: list[str], expected: list[str]
+) -> None:
+    assert paths(old, new, *set_paths) == paths(new, old, *set_paths) == expected
+
+
+def test_each_spec_is_compared_as_one_of_its_own_kind() -> None:
+    """The word means nothing to other kinds, so a resource of another kind differs by it."""
+    bucket, other = spec_of({"name": "b", "schemaType": "implicit"}), spec_of({"name": "b", "schemaType": "implicit"})
+    assert [each.path for each in differences("Bucket", bucket, "Task", other)] == ["/schemaType"]
+    assert differences("Bucket", bucket, "Bucket", other) == ()
+
+
+def test_specs_with_equal_texts_are_not_read_and_others_are() -> None:
+    """Most of what a package wants is there already: comparing it costs no JSON."""
+    unread, same = Spec("no JSON", "b"), Spec("no JSON", "b")
+    assert differences("Bucket", unread, "Bucket", same, ["/tags"]) == ()
+    for kind, other in (("Bucket", spec_of({"name": "b"})), ("Task", same)):
+        with pytest.raises(UnreadableSpecError):
+            differences("Bucket", unread, kind, other)

@@ -6,7 +6,7 @@ import pytest
 
 from services.core.model import EnvReference, Key, Object
 from services.kinds.canonical import spec_of
-from services.kinds.summary import summary_document
+from services.kinds.summary import planned_summary, summary_document
 from services.kinds.table import KINDS
 
 VERSION = "influxdata.com/v2alpha1"
@@ -205,3 +205,50 @@ def test_a_label_mapping_names_both_sides() -> None:
 def test_missing_keys_are_sorted() -> None:
     document = summary_document([], {}, missing_env_refs=["b", "a"], missing_secrets=("d", "c"))
     assert (document["missingEnvRefs"], document["missingSecrets"]) == (["a", "b"], ["c", "d"])
+
+
+RULE_SPEC: dict[str, Any] = {
+    **{"endpointName": "e0", "every": "", "offset": "", "messageTemplate": "", "status": "active"},
+    **{"statusRules": [], "tagRules": []},
+}
+ENDPOINT_SPEC: dict[str, Any] = {"url": "https://example.com", "status": "active", "token": ""}
+
+
+def test_a_planned_summary_has_the_ids_known_so_far_and_what_is_missing() -> None:
+    bucket = thing("Bucket", "b0", BUCKET_SPEC, (BLUE, RED))
+    ids = {RED: "0b", bucket.key: "0a"}
+    document = planned_summary([bucket, *LABELS], (), ids, {(bucket.key, RED)}, ["b", "a"], ["d", "c"])
+    assert only(document, "buckets")["id"] == 10
+    assert [label.get("id", 0) for label in document["labels"]] == [0, 11]
+    assert shown(document) == [("buckets", "b0", "blue", "new"), ("buckets", "b0", "red", "exists")]
+    assert [mapping["labelID"] for mapping in document["labelMappings"]] == [0, 11]
+    assert (document["missingEnvRefs"], document["missingSecrets"]) == (["a", "b"], ["c", "d"])
+
+
+def test_a_planned_summary_leaves_out_what_is_skipped_and_its_labels() -> None:
+    first, second = (thing("Bucket", name, BUCKET_SPEC, (BLUE, RED)) for name in ("b0", "b1"))
+    document = planned_summary([first, second, *LABELS], {second.key, BLUE}, {}, (), (), ())
+    assert [entry["templateMetaName"] for entry in document["buckets"]] == ["b0"]
+    assert [label["templateMetaName"] for label in document["buckets"][0]["labelAssociations"]] == ["red"]
+    assert [label["templateMetaName"] for label in document["labels"]] == ["red"]
+    assert shown(document) == [("buckets", "b0", "red", "new")]
+    assert first.associations == (BLUE, RED)
+
+
+@pytest.mark.parametrize(("skipped", "listed"), [(False, 1), (True, 0)])
+def test_a_planned_rule_tells_of_its_endpoint_though_that_is_skipped(skipped: bool, listed: int) -> None:
+    endpoint = thing("NotificationEndpointSlack", "e0", ENDPOINT_SPEC)
+    rule = thing("NotificationRule", "r0", RULE_SPEC)
+    left_out = {endpoint.key} if skipped else set()
+    document = planned_summary([endpoint, rule], left_out, {endpoint.key: "0c"}, (), (), ())
+    entry = only(document, "notificationRules")
+    told = ("endpointID", "endpointTemplateMetaName", "endpointType")
+    assert [entry[key] for key in told] == [12, "e0", "slack"]
+    assert len(document["notificationEndpoints"]) == listed
+
+
+def test_a_planned_summary_of_all_there_is_is_that_of_the_package_but_for_the_order() -> None:
+    bucket = thing("Bucket", "b0", BUCKET_SPEC, (BLUE, RED))
+    objects = [bucket, thing("Bucket", "b1", BUCKET_SPEC, (RED,)), *LABELS]
+    planned = planned_summary(objects, (), {}, (), ["e"], ["s"])
+    assert planned == summary_document(objects, {}, missing_env_refs=["e"], missing_secrets=["s"])

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
-from pkger.stack.v1 import journal_pb2, stack_pb2
+from pkger.stack.v1 import stack_pb2
 
 from services.core import model
 from services.core.errors import RequestInvalid
@@ -31,12 +32,21 @@ def an_object(item: model.Object) -> object_pb2.Object:
 
 def an_entry(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:
     """An entry as it stands in an inventory."""
-    return plan_pb2.Plan(inventory=[objects.entry_fields(entry)]).inventory[0]
+    return plan_pb2.PlanRecord(entries=[objects.entry_fields(entry)]).entries[0]
 
 
 def a_step(step: model.Step) -> plan_pb2.Step:
     """A step as it stands in a plan."""
-    return plan_pb2.Plan(steps=[plans.step_fields(step)]).steps[0]
+    return plan_pb2.PlanSteps(steps=[plans.step_fields(step)]).steps[0]
+
+
+def a_body(plan: model.Plan) -> journal_pb2.PlanBody:
+    """What an apply needs of a plan beside its header."""
+    return journal_pb2.PlanBody(
+        remarks=plans.remarks_to_pb(plan.remarks),
+        steps=map(plans.step_fields, plan.steps),
+        record=plans.record_to_pb(plan.record),
+    )
 
 
 def a_step_record(record: step_life.StepRecord) -> journal_pb2.StepRecord:
@@ -52,6 +62,7 @@ step_records = st.builds(
     st.just("") | strategies.words,
     st.none() | st.sampled_from(outcome.RejectionReason),
     st.lists(strategies.resource_ids, max_size=3).map(tuple),
+    st.just("") | strategies.specs.map(lambda spec: spec.text),
 )
 
 ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callable[[Any], Any]]] = [
@@ -63,7 +74,6 @@ ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callab
     (strategies.credentials, objects.credential_to_pb, objects.credential_from_pb),
     (strategies.resources, objects.resource_to_pb, objects.resource_from_pb),
     (strategies.entries, an_entry, objects.entry_from_pb),
-    (strategies.steps, a_step, plans.step_from_pb),
     (strategies.platform_traits, drivers.platform_to_pb, drivers.platform_from_pb),
     (step_records, a_step_record, operations.step_record_from_pb),
 ]
@@ -85,15 +95,78 @@ def test_a_value_survives_the_wire(
     assert from_pb(received) == value
 
 
+@pytest.mark.parametrize("change", strategies.STEPS)
+@given(data=st.data())
+def test_a_step_survives_the_wire(change: str, data: st.DataObject) -> None:
+    step = data.draw(strategies.STEPS[change])
+    message = plan_pb2.Step.FromString(a_step(step).SerializeToString())
+    assert message.WhichOneof("change") == change
+    received = plans.step_from_pb(message)
+    assert received == step
+    assert names_of(received) == names_of(step)
+    bare = step._replace(old_spec=None, new_spec=None, references=(), old_references=())
+    assert plans.bare_step_from_pb(message) == bare
+
+
+def names_of(step: model.Step) -> list[str | None]:
+    """The display names of a step, which count for nothing where specs are compared."""
+    return [spec.display_name if spec else None for spec in (step.old_spec, step.new_spec)]
+
+
+def test_every_change_of_a_step_has_its_values() -> None:
+    assert [field.name for field in plan_pb2.Step.DESCRIPTOR.oneofs_by_name["change"].fields] == [*strategies.STEPS]
+
+
+def test_a_step_that_changes_nothing_is_refused() -> None:
+    with pytest.raises(RequestInvalid) as raised:
+        plans.step_from_pb(plan_pb2.Step(undo=plan_pb2.UNDO_EXACT))
+    assert raised.value.metadata["field"] == "step"
+
+
 @given(strategies.plans)
-def test_an_apply_gets_all_of_a_plan_but_its_diffs(plan: model.Plan) -> None:
-    message = plan_pb2.Plan(**plans.plan_fields(plan))
-    assert plans.work_from_pb(message) == replace(plan, resource_diffs=(), label_mapping_diffs=())
-    assert plan_pb2.Plan(**plans.plan_fields(plan)).SerializeToString() == message.SerializeToString()
-    assert [diff.key.name for diff in message.resource_diffs] == [diff.key.name for diff in plan.resource_diffs]
-    assert [diff.label.name for diff in message.label_mapping_diffs] == [
-        diff.label.name for diff in plan.label_mapping_diffs
+def test_an_apply_gets_all_of_a_plan_but_its_conflicts(plan: model.Plan) -> None:
+    header, body = plans.header_to_pb(plan, "plans/1"), a_body(plan)
+    without = replace(plan, remarks=replace(plan.remarks, conflicts=()))
+    assert plans.work_from_pb(header, body) == without
+    assert a_body(plan).SerializeToString() == body.SerializeToString()
+    assert [each.resource_id for each in body.remarks.conflicts] == [
+        each.resource_id for each in plan.remarks.conflicts
     ]
+
+
+@given(strategies.plans)
+def test_a_header_counts_the_steps(plan: model.Plan) -> None:
+    header = plans.header_to_pb(plan, "plans/1")
+    counts = header.counts
+    assert header.name == "plans/1"
+    sorts = (counts.creates, counts.updates, counts.deletes, counts.attaches, counts.detaches, counts.secrets)
+    assert sum(sorts) == len(plan.steps)
+    assert counts.secrets == sum(step.key.kind == model.SECRET for step in plan.steps)
+
+
+@given(strategies.resource_diffs)
+def test_a_diff_is_told_with_or_without_its_specs(diff: model.ResourceDiff) -> None:
+    told, bare = (
+        plan_pb2.PlanDiffs(resources=[plans.diff_fields(diff, has_specs)]).resources[0] for has_specs in (True, False)
+    )
+    assert (told.old_spec_json, told.new_spec_json) == (plans.text_of(diff.old_spec), plans.text_of(diff.new_spec))
+    assert told.HasField("location") == (diff.location is not None)
+    if diff.location:
+        place = (told.location.source, told.location.line, told.location.column)
+        assert place == (diff.location.source, diff.location.line, diff.location.column)
+    told.ClearField("old_spec_json")
+    told.ClearField("new_spec_json")
+    assert told == bare
+    assert (bare.key.name, bare.resource_id, bare.old_kind) == (diff.key.name, diff.resource_id, diff.old_kind)
+    assert [change.path for change in bare.changes] == [change.path for change in diff.changes]
+
+
+@given(strategies.label_mapping_diffs)
+def test_what_happens_to_an_association_is_told(diff: model.LabelMappingDiff) -> None:
+    [told] = plan_pb2.PlanDiffs(label_mappings=[plans.mapping_fields(diff)]).label_mappings
+    assert plan_pb2.DiffStatus.Name(told.status) == f"DIFF_STATUS_{diff.status.name}"
+    assert (told.resource.name, told.resource_id) == (diff.resource.name, diff.resource_id)
+    assert (told.label.name, told.label_id) == (diff.label.name, diff.label_id)
 
 
 @given(strategies.resource_ids, strategies.targets, strategies.words, strategies.inventories)
@@ -106,10 +179,13 @@ def test_a_stack_record_is_read_from_its_message(
         name=name,
         generation=7,
         sources=["a.yml"],
-        resources=map(objects.entry_fields, inventory),
     )
+    resources = plan_pb2.PlanRecord(entries=map(objects.entry_fields, inventory)).entries
 
-    assert objects.stack_from_pb(message) == model.StackRecord(stack_id, target, name, 7, inventory, ("a.yml",))
+    assert objects.stack_from_pb(message) == model.StackRecord(stack_id, target, name, 7, (), ("a.yml",))
+    assert objects.stack_from_pb(message, resources) == model.StackRecord(
+        stack_id, target, name, 7, inventory, ("a.yml",)
+    )
 
 
 def test_empty_parts_of_a_target_mean_the_default_ones() -> None:
@@ -120,12 +196,11 @@ def test_empty_parts_of_a_target_mean_the_default_ones() -> None:
     ("core", "wire", "prefix"),
     [
         (model.Origin, object_pb2.Origin, "ORIGIN"),
-        (model.Verb, plan_pb2.Verb, "VERB"),
         (model.Undo, plan_pb2.Undo, "UNDO"),
         (model.DiffStatus, plan_pb2.DiffStatus, "DIFF_STATUS"),
         (model.Identity, driver_pb2.Identity, "IDENTITY"),
         (model.NameUniqueness, driver_pb2.NameUniqueness, "NAME_UNIQUENESS"),
-        (operation.OperationKind, operation_pb2.OperationKind, "OPERATION_KIND"),
+        (model.OperationKind, plan_pb2.OperationKind, "OPERATION_KIND"),
         (operation.OperationState, operation_pb2.OperationState, "OPERATION_STATE"),
         (operation.Direction, operation_pb2.Direction, "DIRECTION"),
         (operation.BlockedReason, operation_pb2.BlockedReason, "BLOCKED_REASON"),
@@ -142,7 +217,7 @@ def test_enums_have_the_same_members_here_and_on_the_wire(core: Any, wire: Any, 
     "from_pb",
     [
         lambda: objects.entry_from_pb(object_pb2.InventoryEntry()),
-        lambda: plans.step_from_pb(plan_pb2.Step()),
+        lambda: plans.work_from_pb(plan_pb2.Plan(), journal_pb2.PlanBody()),
         lambda: drivers.platform_from_pb(driver_pb2.DescribeResponse(kinds=[driver_pb2.KindTraits()])),
         lambda: operations.step_record_from_pb(journal_pb2.StepRecord()),
         lambda: objects.entry_from_pb(object_pb2.InventoryEntry(origin=99)),  # type: ignore[arg-type]
@@ -163,6 +238,54 @@ def test_a_text_that_is_no_spec_is_refused(text: str) -> None:
 
 def test_a_spec_is_read_into_its_canonical_form() -> None:
     assert objects.spec_from_json(' {"b": 1.0, "name": "x", "a": [1]} ').text == '{"a":[1],"b":1.0,"name":"x"}'
+
+
+UNREAD = "{this is no JSON"
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        lambda: [objects.resource_from_pb(object_pb2.Resource(spec_json=UNREAD, display_name="a")).spec],
+        lambda: [objects.object_from_pb(object_pb2.Object(spec_json=UNREAD, display_name="a")).spec],
+        lambda: specs_of(plan_pb2.Step(create=plan_pb2.CreateStep(spec_json=UNREAD, display_name="a"))),
+        lambda: specs_of(
+            plan_pb2.Step(
+                update=plan_pb2.UpdateStep(
+                    spec_json=UNREAD, display_name="a", old_spec_json=UNREAD, old_display_name="a"
+                )
+            )
+        ),
+        lambda: specs_of(plan_pb2.Step(delete=plan_pb2.DeleteStep(old_spec_json=UNREAD, old_display_name="a"))),
+    ],
+)
+def test_a_spec_that_was_checked_before_is_not_read(specs: Callable[[], list[model.Spec]]) -> None:
+    """The way of a large plan through the services reads no spec that nobody looks into."""
+    found = specs()
+    assert found
+    for spec in found:
+        assert (spec.text, spec.display_name) == (UNREAD, "a")
+        with pytest.raises(model.UnreadableSpecError):
+            _ = spec.value
+
+
+def specs_of(message: plan_pb2.Step) -> list[model.Spec]:
+    step = plans.step_from_pb(message)
+    return [spec for spec in (step.old_spec, step.new_spec) if spec]
+
+
+def test_a_spec_without_its_name_beside_it_is_read() -> None:
+    assert objects.trusted_spec('{"name": "a"}', "").display_name == "a"
+    for text, name in ((UNREAD, ""), ("", "a"), ("[]", "a")):
+        with pytest.raises(RequestInvalid):
+            objects.trusted_spec(text, name)
+
+
+def test_a_spec_that_anybody_may_have_sent_is_read_whatever_name_stands_beside_it() -> None:
+    message = object_pb2.Object(spec_json='{"name": "a"}', display_name="b")
+    assert objects.object_from_pb(message, is_checked=False).spec.display_name == "a"
+    with pytest.raises(RequestInvalid):
+        objects.package_from_pb(object_pb2.Package(objects=[object_pb2.Object(spec_json=UNREAD, display_name="a")]))
 
 
 OLD, NEW = spec_of({"name": "old"}), spec_of({"name": "new"})
@@ -220,7 +343,9 @@ def test_every_effect_has_a_mutation_and_every_mutation_an_effect() -> None:
     ("verb", "result", "expected"),
     [
         (model.Verb.UPDATE, {"done": {}}, outcome.Done("1")),
-        (model.Verb.CREATE, {"done": {"resource": {"id": "9"}}}, outcome.Done("9")),
+        (model.Verb.UPDATE, {"done": {"observed_spec_json": "{}"}}, outcome.Done("1", "{}")),
+        (model.Verb.CREATE, {"done": {"id": "9"}}, outcome.Done("9")),
+        (model.Verb.CREATE, {"done": {"id": "9", "observed_spec_json": "{}"}}, outcome.Done("9", "{}")),
         (model.Verb.CREATE, {"done": {}}, outcome.Unknown("the driver did not say what it created")),
         (
             model.Verb.UPDATE,
@@ -247,26 +372,31 @@ def test_what_a_driver_answers_is_how_the_step_ended(verb: model.Verb, result: A
     assert drivers.outcome_from_pb(an_effect(verb, A_TASK), Sending("1"), message) == expected
 
 
+BLOCKED = {
+    model.Verb.CREATE: model.Step(3, 1, model.Verb.CREATE, A_TASK, new_spec=NEW, reason="new"),
+    model.Verb.UPDATE: model.Step(3, 1, model.Verb.UPDATE, A_TASK, "1", old_spec=OLD, new_spec=NEW, reason="changed"),
+    model.Verb.DELETE: model.Step(3, 1, model.Verb.DELETE, A_TASK, "1", old_spec=OLD, undo=model.Undo.RECREATE),
+    model.Verb.ATTACH: model.Step(3, 1, model.Verb.ATTACH, A_TASK, "1", LABEL, "2"),
+    model.Verb.DETACH: model.Step(3, 1, model.Verb.DETACH, A_TASK, "1", LABEL, "2"),
+}
+
+
 @pytest.mark.parametrize("direction", operation.Direction)
 @pytest.mark.parametrize("verb", model.Verb)
 @pytest.mark.parametrize("found_resource_id", ["", "9"])
 def test_a_blocked_step_offers_the_same_decisions_after_it_was_stored(
     direction: operation.Direction, verb: model.Verb, found_resource_id: str
 ) -> None:
-    step = an_effect(verb, A_TASK).step
-    for label in (None, LABEL):
-        blocked = BlockedStep(
-            step._replace(label=label), direction, operation.BlockedReason.CONFLICT, "theirs", found_resource_id
-        )
-        message = operations.blocked_step_to_pb(blocked)
-        assert (message.step, message.key.name, message.HasField("label")) == (0, "t", label is not None)
-        assert [operation_pb2.Decision.Name(each) for each in message.decisions] == [
-            f"DECISION_{decision}" for decision in blocked.decisions
-        ]
-        stored = operations.blocked_step_from_pb(operation_pb2.BlockedStep.FromString(message.SerializeToString()))
-        assert stored._replace(step=blocked.step) == blocked
-        assert stored.decisions == blocked.decisions
-        assert (stored.step.verb, stored.step.key, stored.step.label) == (verb, A_TASK, label)
+    step = BLOCKED[verb]
+    blocked = BlockedStep(step, direction, operation.BlockedReason.CONFLICT, "theirs", found_resource_id)
+    message = operations.blocked_step_to_pb(blocked)
+    assert [operation_pb2.Decision.Name(each) for each in message.decisions] == [
+        f"DECISION_{decision}" for decision in blocked.decisions
+    ]
+    assert OLD.text not in str(message)
+    stored = operations.blocked_step_from_pb(operation_pb2.BlockedStep.FromString(message.SerializeToString()))
+    assert stored == blocked._replace(step=step._replace(old_spec=None, new_spec=None))
+    assert stored.decisions == blocked.decisions
 
 
 @pytest.mark.parametrize(
