@@ -150,6 +150,9 @@ STEPS = {
 
 steps = st.one_of(*STEPS.values())
 
+resource_steps = st.one_of(*(found for change, found in STEPS.items() if change != "put_secret"))
+"""Steps that write no secret, which are undone by other rules."""
+
 field_changes = st.builds(model.FieldChange, words, json_values.map(canonical_text), json_values.map(canonical_text))
 
 diff_statuses = st.sampled_from(model.DiffStatus)

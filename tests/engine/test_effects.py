@@ -38,7 +38,7 @@ from services.engine.ids import Ids
 from services.engine.outcome import Done, Failed, NotHappened, Skipped, Unknown
 from services.kinds.canonical import spec_of
 from tests.engine.plans import a_plan
-from tests.strategies import steps
+from tests.strategies import resource_steps
 
 EFFECTS: tuple[type[AnyEffect], ...] = get_args(AnyEffect)
 
@@ -223,14 +223,14 @@ def test_only_what_makes_or_removes_a_resource_changes_what_its_key_means(
         assert ids.known() == before
 
 
-@given(steps)
+@given(resource_steps)
 def test_the_opposite_of_the_opposite_is_the_step_itself(step: Step) -> None:
     inverse = effect_of(step).inverse()
     assert effect_of(inverse).inverse() == step
     assert inverse.number == step.number
 
 
-@given(steps)
+@given(resource_steps)
 def test_a_step_is_undone_exactly_when_it_can_be_and_had_its_effect(step: Step) -> None:
     effect = effect_of(step)
     assert effect.is_to_be_undone(Done("1")) == (step.undo is not Undo.NONE)

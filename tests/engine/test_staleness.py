@@ -9,10 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from services.core.errors import DependencyCycle, KindUnsupported, NameTaken
-from services.core.model import Object, Plan, Reference, Resource, Undo
+from services.core.model import Key, Object, Plan, Reference, Resource, StackRecord, Target, Undo
 from services.engine.effects import effect_of
 from services.engine.ids import Ids
-from services.engine.staleness import SHOWN, kinds_to_read, problem_of, stale_parts
+from services.engine.staleness import SHOWN, adopted, kinds_to_read, owned_parts, problem_of, stale_parts
 from services.kinds.canonical import spec_of
 from tests.planner.test_laws import PLATFORM, a_world, packages
 from tests.planner.world import World, an_object, told
@@ -179,6 +179,75 @@ def test_a_plan_of_kinds_that_are_gone_from_the_platform_is_refused() -> None:
 def test_only_the_kinds_that_matter_are_read() -> None:
     plan = World().plan(an_object("Label", "red"), an_object("Bucket", "raw", ["red"]))
     assert kinds_to_read(plan, PLATFORM) == ["Bucket", "Label"]
+
+
+def taken(world: World, plan: Plan) -> list[str]:
+    """The names of the objects whose resources *plan* takes, sorted."""
+    found = adopted(plan, world.record)
+    assert all(world.live[resource_id].kind == kind for kind, resource_id in found)
+    return sorted(key.name for key in found.values())
+
+
+def test_a_plan_takes_what_no_stack_owns_whether_it_changes_it_or_not() -> None:
+    world = World()
+    world.apply(an_object("Label", "mine"), an_object("Bucket", "kept"), an_object("Bucket", "left"))
+    world.add("Bucket", "equal")
+    world.add("Bucket", "other", description="theirs")
+    plan = world.plan(
+        an_object("Label", "mine", color="new"),
+        an_object("Bucket", "kept", ["mine"]),
+        an_object("Bucket", "equal"),
+        an_object("Bucket", "other"),
+        an_object("Bucket", "fresh"),
+    )
+    assert taken(world, plan) == ["equal", "other"]
+
+
+def test_a_plan_takes_what_it_replaces_though_no_stack_owns_it() -> None:
+    """It goes away under its old id, which is in no record."""
+    world = World()
+    world.add("Bucket", "theirs", schemaType="explicit")
+    plan = world.plan(an_object("Bucket", "theirs", schemaType="implicit"), allow_replace=True)
+    assert told(plan) == ["0 delete Bucket theirs", "1 create Bucket theirs"]
+    assert taken(world, plan) == ["theirs"]
+
+
+def test_a_plan_takes_the_resource_that_stands_in_for_one_that_is_gone() -> None:
+    world = World()
+    world.apply(an_object("Bucket", "raw"))
+    delete(world, "Bucket", "raw")
+    another = world.add("Bucket", "raw")
+    plan = world.plan(an_object("Bucket", "raw"))
+    assert adopted(plan, world.record) == {("Bucket", another.id): Key("Bucket", "raw")}
+
+
+def test_a_plan_without_a_stack_takes_what_it_writes_to_and_not_what_is_as_wanted() -> None:
+    world = World(record=StackRecord("", Target(), "", 0))
+    for name in ("equal", "other", "labelled"):
+        world.add("Bucket", name, description="theirs" if name == "other" else "")
+    world.add("Label", "red")
+    plan = world.plan(
+        an_object("Label", "red"),
+        an_object("Bucket", "equal"),
+        an_object("Bucket", "other"),
+        an_object("Bucket", "labelled", ["red"]),
+        an_object("Bucket", "fresh"),
+        secret_keys=["k"],
+    )
+    assert (plan.record.entries, plan.record.removed) == ((), ())
+    assert taken(world, plan) == ["labelled", "other"]
+
+
+def test_what_was_taken_by_another_stack_since_is_told_sorted() -> None:
+    names = {
+        ("Bucket", "2"): Key("Bucket", "b"),
+        ("Bucket", "1"): Key("Bucket", "a"),
+        ("Label", "3"): Key("Label", "l"),
+    }
+    assert owned_parts(names, {("Bucket", "2"): "two", ("Bucket", "1"): "one"}) == [
+        "Bucket 'a' belongs to stack 'one' by now",
+        "Bucket 'b' belongs to stack 'two' by now",
+    ]
 
 
 @given(packages(), packages())
