@@ -5,7 +5,7 @@ An applier that got no answer sends it again: when it has taken effect and nobod
 answered as it was before.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from services.core.model import InventoryEntry
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import events, inventory, leases, operations, plans, requests, stacks
 from stack_svc.events import Event
-from stack_svc.operations import Operation
+from stack_svc.operations import NOT_BLOCKED, Blocks, Operation
 from stack_svc.stacks import Stack, State
 
 
@@ -42,6 +42,9 @@ class Remove:
 
 Outcome = Record | Abandon | Remove
 
+LastEvent = Callable[[int], Event]
+"""Makes the last event of an operation from the generation of its stack."""
+
 
 @dataclass(frozen=True, slots=True)
 class StalePlan:
@@ -61,8 +64,8 @@ class Ending:
         outcome: What it left behind.
         base_generation: Generation that its plan was made from.
         cause: What failed; empty when nothing did.
-        finished: Its last event; None for an operation that did not start.
-        blocked_by: What a BLOCKED operation is blocked by, in its wire format.
+        finished: Its last event, given the generation of the stack after it; None for an operation that did not start.
+        blocks: What a BLOCKED operation is blocked by.
         stale: The plan that it was to run and that turned out to be stale; None for any other end.
     """
 
@@ -70,8 +73,8 @@ class Ending:
     outcome: Outcome
     base_generation: int
     cause: str
-    finished: Event | None
-    blocked_by: bytes = b""
+    finished: LastEvent | None
+    blocks: Blocks = NOT_BLOCKED
     stale: StalePlan | None = None
 
 
@@ -91,7 +94,7 @@ _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
 """What is BLOCKED is not over: the record stays as it was when the operation began, and the journal says the rest."""
 
 
-def finish(db: sqlite_utils.Database, stack_id: str, token: int, ending: Ending, now: int) -> Stack | None:
+def finish(db: sqlite_utils.Database, stack_id: str, token: int, ending: Ending, now: int) -> int:
     """
     End the operation that has the lease with *token*.
 
@@ -100,7 +103,7 @@ def finish(db: sqlite_utils.Database, stack_id: str, token: int, ending: Ending,
     or with one that lists resources; after any other end it goes away.
 
     Returns:
-        The stack; None when it went away, now or before.
+        Generation of the stack; 0 when it went away, now or before, and for an operation on behalf of none.
 
     Raises:
         LeaseLost: The lease is over.
@@ -115,29 +118,34 @@ def finish(db: sqlite_utils.Database, stack_id: str, token: int, ending: Ending,
         return _finish_again(db, operation, ending)
     leases.release(db, stack_id, token, now)
     _check(operation, ending)
-    _end(db, operation, ending, now)
-    if ending.state is OperationState.BLOCKED:
-        return stacks.whole(db, stack_id)
-    return _leave(db, operation, ending, now)
+    if ending.state is not OperationState.BLOCKED:
+        _leave(db, operation, ending, now)
+    generation = _generation(db, stack_id)
+    _end(db, operation, ending, generation, now)
+    return generation
 
 
-def _finish_again(db: sqlite_utils.Database, operation: Operation, ending: Ending) -> Stack | None:
+def _finish_again(db: sqlite_utils.Database, operation: Operation, ending: Ending) -> int:
     """The answer to an ending that was recorded before."""
     if operation.state is ending.state:
-        stack = stacks.find(db, operation.stack)
-        if stack is None:
+        if stacks.find(db, operation.stack) is None:
             # A record of success leaves a stack: somebody else has removed it since.
             if not (isinstance(ending.outcome, Record) and ending.state is OperationState.SUCCEEDED):
-                return None
+                return 0
         elif leases.was_given_back(db, operation.stack, operation.token):
-            stack = stacks.whole(db, operation.stack)
             match ending.outcome:
                 case Abandon():
-                    return stack
+                    return _generation(db, operation.stack)
                 case Record(resources):
-                    if inventory.content(stack.record.resources) == inventory.content(resources):
-                        return stack
+                    recorded = inventory.read(db, operation.stack)
+                    if inventory.content(recorded) == inventory.content(resources):
+                        return _generation(db, operation.stack)
     raise LeaseLost(operation.stack, operation.token)
+
+
+def _generation(db: sqlite_utils.Database, stack_id: str) -> int:
+    stack = stacks.find(db, stack_id)
+    return stack.record.generation if stack else 0
 
 
 def _check(operation: Operation, ending: Ending) -> None:
@@ -156,8 +164,8 @@ def _check(operation: Operation, ending: Ending) -> None:
         raise RequestInvalid("stale_plan", f"{operation.name} started, so its plan was not stale")
 
 
-def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: int) -> None:
-    last_events = [ending.finished] if ending.finished else []
+def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, generation: int, now: int) -> None:
+    last_events = [ending.finished(generation)] if ending.finished else []
     changes = {
         "state": ending.state,
         "cause": ending.cause,
@@ -166,7 +174,7 @@ def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: i
     operations.update(db, operation.name, changes, now)
     operations.unblock(db, operation.name)
     if ending.state is OperationState.BLOCKED:
-        operations.block(db, operation.name, ending.blocked_by)
+        operations.block(db, operation.name, ending.blocks)
     if ending.state in FINISHED:
         plans.mark_applied(db, operation.name)
     if ending.state is OperationState.FAILED:
@@ -175,7 +183,7 @@ def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: i
         plans.mark_stale(db, ending.stale.plan, ending.stale.problem)
 
 
-def _leave(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: int) -> Stack | None:
+def _leave(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: int) -> None:
     stack = stacks.header(db, operation.stack)
     match ending.outcome:
         case Record() as record:
@@ -191,8 +199,6 @@ def _leave(db: sqlite_utils.Database, operation: Operation, ending: Ending, now:
             stays = False
     if not stays:
         stacks.drop(db, operation.stack)
-        return None
-    return stacks.whole(db, operation.stack)
 
 
 def _record(db: sqlite_utils.Database, stack: Stack, record: Record, now: int) -> None:

@@ -1,8 +1,9 @@
 """What stacks own: the map from object keys to resources; a resource has one owner (engine.md 1, I8)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 import sqlite_utils
@@ -11,7 +12,7 @@ from services.core.errors import RequestInvalid, ResourceOwned
 from services.core.model import InventoryEntry, Key, Origin, Target
 
 ResourceId = tuple[str, str]
-"""Kind and remote id of a resource of a target."""
+"""Kind and id of a resource of a target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +27,15 @@ class Ownership:
 
 def read(db: sqlite_utils.Database, stack: str) -> tuple[InventoryEntry, ...]:
     """All that the stack owns, sorted by kind and name."""
+    return tuple(_entries(db.execute(f"{_SELECT} WHERE stack = ? ORDER BY kind, name", [stack])))
+
+
+def page(db: sqlite_utils.Database, stack: str, after: Key, size: int) -> list[InventoryEntry]:
+    """What the stack owns behind *after*, sorted by kind and name; at most *size* entries."""
     rows = db.execute(
-        "SELECT kind, name, resource_id, origin, associations, state = 'PENDING_DELETE' FROM inventory WHERE stack = ?"
-        " ORDER BY kind, name",
-        [stack],
+        f"{_SELECT} WHERE stack = ? AND (kind, name) > (?, ?) ORDER BY kind, name LIMIT ?", [stack, *after, size]
     )
-    return tuple(
-        InventoryEntry(
-            Key(kind, name),
-            resource_id,
-            Origin(origin),
-            tuple(Key(*label) for label in orjson.loads(labels)),
-            bool(is_pending_delete),
-        )
-        for kind, name, resource_id, origin, labels, is_pending_delete in rows
-    )
+    return list(_entries(rows))
 
 
 def owners(db: sqlite_utils.Database, target: Target, resources: Collection[ResourceId]) -> list[Ownership]:
@@ -109,6 +104,15 @@ def write(db: sqlite_utils.Database, stack: str, target: Target, wanted: Collect
         ],
     )
     return bool(gone or new)
+
+
+_SELECT = "SELECT kind, name, resource_id, origin, associations, state = 'PENDING_DELETE' FROM inventory"
+
+
+def _entries(rows: Iterable[Any]) -> Iterator[InventoryEntry]:
+    for kind, name, resource_id, origin, labels, is_pending_delete in rows:
+        associations = tuple(Key(*label) for label in orjson.loads(labels))
+        yield InventoryEntry(Key(kind, name), resource_id, Origin(origin), associations, bool(is_pending_delete))
 
 
 def _in_order(entry: InventoryEntry) -> InventoryEntry:

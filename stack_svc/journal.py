@@ -12,15 +12,14 @@ from typing import Any
 import sqlite_utils
 
 from services.core.errors import LeaseLost, RequestInvalid
-from services.core.model import Target
-from services.core.model import OperationKind
+from services.core.model import OperationKind, Target
 from services.engine.operation import OperationState
 from services.engine.step_life import StepRecord
 from stack_svc import events, leases, operations, plans, requests, stacks, steps
 from stack_svc.events import Event
 from stack_svc.leases import Lease
 from stack_svc.operations import Operation
-from stack_svc.plans import NewPlan, StoredPlan
+from stack_svc.plans import NewPlan, StoredPlan, Work
 from stack_svc.stacks import Choice, Named, Stack, State
 
 
@@ -60,12 +59,12 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An operation with the lease of its stack; ``plan`` is the stored one, in its wire format, or empty."""
+    """An operation with the lease of its stack; ``plan`` is the stored one, or None."""
 
     stack: Stack
     lease: Lease
     operation: Operation
-    plan: bytes
+    plan: Work | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +72,22 @@ class Claimed:
     """
     All that the journal knows of an operation.
 
-    ``plan`` and ``blocked_by``, which only a BLOCKED one has, are in their wire format, ``steps`` are sorted by step.
+    ``blocked_steps``, which only a BLOCKED one has, are as in ``operations.Blocks``, ``steps`` are sorted by step.
     """
 
     stack: Stack
     lease: Lease
     operation: Operation
-    blocked_by: bytes
-    plan: bytes
+    blocked_steps: bytes
+    plan: Work | None
     steps: list[StepRecord]
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Some events of an operation in their wire format, and how far it is; ``plan`` belongs to the first of all."""
+    """Some events of an operation in their wire format, and how far it is."""
 
     bodies: list[bytes]
-    plan: bytes
     has_more: bool
     state: OperationState
 
@@ -156,8 +154,7 @@ def start(db: sqlite_utils.Database, name: str, token: int, source: NewPlan | st
     """
     operation = _fenced(db, name, token, now)
     if operation.state is not OperationState.PREPARING:
-        running = plans.body_of_operation(db, name)
-        if running != (source.body if isinstance(source, NewPlan) else plans.body(db, source)):
+        if operation.plan != _name_of(source) or (isinstance(source, NewPlan) and not plans.is_kept(db, source)):
             raise RequestInvalid("plan", f"{name} started with another plan")
         return
     if isinstance(source, NewPlan):
@@ -177,7 +174,7 @@ def advance(
     records: Sequence[StepRecord],
     new_events: Sequence[Event],
     seal: bool,
-    roll_back: bool,
+    rollback: bool,
     cause: str,
     now: int,
 ) -> bool:
@@ -191,7 +188,7 @@ def advance(
         records: Outcomes of what was sent, and intents of what is about to be.
         new_events: Events to append.
         seal: Whether it passes the point of no return.
-        roll_back: Whether it turns back.
+        rollback: Whether it turns back.
         cause: What failed; empty: as noted before.
         now: The time.
 
@@ -208,11 +205,9 @@ def advance(
     state = operation.going
     if state is OperationState.PREPARING:
         raise RequestInvalid("operation", f"{name} did not start")
-    sealed, rolling_back = operation.sealed or seal, operation.rolling_back or roll_back
+    sealed, rolling_back = operation.sealed or seal, operation.rolling_back or rollback
     if sealed and rolling_back:
-        raise RequestInvalid(
-            "roll_back" if roll_back else "seal", f"{name} cannot turn back past its point of no return"
-        )
+        raise RequestInvalid("rollback" if rollback else "seal", f"{name} cannot turn back past its point of no return")
     if operation.state is OperationState.BLOCKED:
         operations.unblock(db, name)
     done = steps.write(db, name, operation.step_count, records)
@@ -223,7 +218,7 @@ def advance(
         "done_count": operation.done_count + done,
         "last_seq": events.append(db, name, operation.last_seq, new_events),
     }
-    if roll_back and cause:
+    if rollback and cause:
         changes["cause"] = cause
     operations.update(db, name, changes, now)
     return operation.cancel_requested
@@ -263,9 +258,9 @@ def claim(db: sqlite_utils.Database, name: str, holder: str, ttl: int, now: int)
     stack = stacks.whole(db, operation.stack)
     lease = leases.acquire(db, operation.stack, stack.called, holder, name, ttl, now)
     operations.update(db, name, {"holder": holder, "token": lease.token}, now)
-    plan = plans.body_of_operation(db, name)
-    blocked_by = operations.blocked_by(db, [name]).get(name, b"")
-    return Claimed(stack, lease, operations.existing(db, name), blocked_by, plan, steps.read(db, name))
+    plan = plans.work(db, operation.plan) if operation.plan else None
+    blocked_steps = operations.blocked_steps(db, name)
+    return Claimed(stack, lease, operations.existing(db, name), blocked_steps, plan, steps.read(db, name))
 
 
 def request_cancel(db: sqlite_utils.Database, name: str) -> None:
@@ -279,14 +274,6 @@ def request_cancel(db: sqlite_utils.Database, name: str) -> None:
     db.table("operations").update(operation.name, {"cancel_requested": True})
 
 
-def page(
-    db: sqlite_utils.Database, stack: str, unfinished_only: bool, after: operations.Place, size: int
-) -> tuple[list[Operation], operations.Place | None, dict[str, bytes]]:
-    """A page of operations as of ``operations.page``, and what those of them that are BLOCKED are blocked by."""
-    found, last = operations.page(db, stack, unfinished_only, after, size)
-    return found, last, operations.blocked_by(db, [operation.name for operation in found])
-
-
 def told(db: sqlite_utils.Database, name: str, after_seq: int, most_bytes: int) -> Story:
     """
     What happened in an operation after the event *after_seq*, as much as fits into *most_bytes*.
@@ -295,9 +282,12 @@ def told(db: sqlite_utils.Database, name: str, after_seq: int, most_bytes: int) 
         OperationNotFound: There is no such operation.
     """
     operation = operations.existing(db, name)
-    plan = plans.body_of_operation(db, name) if after_seq < 1 else b""
-    bodies, has_more = events.read(db, name, after_seq, most_bytes - len(plan))
-    return Story(bodies, plan, has_more, operation.state)
+    bodies, has_more = events.read(db, name, after_seq, most_bytes)
+    return Story(bodies, has_more, operation.state)
+
+
+def _name_of(source: NewPlan | str) -> str:
+    return source.name if isinstance(source, NewPlan) else source
 
 
 def _as_asked(wanted: Beginning) -> tuple[Choice | Target, bool, OperationKind]:
@@ -307,14 +297,13 @@ def _as_asked(wanted: Beginning) -> tuple[Choice | Target, bool, OperationKind]:
 
 
 def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, bool, OperationKind]:
-    kind = OperationKind.UNINSTALL if plan.ends_stack else OperationKind.APPLY
     if plan.stack:
-        return plan.stack, False, kind
-    return (Named(plan.target, plan.stack_name) if plan.stack_name else plan.target), True, kind
+        return plan.stack, False, plan.kind
+    return (Named(plan.target, plan.stack_name) if plan.stack_name else plan.target), True, plan.kind
 
 
 def _begun(db: sqlite_utils.Database, name: str, stack: Stack, lease: Lease, plan: StoredPlan | None) -> Begun:
-    return Begun(stack, lease, operations.existing(db, name), plans.body(db, plan.name) if plan else b"")
+    return Begun(stack, lease, operations.existing(db, name), plans.work(db, plan.name) if plan else None)
 
 
 def _begin_again(

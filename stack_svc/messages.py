@@ -1,46 +1,52 @@
 """Stacks, plans, operations and what is known of them, as messages and back."""
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.message import DecodeError
 from google.protobuf.timestamp_pb2 import Timestamp
-from pkger.model.v1 import operation_pb2, plan_pb2
-from pkger.stack.v1 import journal_pb2, stack_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.model import Target
-from services.engine.operation import OperationState
+from services.engine.operation import FINISHED, OperationState
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import entries_from_pb, entry_fields, key_to_pb, target_from_pb, target_to_pb
-from services.rpc.convert.operations import KINDS, STATES
-from stack_svc import stacks
+from services.rpc.convert.objects import entries_from_pb, key_to_pb, target_from_pb, target_to_pb
+from services.rpc.convert.operations import STATES
+from services.rpc.convert.plans import KINDS
+from stack_svc import plan_views, stacks
 from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
 from stack_svc.events import Event
 from stack_svc.inventory import Ownership
 from stack_svc.journal import Beginning, Planned
-from stack_svc.operations import Operation
-from stack_svc.plans import NewPlan, PlanState, StoredPlan
+from stack_svc.operations import Blocks, Filter, Operation
+from stack_svc.plans import NewPlan, PlanState, StoredPlan, Work
 from stack_svc.stacks import Choice, Named, Stack
+
+_LATEST = 2**63 - 1
+"""After every time that the store can hold."""
 
 _PLAN_STATE = Numbers(PlanState, plan_pb2.PlanState, "PLAN_STATE")
 
 
-def choice(request: stack_pb2.GetStackRequest | journal_pb2.BeginOperationRequest) -> Choice:
+def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Choice:
     """
     How a request names a stack.
 
     Raises:
         RequestInvalid: It names none, or by a name that is none for a stack.
     """
-    match request.WhichOneof("stack"):
+    match stack.WhichOneof("stack"):
         case "id":
-            return request.id
-        case "named":
-            stacks.check_name(request.named.name, "named.name")
-            return Named(target_from_pb(request.named.target), request.named.name)
+            return stack.id
+        case "name":
+            stacks.check_name(stack.name, "stack.name")
+            return Named(target_from_pb(target), stack.name)
         case _:
-            raise RequestInvalid("stack", "name it by id or by target and name")
+            raise RequestInvalid("stack", "name it by id, or by name with its target")
 
 
 def beginning_from_pb(request: journal_pb2.BeginOperationRequest) -> Beginning:
@@ -51,13 +57,13 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest) -> Beginning:
         RequestInvalid: It names no stack, or its kind is no value to send.
     """
     asked: Choice | Target | Planned
-    match request.WhichOneof("stack"):
-        case "none":
-            asked = target_from_pb(request.none)
+    match request.WhichOneof("subject"):
+        case "no_stack":
+            asked = target_from_pb(request.target)
         case "plan":
             asked = Planned(request.plan)
         case _:
-            asked = choice(request)
+            asked = choice_from_pb(request.target, request.stack)
     return Beginning(
         name=request.operation,
         choice=asked,
@@ -65,8 +71,8 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest) -> Beginning:
         kind=KINDS.member(request.kind) if request.kind else None,
         holder=request.holder,
         ttl=microseconds(request.ttl),
-        request_id=request.request_id,
-        request_digest=request.request_digest,
+        request_id=request.request.id,
+        request_digest=request.request.digest,
     )
 
 
@@ -83,19 +89,17 @@ def timestamp(microseconds: int) -> Timestamp:
 
 
 def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
-    """Translate a stack."""
+    """Translate a stack, without what it owns."""
     record = stack.record
     return stack_pb2.Stack(
         id=record.id,
         target=target_to_pb(record.target),
         name=record.name,
         description=stack.description,
-        config_json=stack.config,
         generation=record.generation,
         sources=record.sources,
         create_time=timestamp(stack.create_time),
         update_time=timestamp(stack.update_time),
-        resources=map(entry_fields, record.resources),
         resource_count=stack.resource_count,
     )
 
@@ -103,7 +107,7 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
 def ownership_to_pb(owner: Ownership) -> stack_pb2.Ownership:
     """Translate who owns a resource."""
     return stack_pb2.Ownership(
-        resource=stack_pb2.ResourceRef(kind=owner.key.kind, id=owner.resource_id),
+        resource=object_pb2.ResourceId(kind=owner.key.kind, id=owner.resource_id),
         stack_id=owner.stack,
         stack_name=owner.stack_name,
         key=key_to_pb(owner.key),
@@ -116,8 +120,9 @@ def state_to_pb(state: OperationState) -> operation_pb2.OperationState.ValueType
     return number
 
 
-def operation_to_pb(operation: Operation, blocked_by: bytes = b"") -> operation_pb2.Operation:
-    """Translate an operation, with what it is blocked by in its wire format."""
+def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operation_pb2.Operation:
+    """Translate an operation, with the steps that keep it from its end, as in ``operations.Blocks``."""
+    blocked_reason: Any = operation.blocks.reason
     message = operation_pb2.Operation(
         name=operation.name,
         kind=KINDS.number(operation.kind),
@@ -131,47 +136,101 @@ def operation_to_pb(operation: Operation, blocked_by: bytes = b"") -> operation_
         holder=operation.holder,
         step_count=operation.step_count,
         done_count=operation.done_count,
+        blocked_reason=blocked_reason,
+        blocked_step_count=operation.blocks.step_count,
+        plan=operation.plan,
     )
-    message.MergeFromString(blocked_by)
+    if operation.state in FINISHED:
+        message.end_time.CopyFrom(message.update_time)
+    last = operation_pb2.OperationEvent.FromString(operation.last_event)
+    if last.HasField("finished"):
+        message.result.CopyFrom(last.finished)
+    message.MergeFromString(blocked_steps)
     return message
 
 
-def listed_to_pb(operation: Operation, blocked_by: bytes) -> operation_pb2.Operation:
-    """Translate an operation as one of many: without the steps that block it."""
-    message = operation_to_pb(operation, blocked_by)
-    message.ClearField("blocked_steps")
-    return message
-
-
-def plan_from_pb(body: bytes) -> NewPlan:
+def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
     """
-    What a plan in its wire format says of itself.
+    Which operations are asked for.
 
     Raises:
-        RequestInvalid: It is no plan, or has no name.
+        RequestInvalid: A state or a kind is none.
     """
-    try:
-        plan = plan_pb2.Plan.FromString(body)
-    except DecodeError as error:
-        raise RequestInvalid("plan", f"is no pkger.model.v1.Plan in its wire format: {error}") from None
-    if not plan.name:
-        raise RequestInvalid("plan.name", "must not be empty")
-    return NewPlan(
-        name=plan.name,
-        stack=plan.stack_id,
-        stack_name=plan.stack_name,
-        target=target_from_pb(plan.target),
-        digest=plan.digest,
-        base_generation=plan.base_generation,
-        ends_stack=plan.ends_stack,
-        step_count=len(plan.steps),
-        body=body,
+    return Filter(
+        request.stack_id,
+        [STATES.member(state) for state in request.states],
+        [KINDS.member(kind) for kind in request.kinds],
+        _time(request.since) if request.HasField("since") else 0,
+        _time(request.until) if request.HasField("until") else _LATEST,
     )
 
 
-def plan_to_pb(plan: StoredPlan, body: bytes = b"") -> plan_pb2.Plan:
-    """Translate a plan; without its *body* it says nothing of what it would do."""
-    message = plan_pb2.Plan.FromString(body) if body else _header(plan)
+def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
+    """
+    A plan to be kept, with what its header says of it.
+
+    Raises:
+        RequestInvalid: It has no name, or is for nothing.
+    """
+    header, counts = plan.header, plan.header.counts
+    if not header.name:
+        raise RequestInvalid("plan.header.name", "must not be empty")
+    return NewPlan(
+        name=header.name,
+        stack=header.stack_id,
+        stack_name=header.stack_name,
+        target=target_from_pb(header.target),
+        digest=header.digest,
+        base_generation=header.base_generation,
+        kind=KINDS.member(header.kind),
+        step_count=sum(
+            (counts.creates, counts.updates, counts.deletes, counts.attaches, counts.detaches, counts.secrets)
+        ),
+        message=header.SerializeToString(),
+        body=plan.body,
+        content=plan.content,
+    )
+
+
+def source_from_pb(request: journal_pb2.StartOperationRequest) -> NewPlan | str:
+    """
+    The plan that an operation starts with: a new one, or the name of a stored one.
+
+    Raises:
+        RequestInvalid: There is none, or the new one has no name or is for nothing.
+    """
+    match request.WhichOneof("source"):
+        case "plan":
+            return plan_from_pb(request.plan)
+        case "stored_plan":
+            return request.stored_plan
+        case _:
+            raise RequestInvalid("source", "must be set")
+
+
+def work_fields(work: Work | None) -> Any:
+    """What an apply needs of a plan, as part of an answer."""
+    return {"plan": plan_pb2.Plan.FromString(work.header), "body": work.body} if work else {}
+
+
+def views_from_pb(request: stack_pb2.GetPlanRequest) -> frozenset[plan_pb2.PlanView.ValueType]:
+    """
+    What is asked for of a plan.
+
+    Raises:
+        RequestInvalid: Something that is not told.
+    """
+    for view in request.view:
+        if view not in plan_views.VIEWS:
+            told = ", ".join(plan_pb2.PlanView.Name(each).removeprefix("PLAN_VIEW_") for each in plan_views.VIEWS)
+            raise RequestInvalid("view", f"{view} is not told of a stored plan; these are: {told}")
+    return frozenset(request.view)
+
+
+def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:
+    """The header of a plan as it is told: as it came, with what became of it."""
+    message = plan_pb2.Plan.FromString(header)
+    message.name = plan.name
     message.state = _PLAN_STATE.number(plan.state)
     message.operation = plan.operation
     message.create_time.CopyFrom(timestamp(plan.create_time))
@@ -200,24 +259,19 @@ def event_from_pb(message: operation_pb2.OperationEvent, field: str, is_a: str =
 
 def accepted_from_pb(message: operation_pb2.OperationEvent) -> Event:
     """
-    Translate the first event of an operation; the plan is kept beside it.
+    Translate the first event of an operation.
 
     Raises:
         RequestInvalid: It is another one.
     """
     if message.seq != 1:
         raise RequestInvalid("accepted", "the first event has seq 1")
-    if message.accepted.HasField("plan"):
-        raise RequestInvalid("accepted", "the plan travels beside the event")
     return event_from_pb(message, "accepted", is_a="accepted")
 
 
-def events_to_pb(bodies: Iterable[bytes], plan: bytes) -> list[operation_pb2.OperationEvent]:
-    """Translate events; the first one of an operation gets its *plan* back."""
-    events = [operation_pb2.OperationEvent.FromString(body) for body in bodies]
-    if events and events[0].seq == 1:
-        events[0].accepted.plan.ParseFromString(plan)
-    return events
+def events_to_pb(bodies: Iterable[bytes]) -> list[operation_pb2.OperationEvent]:
+    """Translate events."""
+    return [operation_pb2.OperationEvent.FromString(body) for body in bodies]
 
 
 def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
@@ -227,29 +281,36 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     Raises:
         RequestInvalid: A part of it is missing, or no value to send.
     """
+    last = None
+    if request.HasField("finished"):
+        event_from_pb(request.finished, "finished", is_a="finished")
+        last = partial(_last_event, request.finished)
     return Ending(
         STATES.member(request.state) if request.state else OperationState.FAILED,
         _outcome(request),
         request.base_generation,
         request.finished.finished.cause or request.cause,
-        event_from_pb(request.finished, "finished", is_a="finished") if request.HasField("finished") else None,
-        operation_pb2.Operation(
-            blocked_reason=request.blocked_reason, blocked_steps=request.blocked_steps
-        ).SerializeToString(),
+        last,
+        Blocks(
+            request.blocked_reason,
+            len(request.blocked_steps),
+            operation_pb2.Operation(blocked_steps=request.blocked_steps).SerializeToString(),
+        ),
         StalePlan(request.stale_plan.plan, request.stale_plan.problem) if request.HasField("stale_plan") else None,
     )
 
 
-def _header(plan: StoredPlan) -> plan_pb2.Plan:
-    return plan_pb2.Plan(
-        name=plan.name,
-        target=target_to_pb(plan.target),
-        stack_id=plan.stack,
-        stack_name=plan.stack_name,
-        base_generation=plan.base_generation,
-        digest=plan.digest,
-        ends_stack=plan.ends_stack,
-    )
+def _last_event(message: operation_pb2.OperationEvent, generation: int) -> Event:
+    """The last event of an operation, which leaves its stack at *generation*."""
+    event = operation_pb2.OperationEvent()
+    event.CopyFrom(message)
+    event.finished.generation = generation
+    return event_from_pb(event, "finished")
+
+
+def _time(moment: Timestamp) -> int:
+    """The first microsecond since 1970 that is not before *moment*, within what the store can hold."""
+    return max(0, min(-(-moment.ToNanoseconds() // 1000), _LATEST))
 
 
 def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:

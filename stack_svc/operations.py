@@ -2,14 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import sqlite_utils
 
 from services.core.errors import OperationNotFound, OperationUnfinished
-from services.core.model import Target
-from services.core.model import OperationKind
+from services.core.model import OperationKind, Target
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import requests
 
@@ -29,6 +28,44 @@ START: Place = (2**63 - 1, "")
 # As the indexes say it: SQLite uses one with a condition only when the query has the very same.
 _IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
 _IS_FINISHED = "state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED')"
+
+
+class Blocks(NamedTuple):
+    """
+    What keeps an operation from its end.
+
+    Attributes:
+        reason: Number of a ``pkger.model.v1.BlockedReason``.
+        step_count: How many steps do.
+        body: Those steps, as a ``pkger.model.v1.Operation`` in its wire format.
+    """
+
+    reason: int
+    step_count: int
+    body: bytes = b""
+
+
+NOT_BLOCKED = Blocks(0, 0)
+"""Nothing does."""
+
+
+class Filter(NamedTuple):
+    """
+    Which operations are listed.
+
+    Attributes:
+        stack: Only those on this stack, by id; empty for all.
+        states: Only those in one of these states; empty for all.
+        kinds: Only those of one of these kinds; empty for all.
+        since: Only those that began then or later, in microseconds since 1970.
+        until: Only those that began before, likewise.
+    """
+
+    stack: str = ""
+    states: Collection[OperationState] = ()
+    kinds: Collection[OperationKind] = ()
+    since: int = 0
+    until: int = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +92,9 @@ class Operation:
         last_seq: Seq of its last event; 0 while it has none.
         create_time: In microseconds since 1970, as is ``update_time``.
         update_time: When its applier last wrote or renewed; never before ``create_time``.
+        plan: Name of its plan; empty while it has none.
+        last_event: Its last event in the wire format; empty unless it is finished.
+        blocks: What keeps it from its end, without the steps.
     """
 
     name: str
@@ -75,6 +115,9 @@ class Operation:
     last_seq: int
     create_time: int
     update_time: int
+    plan: str
+    last_event: bytes
+    blocks: Blocks
 
     @property
     def going(self) -> OperationState:
@@ -86,7 +129,7 @@ class Operation:
 
 def find(db: sqlite_utils.Database, name: str) -> Operation | None:
     """The operation of that name."""
-    return next((_operation(row) for row in db.query("SELECT * FROM operations WHERE name = ?", [name])), None)
+    return next((_operation(row) for row in db.query(f"{_SELECT} WHERE operations.name = ?", [name])), None)
 
 
 def existing(db: sqlite_utils.Database, name: str) -> Operation:
@@ -117,40 +160,36 @@ def unfinished(db: sqlite_utils.Database, name: str) -> Operation:
 
 def with_token(db: sqlite_utils.Database, stack: str, token: int) -> Operation | None:
     """The operation whose last lease on the stack has that token."""
-    rows = db.query("SELECT * FROM operations WHERE stack = ? AND token = ?", [stack, token])
+    rows = db.query(f"{_SELECT} WHERE operations.stack = ? AND token = ?", [stack, token])
     return next(map(_operation, rows), None)
 
 
-def page(
-    db: sqlite_utils.Database, stack: str, unfinished_only: bool, after: Place, size: int
-) -> tuple[list[Operation], Place | None]:
+def page(db: sqlite_utils.Database, wanted: Filter, after: Place, size: int) -> list[Operation]:
     """
     Read one page of operations, newest first.
 
     Args:
         db: The store.
-        stack: Only operations on this stack, by id; empty for all.
-        unfinished_only: Whether finished ones are left out.
+        wanted: Which ones.
         after: The last operation of the page before.
         size: Operations on the page.
 
     Returns:
-        The operations, and the last of them when more follow.
+        The operations; one more than the page has when more follow.
     """
-    where, values = ["(create_time, name) < (?, ?)"], [*after]
-    if stack:
-        where, values = [*where, "stack = ?"], [*values, stack]
-    if unfinished_only:
-        where = [*where, _IS_UNFINISHED]
-    # One more than the page tells whether more follow.
+    where = "(operations.create_time, operations.name) < (?, ?) AND operations.create_time >= ?"
+    values: list[Any] = [*min(after, (wanted.until, "")), wanted.since]
+    if wanted.stack:
+        where, values = f"{where} AND operations.stack = ?", [*values, wanted.stack]
+    for column, members in (("state", wanted.states), ("kind", wanted.kinds)):
+        if members:
+            where = f"{where} AND operations.{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
+            values = [*values, orjson.dumps([str(member) for member in members]).decode()]
     rows = db.query(
-        f"SELECT * FROM operations WHERE {' AND '.join(where)} ORDER BY create_time DESC, name DESC LIMIT ?",  # noqa: S608
+        f"{_SELECT} WHERE {where} ORDER BY operations.create_time DESC, operations.name DESC LIMIT ?",
         [*values, size + 1],
     )
-    found = [_operation(row) for row in rows]
-    if len(found) <= size:
-        return found, None
-    return found[:size], (found[size - 1].create_time, found[size - 1].name)
+    return [_operation(row) for row in rows]
 
 
 def abandoned(db: sqlite_utils.Database, now: int) -> list[str]:
@@ -212,9 +251,9 @@ def update(db: sqlite_utils.Database, name: str, changes: dict[str, Any], now: i
     )
 
 
-def block(db: sqlite_utils.Database, name: str, body: bytes) -> None:
-    """Keep what an operation that is BLOCKED now is blocked by, in its wire format."""
-    db.execute("INSERT INTO blocks (operation, body) VALUES (?, ?)", [name, body])
+def block(db: sqlite_utils.Database, name: str, blocks: Blocks) -> None:
+    """Keep what an operation that is BLOCKED now is blocked by."""
+    db.execute("INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [name, *blocks])
 
 
 def unblock(db: sqlite_utils.Database, name: str) -> None:
@@ -222,13 +261,10 @@ def unblock(db: sqlite_utils.Database, name: str) -> None:
     db.execute("DELETE FROM blocks WHERE operation = ?", [name])
 
 
-def blocked_by(db: sqlite_utils.Database, names: Collection[str]) -> dict[str, bytes]:
-    """What those of the operations *names* are blocked by that are BLOCKED, in its wire format."""
-    rows = db.execute(
-        "SELECT operation, body FROM blocks WHERE operation IN (SELECT value FROM json_each(?))",
-        [orjson.dumps(list(names)).decode()],
-    )
-    return {name: bytes(body) for name, body in rows}
+def blocked_steps(db: sqlite_utils.Database, name: str) -> bytes:
+    """The steps that keep an operation from its end, as in ``Blocks.body``; empty when none do."""
+    row = db.execute("SELECT body FROM blocks WHERE operation = ?", [name]).fetchone()
+    return bytes(row[0]) if row else b""
 
 
 def end_dead(db: sqlite_utils.Database, now: int) -> None:
@@ -272,6 +308,16 @@ def _unfinished_on(db: sqlite_utils.Database, stack: str) -> tuple[str, str] | N
     return found
 
 
+_SELECT = f"""
+    SELECT operations.*, plans.name AS plan, events.body AS last_event, blocks.reason, blocks.step_count AS blocked
+    FROM operations
+    LEFT JOIN plans ON plans.operation = operations.name
+    LEFT JOIN events ON events.operation = operations.name AND seq = last_seq AND operations.{_IS_FINISHED}
+    LEFT JOIN blocks ON blocks.operation = operations.name
+"""  # noqa: S608
+"""An operation with what other tables have of it; without the steps that keep it from its end, which may be many."""
+
+
 def _operation(row: dict[str, Any]) -> Operation:
     return Operation(
         name=row["name"],
@@ -292,4 +338,7 @@ def _operation(row: dict[str, Any]) -> Operation:
         last_seq=row["last_seq"],
         create_time=row["create_time"],
         update_time=row["update_time"],
+        plan=row["plan"] or "",
+        last_event=row["last_event"] or b"",
+        blocks=Blocks(row["reason"] or 0, row["blocked"] or 0),
     )

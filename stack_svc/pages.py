@@ -1,15 +1,28 @@
-"""Tokens that tell where the next page of a list starts."""
+"""Pages of lists: how long they are, and tokens that tell where the next one starts."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import orjson
+from google.protobuf.message import Message
 
 from services.core.errors import RequestInvalid
+from services.rpc.parts import MAX_PART_BYTES
+
+Entry = TypeVar("Entry")
+EntryMessage = TypeVar("EntryMessage", bound=Message)
 
 Place = TypeVar("Place", bound=tuple[Any, ...])
 """What the entries of a list are sorted by: texts, and numbers that SQLite can hold."""
+
+
+MOST_BYTES = MAX_PART_BYTES * 15 // 16
+"""What the entries of a page take at most, unless there is only one; the rest is for how they are framed."""
+
+_FRAME = 6
+"""Bytes that an entry of a page takes beside itself, at most: its tag and its length."""
 
 
 def size_of(asked: int, default: int, largest: int) -> int:
@@ -24,9 +37,38 @@ def size_of(asked: int, default: int, largest: int) -> int:
     return min(asked or default, largest)
 
 
-def token_of(last: tuple[Any, ...] | None) -> str:
-    """The token of the page after the one that ends with *last*; empty when it is None, for there is no such page."""
-    return "" if last is None else urlsafe_b64encode(orjson.dumps(last)).decode()
+def page_of(
+    found: Sequence[Entry],
+    size: int,
+    message_of: Callable[[Entry], EntryMessage],
+    place: Callable[[Entry], tuple[Any, ...]],
+) -> tuple[list[EntryMessage], str]:
+    """
+    Make a page of the first entries that were found: at most *size*, and no more than fit into 1 MiB, but always one.
+
+    Args:
+        found: The entries; more than *size* when more follow.
+        size: Entries on the page.
+        message_of: Translates an entry.
+        place: What the entries are sorted by, for the token.
+
+    Returns:
+        The entries, and the token of the next page; empty when there is none.
+    """
+    messages: list[EntryMessage] = []
+    left = MOST_BYTES
+    for entry in found[:size]:
+        message = message_of(entry)
+        left -= message.ByteSize() + _FRAME
+        if messages and left < 0:
+            break
+        messages.append(message)
+    return messages, "" if len(messages) == len(found) else token_of(place(found[len(messages) - 1]))
+
+
+def token_of(last: tuple[Any, ...]) -> str:
+    """The token of the page after the one that ends with *last*."""
+    return urlsafe_b64encode(orjson.dumps(last)).decode()
 
 
 def place_of(token: str, start: Place) -> Place:

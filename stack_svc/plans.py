@@ -7,7 +7,7 @@ from typing import Any
 import sqlite_utils
 
 from services.core.errors import PlanExpired, PlanNotFound, PlanStale, PlanUsed, RequestInvalid
-from services.core.model import Target
+from services.core.model import OperationKind, Target
 from stack_svc import requests
 from stack_svc.leases import SECOND, rfc3339
 
@@ -43,7 +43,7 @@ class Header:
         target: Where it works.
         digest: Its digest.
         base_generation: Generation of the stack that it was made from.
-        ends_stack: Whether the stack goes away with it.
+        kind: What it is for.
         step_count: Number of its steps.
     """
 
@@ -53,15 +53,17 @@ class Header:
     target: Target
     digest: str
     base_generation: int
-    ends_stack: bool
+    kind: OperationKind
     step_count: int
 
 
 @dataclass(frozen=True, slots=True)
 class NewPlan(Header):
-    """A plan to be stored; ``body`` is all of it in its wire format."""
+    """A plan to be stored; ``message`` is the header, and ``body`` and ``content`` are as in journal.proto."""
 
+    message: bytes
     body: bytes
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,14 @@ class StoredPlan(Header):
     expires: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an apply needs of a plan: its header and its body, both in their wire format."""
+
+    header: bytes
+    body: bytes
+
+
 def store(db: sqlite_utils.Database, plan: NewPlan, request_id: str, request_digest: str, now: int) -> StoredPlan:
     """
     Keep a plan, once for each request id (an empty one gives no such protection), and drop those that expired unused.
@@ -99,7 +109,7 @@ def store(db: sqlite_utils.Database, plan: NewPlan, request_id: str, request_dig
     if made := of_request(db, request_id, request_digest, now):
         return existing(db, made, now)
     db.execute("DELETE FROM plans WHERE operation IS NULL AND expires < ?", [now])
-    if find(db, plan.name, now) is None or body(db, plan.name) != plan.body:
+    if not is_kept(db, plan):
         _insert(db, plan, PlanState.PENDING, None, now, now + KEPT)
     if request_id:
         requests.remember(db, request_id, [request_digest], plan.name, now)
@@ -187,19 +197,34 @@ def existing(db: sqlite_utils.Database, name: str, now: int) -> StoredPlan:
     return plan
 
 
-def body(db: sqlite_utils.Database, name: str) -> bytes:
-    """The plan of that name in its wire format; empty when there is none."""
-    return _blob(db, "SELECT body FROM plan_bodies WHERE plan = ?", name)
+def is_kept(db: sqlite_utils.Database, plan: NewPlan) -> bool:
+    """Whether this very plan is stored: header and body are compared, as content shows only what those do."""
+    row = db.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [plan.name]).fetchone()
+    return bool(row == (plan.message, plan.body))
 
 
-def body_of_operation(db: sqlite_utils.Database, operation: str) -> bytes:
-    """The plan of an operation in its wire format; empty when it has none."""
-    return _blob(db, "SELECT body FROM plan_bodies JOIN plans ON plans.name = plan WHERE operation = ?", operation)
+def work(db: sqlite_utils.Database, name: str) -> Work:
+    """
+    What an apply needs of the plan of that name.
+
+    Raises:
+        PlanNotFound: There is none.
+    """
+    row = db.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [name]).fetchone()
+    if row is None:
+        raise PlanNotFound(name)
+    return Work(*row)
+
+
+def content(db: sqlite_utils.Database, name: str) -> bytes:
+    """What differences and summary of the plan of that name are made of, compressed; empty when nothing is kept."""
+    row = db.execute("SELECT content FROM plan_bodies WHERE plan = ?", [name]).fetchone()
+    return bytes(row[0]) if row else b""
 
 
 def page(
     db: sqlite_utils.Database, target: Target | None, stack_name: str, after: Place, size: int, now: int
-) -> tuple[list[StoredPlan], Place | None]:
+) -> list[tuple[StoredPlan, bytes]]:
     """
     Read one page of plans, newest first.
 
@@ -212,22 +237,21 @@ def page(
         now: The time.
 
     Returns:
-        The plans, and the last of them when more follow.
+        The plans, with their headers in the wire format; one more than the page has when more follow.
     """
     where, values = ["(create_time, name) < (?, ?)"], [*after]
     if target:
         where, values = [*where, "platform = ? AND org = ?"], [*values, target.platform, target.org]
     if stack_name:
         where, values = [*where, "stack_name = ?"], [*values, stack_name]
-    # One more than the page tells whether more follow.
     rows = db.query(
-        f"SELECT * FROM plans WHERE {' AND '.join(where)} ORDER BY create_time DESC, name DESC LIMIT ?",  # noqa: S608
+        f"""
+        SELECT plans.*, header FROM plans JOIN plan_bodies ON plan = name
+        WHERE {" AND ".join(where)} ORDER BY create_time DESC, name DESC LIMIT ?
+        """,  # noqa: S608
         [*values, size + 1],
     )
-    found = [_plan(row, now) for row in rows]
-    if len(found) <= size:
-        return found, None
-    return found[:size], (found[size - 1].create_time, found[size - 1].name)
+    return [(_plan(row, now), row["header"]) for row in rows]
 
 
 def _insert(
@@ -244,7 +268,7 @@ def _insert(
             "org": plan.target.org,
             "digest": plan.digest,
             "base_generation": plan.base_generation,
-            "ends_stack": plan.ends_stack,
+            "kind": plan.kind,
             "step_count": plan.step_count,
             "state": state,
             "operation": operation,
@@ -252,12 +276,10 @@ def _insert(
             "expires": expires,
         }
     )
-    db.execute("INSERT INTO plan_bodies (plan, body) VALUES (?, ?)", [plan.name, plan.body])
-
-
-def _blob(db: sqlite_utils.Database, query: str, value: str) -> bytes:
-    row = db.execute(query, [value]).fetchone()
-    return bytes(row[0]) if row else b""
+    db.execute(
+        "INSERT INTO plan_bodies (plan, header, body, content) VALUES (?, ?, ?, ?)",
+        [plan.name, plan.message, plan.body, plan.content],
+    )
 
 
 def _plan(row: dict[str, Any], now: int) -> StoredPlan:
@@ -271,7 +293,7 @@ def _plan(row: dict[str, Any], now: int) -> StoredPlan:
         target=Target(row["platform"], row["org"]),
         digest=row["digest"],
         base_generation=row["base_generation"],
-        ends_stack=bool(row["ends_stack"]),
+        kind=OperationKind(row["kind"]),
         step_count=row["step_count"],
         state=state,
         problem=row["problem"],

@@ -1,8 +1,14 @@
 """The tables of the stack store, as migrations that run when the service starts (engine.md 8)."""
 
+from collections.abc import Collection
+
+import orjson
 import sqlite_utils
-from pkger.model.v1 import plan_pb2
 from sqlite_utils.migrations import Migrations
+
+from services.core.model import InventoryEntry, Key, OperationKind, Origin
+from stack_svc.frozen import messages as frozen
+from stack_svc.frozen.translation import Translated, blocks_of, event_of, plan_of
 
 MIGRATIONS = Migrations("stack")
 """Append only: a migration that was released is never changed. Times are microseconds since 1970, UTC."""
@@ -268,7 +274,7 @@ def plans(db: sqlite_utils.Database) -> None:
     )
     for operation, stack, stack_name, platform, org, ends_stack, step_count, is_over, create_time, body in rows:
         name = f"plans/{operation.rpartition('/')[2]}"
-        plan = plan_pb2.Plan.FromString(body)
+        plan = frozen.Plan.FromString(body)
         db.execute(
             """
             INSERT INTO plans (name, stack, stack_name, platform, org, digest, base_generation, ends_stack, step_count,
@@ -310,7 +316,100 @@ def blocks(db: sqlite_utils.Database) -> None:
 
 
 @MIGRATIONS()
-def one_word_for_ids(db: sqlite_utils.Database) -> None:
-    """Call the id of a resource by the one word that the contracts have for it."""
+def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
+    """
+    Keep plans as header, body and content, what steps left on the platform, and messages as they are since.
+
+    Stored plans, what blocks operations, and the events of unfinished ones are translated from the messages of before,
+    which are frozen in ``stack_svc.frozen``. Of a plan from before there is no content, so nobody can ask for its
+    differences and its summary. The events of finished operations are deleted: all there is to say of those stands in
+    their rows.
+
+    In ``plan_bodies`` ``header`` comes first, as lists read nothing else; ``body`` and ``content`` are as in
+    ``pkger.journal.v1.NewPlan``. In ``blocks`` ``reason`` is a number of ``pkger.model.v1.BlockedReason``. The id of a
+    resource has one name; ``observed`` is the spec that the platform held after a step, where that was not what was
+    sent. ``config`` of a stack was never written and goes.
+    """
     for table in ("inventory", "steps"):
         db.execute(f"ALTER TABLE {table} RENAME COLUMN remote_id TO resource_id")
+    db.execute("ALTER TABLE steps ADD COLUMN observed TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE stacks DROP COLUMN config")
+    db.execute("ALTER TABLE plans ADD COLUMN kind TEXT NOT NULL DEFAULT 'APPLY' CHECK (kind IN ('APPLY', 'UNINSTALL'))")
+    db.execute("UPDATE plans SET kind = 'UNINSTALL' WHERE ends_stack")
+    db.execute("ALTER TABLE plans DROP COLUMN ends_stack")
+    db.execute(
+        f"DELETE FROM events WHERE operation NOT IN (SELECT name FROM operations WHERE {_IS_UNFINISHED})"  # noqa: S608
+    )
+    db.execute("ALTER TABLE plan_bodies RENAME TO old_plan_bodies")
+    db.execute("ALTER TABLE blocks RENAME TO old_blocks")
+    db.execute(
+        """
+        CREATE TABLE plan_bodies (
+            plan TEXT PRIMARY KEY REFERENCES plans (name) ON DELETE CASCADE,
+            header BLOB NOT NULL,
+            body BLOB NOT NULL,
+            content BLOB NOT NULL
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE blocks (
+            operation TEXT PRIMARY KEY REFERENCES operations (name) ON DELETE CASCADE,
+            reason BIGINT NOT NULL,
+            step_count BIGINT NOT NULL,
+            body BLOB NOT NULL
+        )
+        """
+    )
+    rows = db.execute(
+        "SELECT name, stack, kind, state, base_generation, operation, body"
+        " FROM plans JOIN old_plan_bodies ON plan = name"
+    )
+    for name, stack, kind, state, base_generation, operation, body in rows:
+        recorded = _recorded(db, stack, base_generation) if state in ("PENDING", "APPLYING") else None
+        old = frozen.Plan.FromString(body)
+        translated = plan_of(old, OperationKind(kind), recorded if old.stack_id or old.stack_name else None)
+        db.execute(
+            "INSERT INTO plan_bodies (plan, header, body, content) VALUES (?, ?, ?, x'')",
+            [name, translated.header.SerializeToString(), translated.body.SerializeToString()],
+        )
+        if state == "APPLYING":
+            _translate_journal(db, operation, translated)
+    db.execute("DROP TABLE old_plan_bodies")
+    db.execute("DROP TABLE old_blocks")
+
+
+_IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
+
+
+def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collection[InventoryEntry] | None:
+    """What a stack owns; None when it moved on since *generation*, and with it from every plan of then."""
+    moved = db.execute("SELECT 1 FROM stacks WHERE id = ? AND generation <> ?", [stack, generation]).fetchone()
+    if moved:
+        return None
+    rows = db.execute(
+        "SELECT kind, name, resource_id, origin, associations, state FROM inventory WHERE stack = ?", [stack]
+    )
+    return [
+        InventoryEntry(
+            Key(kind, name),
+            resource_id,
+            Origin(origin),
+            tuple(Key(*label) for label in orjson.loads(labels)),
+            state == "PENDING_DELETE",
+        )
+        for kind, name, resource_id, origin, labels, state in rows
+    ]
+
+
+def _translate_journal(db: sqlite_utils.Database, operation: str, plan: Translated) -> None:
+    """Translate what is kept in messages of an unfinished operation, beside its plan."""
+    for (body,) in db.execute("SELECT body FROM old_blocks WHERE operation = ?", [operation]).fetchall():
+        blocks = blocks_of(frozen.Operation.FromString(body), plan.plan.steps)
+        db.execute("INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [operation, *blocks])
+    events = db.execute("SELECT seq, body FROM events WHERE operation = ?", [operation]).fetchall()
+    db.conn.executemany(
+        "UPDATE events SET body = ? WHERE operation = ? AND seq = ?",
+        [(event_of(body, plan.header), operation, seq) for seq, body in events],
+    )

@@ -1,24 +1,26 @@
 """StackService and JournalService on the wire: they translate and delegate, each call one transaction."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 
-from pkger.stack.v1 import journal_pb2, journal_pb2_grpc, stack_pb2, stack_pb2_grpc
+import sqlite_utils
+from pkger.journal.v1 import journal_pb2, journal_pb2_grpc
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.database import Database
-from services.rpc.call import MESSAGE_LIMIT
-from services.rpc.convert.objects import target_from_pb
+from services.rpc.convert.objects import entry_fields, target_from_pb
 from services.rpc.convert.operations import step_record_fields, step_record_from_pb
 from services.rpc.server import Register
-from stack_svc import endings, inventory, journal, messages, operations, pages, plans, stacks
+from stack_svc import endings, inventory, journal, messages, operations, pages, plan_views, plans, stacks, steps
 from stack_svc.leases import Clock, machine_clock
 from stack_svc.operations import Operation
+from stack_svc.plans import StoredPlan
 from stack_svc.stacks import Named
 
-SERVICES = ("pkger.stack.v1.StackService", "pkger.stack.v1.JournalService")
+SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
 """Full names, for health and reflection."""
-
-EVENT_BYTES = MESSAGE_LIMIT // 2
-"""What the events of one answer take at most, unless there is only one; the rest is for how they are framed."""
 
 
 def registrations(database: Database, clock: Clock = machine_clock) -> list[Register]:
@@ -47,25 +49,44 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         return stack_pb2.CreateStackResponse(stack=messages.stack_to_pb(stack))
 
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
-        """Read one stack with all that it owns."""
-        choice = messages.choice(request)
-        stack = await self._database.read(lambda db: stacks.whole(db, choice))
+        """Read one stack."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        stack = await self._database.read(lambda db: stacks.header(db, choice))
         return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack))
+
+    async def ListResources(
+        self, request: stack_pb2.ListResourcesRequest, context: object
+    ) -> stack_pb2.ListResourcesResponse:
+        """Read one page of what a stack owns."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        after = pages.place_of(request.page_token, stacks.FIRST_RESOURCE)
+        size = pages.size_of(request.page_size, 1000, 5000)
+        stack, found = await self._database.read(lambda db: stacks.resources(db, choice, after, size))
+        record = stack.record
+        page, token = pages.page_of(
+            found,
+            size,
+            lambda entry: object_pb2.InventoryEntry(**entry_fields(entry)),
+            lambda entry: (record.id, record.generation, *entry.key),
+        )
+        return stack_pb2.ListResourcesResponse(resources=page, next_page_token=token, generation=record.generation)
 
     async def ListStacks(self, request: stack_pb2.ListStacksRequest, context: object) -> stack_pb2.ListStacksResponse:
         """Read one page of stacks."""
         target = target_from_pb(request.target) if request.HasField("target") else None
         after, size = pages.place_of(request.page_token, stacks.START), pages.size_of(request.page_size, 100, 1000)
-        page, last = await self._database.read(lambda db: stacks.page(db, target, after, size))
-        return stack_pb2.ListStacksResponse(
-            stacks=map(messages.stack_to_pb, page), next_page_token=pages.token_of(last)
+        found = await self._database.read(lambda db: stacks.page(db, target, after, size))
+        page, token = pages.page_of(
+            found, size, messages.stack_to_pb, lambda stack: (stack.record.name, stack.record.id)
         )
+        return stack_pb2.ListStacksResponse(stacks=page, next_page_token=token)
 
     async def DeleteStack(
         self, request: stack_pb2.DeleteStackRequest, context: object
     ) -> stack_pb2.DeleteStackResponse:
         """Remove the record of a stack that owns nothing."""
-        await self._database.write(lambda db: stacks.delete(db, request.id, self._clock()))
+        choice = messages.choice_from_pb(request.target, request.stack)
+        await self._database.write(lambda db: stacks.delete(db, choice, self._clock()))
         return stack_pb2.DeleteStackResponse()
 
     async def FindOwners(self, request: stack_pb2.FindOwnersRequest, context: object) -> stack_pb2.FindOwnersResponse:
@@ -75,21 +96,33 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         owners = await self._database.read(lambda db: inventory.owners(db, target, resources))
         return stack_pb2.FindOwnersResponse(owners=map(messages.ownership_to_pb, owners))
 
-    async def GetPlan(self, request: stack_pb2.GetPlanRequest, context: object) -> stack_pb2.GetPlanResponse:
-        """Read one plan."""
-        plan, body = await self._database.read(
-            lambda db: (plans.existing(db, request.plan, self._clock()), plans.body(db, request.plan))
-        )
-        return stack_pb2.GetPlanResponse(plan=messages.plan_to_pb(plan, body))
+    async def GetPlan(
+        self, request: stack_pb2.GetPlanRequest, context: object
+    ) -> AsyncIterator[stack_pb2.GetPlanResponse]:
+        """Read one plan, in parts."""
+        wanted = messages.views_from_pb(request)
+        plan, kept = await self._database.read(lambda db: self._kept(db, request.plan))
+        told = plan_views.told(messages.plan_to_pb(plan, kept.work.header), kept, wanted)
+        # A large plan takes a while to be read and compared: other calls go on meanwhile.
+        while (part := await asyncio.to_thread(next, told, None)) is not None:
+            yield stack_pb2.GetPlanResponse(part=part)
 
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
         """Read one page of plans."""
         target = target_from_pb(request.target) if request.HasField("target") else None
         after, size = pages.place_of(request.page_token, plans.START), pages.size_of(request.page_size, 50, 500)
-        page, last = await self._database.read(
+        found = await self._database.read(
             lambda db: plans.page(db, target, request.stack_name, after, size, self._clock())
         )
-        return stack_pb2.ListPlansResponse(plans=map(messages.plan_to_pb, page), next_page_token=pages.token_of(last))
+        page, token = pages.page_of(
+            found, size, lambda each: messages.plan_to_pb(*each), lambda each: (each[0].create_time, each[0].name)
+        )
+        return stack_pb2.ListPlansResponse(plans=page, next_page_token=token)
+
+    def _kept(self, db: sqlite_utils.Database, name: str) -> tuple[StoredPlan, plan_views.Kept]:
+        plan = plans.existing(db, name, self._clock())
+        made = steps.in_effect(db, plan.operation) if plan.operation else {}
+        return plan, plan_views.Kept(plans.work(db, name), plans.content(db, name), made)
 
 
 class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
@@ -102,9 +135,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def StorePlan(self, request: journal_pb2.StorePlanRequest, context: object) -> journal_pb2.StorePlanResponse:
         """Keep a plan to be applied."""
         content = messages.plan_from_pb(request.plan)
-        plan = await self._database.write(
-            lambda db: plans.store(db, content, request.request_id, request.request_digest, self._clock())
-        )
+        key = request.request
+        plan = await self._database.write(lambda db: plans.store(db, content, key.id, key.digest, self._clock()))
         return journal_pb2.StorePlanResponse(
             plan=plan.name,
             create_time=messages.timestamp(plan.create_time),
@@ -113,9 +145,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
 
     async def FindPlan(self, request: journal_pb2.FindPlanRequest, context: object) -> journal_pb2.FindPlanResponse:
         """Tell which plan a request stored."""
-        name = await self._database.read(
-            lambda db: plans.of_request(db, request.request_id, request.request_digest, self._clock())
-        )
+        key = request.request
+        name = await self._database.read(lambda db: plans.of_request(db, key.id, key.digest, self._clock()))
         return journal_pb2.FindPlanResponse(plan=name)
 
     async def BeginOperation(
@@ -128,11 +159,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             return journal_pb2.BeginOperationResponse(operation=messages.operation_to_pb(begun))
         return journal_pb2.BeginOperationResponse(
             stack=messages.stack_to_pb(begun.stack),
+            resources=map(entry_fields, begun.stack.record.resources),
             token=begun.lease.token,
             expire_time=messages.timestamp(begun.lease.expires),
             is_pending=begun.stack.is_pending,
             operation=messages.operation_to_pb(begun.operation),
-            plan=begun.plan,
+            **messages.work_fields(begun.plan),
         )
 
     async def StartOperation(
@@ -140,7 +172,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.StartOperationResponse:
         """Give an operation its plan."""
         accepted = messages.accepted_from_pb(request.accepted)
-        source = request.stored_plan or messages.plan_from_pb(request.plan)
+        source = messages.source_from_pb(request)
         await self._database.write(
             lambda db: journal.start(db, request.operation, request.token, source, accepted, self._clock())
         )
@@ -160,7 +192,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
                 records,
                 new_events,
                 request.seal,
-                request.roll_back,
+                request.rollback,
                 request.cause,
                 self._clock(),
             )
@@ -184,10 +216,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.FinishOperationResponse:
         """Record what the operation left behind, end it and give the lease back."""
         ending = messages.ending_from_pb(request)
-        stack = await self._database.write(
+        generation = await self._database.write(
             lambda db: endings.finish(db, request.stack_id, request.token, ending, self._clock())
         )
-        return journal_pb2.FinishOperationResponse(stack=messages.stack_to_pb(stack) if stack else None)
+        return journal_pb2.FinishOperationResponse(generation=generation)
 
     async def ListAbandonedOperations(
         self, request: journal_pb2.ListAbandonedOperationsRequest, context: object
@@ -207,16 +239,17 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         operation = claimed.operation
         return journal_pb2.ClaimOperationResponse(
             stack=messages.stack_to_pb(claimed.stack),
+            resources=map(entry_fields, claimed.stack.record.resources),
             token=claimed.lease.token,
-            operation=messages.operation_to_pb(operation, claimed.blocked_by),
-            plan=claimed.plan,
+            operation=messages.operation_to_pb(operation, claimed.blocked_steps),
             steps=map(step_record_fields, claimed.steps),
             sealed=operation.sealed,
             cancel_requested=operation.cancel_requested,
             last_seq=operation.last_seq,
             expire_time=messages.timestamp(claimed.lease.expires),
             is_pending=claimed.stack.is_pending,
-            turned_back=claimed.operation.rolling_back,
+            rollback=operation.rolling_back,
+            **messages.work_fields(claimed.plan),
         )
 
     async def RequestCancel(
@@ -231,33 +264,32 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.GetOperationResponse:
         """Read one operation."""
         name = request.operation
-        operation, blocked_by = await self._database.read(
-            lambda db: (operations.existing(db, name), operations.blocked_by(db, [name]).get(name, b""))
+        operation, blocked_steps = await self._database.read(
+            lambda db: (operations.existing(db, name), operations.blocked_steps(db, name))
         )
-        return journal_pb2.GetOperationResponse(operation=messages.operation_to_pb(operation, blocked_by))
+        return journal_pb2.GetOperationResponse(operation=messages.operation_to_pb(operation, blocked_steps))
 
     async def ListOperations(
         self, request: journal_pb2.ListOperationsRequest, context: object
     ) -> journal_pb2.ListOperationsResponse:
         """Read one page of operations."""
         after, size = pages.place_of(request.page_token, operations.START), pages.size_of(request.page_size, 50, 500)
-        page, last, blocked_by = await self._database.read(
-            lambda db: journal.page(db, request.stack_id, request.unfinished, after, size)
+        wanted = messages.filter_from_pb(request)
+        found = await self._database.read(lambda db: operations.page(db, wanted, after, size))
+        page, token = pages.page_of(
+            found, size, messages.operation_to_pb, lambda operation: (operation.create_time, operation.name)
         )
-        return journal_pb2.ListOperationsResponse(
-            operations=[messages.listed_to_pb(each, blocked_by.get(each.name, b"")) for each in page],
-            next_page_token=pages.token_of(last),
-        )
+        return journal_pb2.ListOperationsResponse(operations=page, next_page_token=token)
 
     async def ListEvents(
         self, request: journal_pb2.ListEventsRequest, context: object
     ) -> journal_pb2.ListEventsResponse:
         """Read events of an operation."""
         story = await self._database.read(
-            lambda db: journal.told(db, request.operation, request.after_seq, EVENT_BYTES)
+            lambda db: journal.told(db, request.operation, request.after_seq, pages.MOST_BYTES)
         )
         return journal_pb2.ListEventsResponse(
-            events=messages.events_to_pb(story.bodies, story.plan),
+            events=messages.events_to_pb(story.bodies),
             has_more=story.has_more,
             state=messages.state_to_pb(story.state),
         )

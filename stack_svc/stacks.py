@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import sqlite_utils
 
-from services.core.errors import RequestInvalid, StackExists, StackNotEmpty, StackNotFound
-from services.core.model import StackRecord, Target
+from services.core.errors import RequestInvalid, StackExists, StackMoved, StackNotEmpty, StackNotFound
+from services.core.model import InventoryEntry, Key, StackRecord, Target
 from stack_svc import inventory, leases, operations, requests
 
 LONGEST_NAME = 200
@@ -20,6 +20,12 @@ Place = tuple[str, str]
 
 START: Place = ("", "")
 """Before every stack: ids are never empty."""
+
+ResourcePlace = tuple[str, int, str, str]
+"""Id and generation of a stack, with kind and name of the last entry of a page of what it owns."""
+
+FIRST_RESOURCE: ResourcePlace = ("", 0, "", "")
+"""Before every entry of every stack."""
 
 
 class State(StrEnum):
@@ -56,7 +62,6 @@ class Stack:
     Attributes:
         record: What plans are made from; without resources where a function says so.
         description: Free text.
-        config: Settings as canonical JSON text.
         state: Whether it exists for everybody.
         create_time: In microseconds since 1970, as is ``update_time``.
         update_time: When the record last changed; never before ``create_time``.
@@ -65,7 +70,6 @@ class Stack:
 
     record: StackRecord
     description: str
-    config: str
     state: State
     create_time: int
     update_time: int
@@ -134,7 +138,7 @@ def whole(db: sqlite_utils.Database, choice: Choice) -> Stack:
     return replace(stack, record=replace(stack.record, resources=inventory.read(db, stack.record.id)))
 
 
-def page(db: sqlite_utils.Database, target: Target | None, after: Place, size: int) -> tuple[list[Stack], Place | None]:
+def page(db: sqlite_utils.Database, target: Target | None, after: Place, size: int) -> list[Stack]:
     """
     Read one page of stacks, sorted by name and id, without resources; active ones only.
 
@@ -145,18 +149,39 @@ def page(db: sqlite_utils.Database, target: Target | None, after: Place, size: i
         size: Stacks on the page.
 
     Returns:
-        The stacks, and the last of them when more follow.
+        The stacks; one more than the page has when more follow.
     """
     where, values = "state = 'ACTIVE' AND (name, id) > (?, ?)", [*after]
     if target:
         where, values = f"{where} AND platform = ? AND org = ?", [*values, target.platform, target.org]
-    # One more than the page tells whether more follow.
     rows = db.query(f"{_SELECT} WHERE {where} ORDER BY name, id LIMIT ?", [*values, size + 1])
-    found = [_stack(row) for row in rows]
-    if len(found) <= size:
-        return found, None
-    last = found[size - 1].record
-    return found[:size], (last.name, last.id)
+    return [_stack(row) for row in rows]
+
+
+def resources(
+    db: sqlite_utils.Database, choice: Choice, after: ResourcePlace, size: int
+) -> tuple[Stack, list[InventoryEntry]]:
+    """
+    Read one page of what a stack owns, sorted by kind and name.
+
+    Args:
+        db: The store.
+        choice: The stack; as for ``header``.
+        after: The last entry of the page before.
+        size: Entries on the page.
+
+    Returns:
+        The stack, without its resources, and the entries; one more than the page has when more follow.
+
+    Raises:
+        StackNotFound: There is no such stack.
+        StackMoved: The page before was of another generation, or of another stack of the name.
+    """
+    stack = header(db, choice)
+    record = stack.record
+    if after != FIRST_RESOURCE and after[:2] != (record.id, record.generation):
+        raise StackMoved(stack.called, after[1], record.generation)
+    return stack, inventory.page(db, record.id, Key(*after[2:]), size + 1)
 
 
 def create(db: sqlite_utils.Database, named: Named, description: str, request_id: str, now: int) -> Stack:
@@ -173,7 +198,7 @@ def create(db: sqlite_utils.Database, named: Named, description: str, request_id
     check_name(named.name)
     content = [named.target.platform, named.target.org, named.name, description]
     if request_id and (made := requests.earlier_answer(db, request_id, content, now)):
-        return whole(db, made)
+        return header(db, made)
     _free_name(db, named, now)
     stack = insert(db, named, description, State.ACTIVE, now)
     if request_id:
@@ -204,7 +229,7 @@ def update(db: sqlite_utils.Database, stack: str, changes: dict[str, Any]) -> No
     db.table("stacks").update(stack, changes)
 
 
-def delete(db: sqlite_utils.Database, stack_id: str, now: int) -> None:
+def delete(db: sqlite_utils.Database, choice: Choice, now: int) -> None:
     """
     Remove the record of a stack that owns nothing and that nobody works on.
 
@@ -214,7 +239,8 @@ def delete(db: sqlite_utils.Database, stack_id: str, now: int) -> None:
         OperationUnfinished: An operation on it waits to be recovered.
         StackNotEmpty: It owns resources.
     """
-    stack = header(db, stack_id)
+    stack = header(db, choice)
+    stack_id = stack.record.id
     leases.refuse_leased(db, stack_id, stack.called, now)
     _refuse_unfinished(db, stack, now)
     if stack.resource_count:
@@ -258,7 +284,7 @@ def _refuse_unfinished(db: sqlite_utils.Database, stack: Stack, now: int) -> Non
 
 
 _SELECT = """
-    SELECT id, platform, org, name, description, config, state, generation, sources, create_time, update_time,
+    SELECT id, platform, org, name, description, state, generation, sources, create_time, update_time,
         (SELECT COUNT(*) FROM inventory WHERE inventory.stack = stacks.id) AS resource_count
     FROM stacks
 """
@@ -274,7 +300,6 @@ def _stack(row: dict[str, Any]) -> Stack:
             sources=tuple(orjson.loads(row["sources"])),
         ),
         description=row["description"],
-        config=row["config"],
         state=State(row["state"]),
         create_time=row["create_time"],
         update_time=row["update_time"],

@@ -30,9 +30,11 @@ def write(db: sqlite_utils.Database, operation: str, step_count: int, records: S
             raise RequestInvalid("steps", f"step {step} was {was} and cannot be {record.state}")
     db.conn.executemany(
         """
-        INSERT INTO steps (operation, n, state, resource_id, message, reason, before_ids) VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO steps (operation, n, state, resource_id, message, reason, before_ids, observed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (operation, n) DO UPDATE SET state = excluded.state, resource_id = excluded.resource_id,
-            message = excluded.message, reason = excluded.reason, before_ids = excluded.before_ids
+            message = excluded.message, reason = excluded.reason, before_ids = excluded.before_ids,
+            observed = excluded.observed
         """,
         [
             (
@@ -43,26 +45,42 @@ def write(db: sqlite_utils.Database, operation: str, step_count: int, records: S
                 record.message,
                 rejection_number(record.reason),
                 orjson.dumps(record.before_ids).decode() if record.before_ids else "[]",
+                record.observed,
             )
             for record in latest.values()
         ],
     )
-    in_effect = sum(record.state in IN_EFFECT for record in latest.values())
-    return in_effect - sum(state in IN_EFFECT for state in before.values())
+    after = sum(record.state in IN_EFFECT for record in latest.values())
+    return after - sum(state in IN_EFFECT for state in before.values())
 
 
 def read(db: sqlite_utils.Database, operation: str) -> list[StepRecord]:
     """What is known of the steps of an operation, sorted by step."""
     rows = db.execute(
-        "SELECT n, state, resource_id, message, reason, before_ids FROM steps WHERE operation = ? ORDER BY n",
+        "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",
         [operation],
     )
     return [
         StepRecord(
-            step, StepState(state), resource_id, message, rejection_from_pb(reason), tuple(orjson.loads(before_ids))
+            step,
+            StepState(state),
+            resource_id,
+            message,
+            rejection_from_pb(reason),
+            tuple(orjson.loads(before_ids)),
+            observed,
         )
-        for step, state, resource_id, message, reason, before_ids in rows
+        for step, state, resource_id, message, reason, before_ids, observed in rows
     ]
+
+
+def in_effect(db: sqlite_utils.Database, operation: str) -> dict[int, str]:
+    """The steps of an operation that are in effect, with the ids of the resources that they are about."""
+    rows = db.execute(
+        "SELECT n, resource_id FROM steps WHERE operation = ? AND state IN (SELECT value FROM json_each(?))",
+        [operation, orjson.dumps(sorted(IN_EFFECT)).decode()],
+    )
+    return dict(rows.fetchall())
 
 
 def _states(db: sqlite_utils.Database, operation: str, steps: Collection[int]) -> dict[int, StepState]:

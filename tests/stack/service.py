@@ -9,26 +9,26 @@ from pathlib import Path
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from pkger.model.v1 import operation_pb2
-from pkger.model.v1.object_pb2 import Target
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
+from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1.object_pb2 import ResourceId, StackRef, Target
 from pkger.model.v1.operation_pb2 import (
-    OPERATION_KIND_APPLY,
     OPERATION_STATE_FAILED,
     OPERATION_STATE_ROLLED_BACK,
     OPERATION_STATE_SUCCEEDED,
     OperationEvent,
     OperationState,
 )
-from pkger.model.v1.plan_pb2 import Plan, Step
-from pkger.stack.v1 import journal_pb2, stack_pb2
-from pkger.stack.v1.journal_pb2_grpc import JournalServiceStub
+from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY, OperationKind, Plan, PlanPart, PlanView
+from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2 import Stack
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core import model
 from services.database import Database
 from services.rpc.client import Peer
-from services.rpc.convert.objects import entry_fields, target_to_pb
+from services.rpc.convert.objects import entries_from_pb, entry_fields, target_to_pb
 from services.rpc.server import serving
 from stack_svc.schema import MIGRATIONS
 from stack_svc.servicer import SERVICES, registrations
@@ -98,11 +98,26 @@ class Client:
         return (await self.peer.call(self.stacks.CreateStack, request)).stack
 
     async def get(self, stack_id: str) -> Stack:
-        return (await self.peer.call(self.stacks.GetStack, stack_pb2.GetStackRequest(id=stack_id))).stack
+        request = stack_pb2.GetStackRequest(stack=StackRef(id=stack_id))
+        return (await self.peer.call(self.stacks.GetStack, request)).stack
 
     async def get_named(self, name: str, target: model.Target = HERE) -> Stack:
-        request = stack_pb2.GetStackRequest(named=_named(name, target))
+        request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=StackRef(name=name))
         return (await self.peer.call(self.stacks.GetStack, request)).stack
+
+    async def resources_page(
+        self, stack_id: str = "", name: str = "", page_size: int = 0, page_token: str = ""
+    ) -> stack_pb2.ListResourcesResponse:
+        stack = StackRef(id=stack_id) if stack_id else StackRef(name=name)
+        request = stack_pb2.ListResourcesRequest(stack=stack, page_size=page_size, page_token=page_token)
+        return await self.peer.call(self.stacks.ListResources, request)
+
+    async def resources(self, stack_id: str) -> tuple[model.InventoryEntry, ...]:
+        """All that a stack owns."""
+        pages = [await self.resources_page(stack_id)]
+        while token := pages[-1].next_page_token:
+            pages.append(await self.resources_page(stack_id, page_token=token))
+        return tuple(entry for page in pages for entry in entries_from_pb(page.resources))
 
     async def page(
         self, target: Target | None = None, page_size: int = 0, page_token: str = ""
@@ -114,13 +129,13 @@ class Client:
         return [stack.name for stack in (await self.page()).stacks]
 
     async def delete(self, stack_id: str) -> None:
-        await self.peer.call(self.stacks.DeleteStack, stack_pb2.DeleteStackRequest(id=stack_id))
+        await self.peer.call(self.stacks.DeleteStack, stack_pb2.DeleteStackRequest(stack=StackRef(id=stack_id)))
 
     async def owners(
         self, resources: Iterable[tuple[str, str]], target: model.Target = HERE
     ) -> list[tuple[str, str, str, str, str]]:
         """Kind, id, stack id, stack name and object name of each resource that has an owner."""
-        refs = [stack_pb2.ResourceRef(kind=kind, id=resource_id) for kind, resource_id in resources]
+        refs = [ResourceId(kind=kind, id=resource_id) for kind, resource_id in resources]
         request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
         answer = await self.peer.call(self.stacks.FindOwners, request)
         return [
@@ -129,19 +144,23 @@ class Client:
         ]
 
     async def store_plan(
-        self, plan: Plan, request_id: str = "", request_digest: str = ""
+        self, plan: journal_pb2.NewPlan, request_id: str = "", request_digest: str = ""
     ) -> journal_pb2.StorePlanResponse:
-        request = journal_pb2.StorePlanRequest(
-            plan=plan.SerializeToString(), request_id=request_id, request_digest=request_digest
-        )
+        request = journal_pb2.StorePlanRequest(plan=plan, request=request_key(request_id, request_digest))
         return await self.peer.call(self.journal.StorePlan, request)
 
     async def find_plan(self, request_id: str, request_digest: str) -> str:
-        request = journal_pb2.FindPlanRequest(request_id=request_id, request_digest=request_digest)
+        request = journal_pb2.FindPlanRequest(request=request_key(request_id, request_digest))
         return (await self.peer.call(self.journal.FindPlan, request)).plan
 
+    async def parts(self, name: str, *views: PlanView.ValueType) -> list[PlanPart]:
+        """All parts of a stored plan."""
+        stream = self.peer.stream(self.stacks.GetPlan, stack_pb2.GetPlanRequest(plan=name, view=views))
+        return [answer.part async for answer in stream]
+
     async def plan(self, name: str) -> Plan:
-        return (await self.peer.call(self.stacks.GetPlan, stack_pb2.GetPlanRequest(plan=name))).plan
+        """The header of a stored plan."""
+        return (await self.parts(name))[0].header
 
     async def plans(
         self, target: Target | None = None, stack_name: str = "", page_size: int = 0, page_token: str = ""
@@ -168,19 +187,17 @@ class Client:
         """Begin an operation and start it with a plan of so many *steps*; None: do not start it."""
         operation = operation or f"operations/{secrets.token_hex(8)}"
         request = journal_pb2.BeginOperationRequest(
-            named=_named(name, target),
+            target=target_to_pb(none or target),
+            stack=StackRef(id=stack_id) if stack_id else StackRef(name=name),
             create_missing=create_missing,
             operation=operation,
             kind=OPERATION_KIND_APPLY,
             holder=holder,
             ttl=duration(seconds),
-            request_id=request_id,
-            request_digest=request_digest,
+            request=request_key(request_id, request_digest),
         )
-        if stack_id:
-            request.id = stack_id
         if none:
-            request.none.CopyFrom(target_to_pb(none))
+            request.no_stack.SetInParent()
         answer = await self.peer.call(self.journal.BeginOperation, request)
         begun = Begun(operation, answer.stack, answer.token, answer.expire_time, answer.is_pending)
         if steps is not None:
@@ -203,7 +220,7 @@ class Client:
         """Start an operation with a new plan of so many *steps*, or with a stored one."""
         request = start_request(begun, steps)
         if stored_plan:
-            request.plan, request.stored_plan = b"", stored_plan
+            request.stored_plan = stored_plan
         await self.peer.call(self.journal.StartOperation, request)
         begun.last_seq = max(begun.last_seq, request.accepted.seq)
 
@@ -213,7 +230,7 @@ class Client:
         records: Iterable[journal_pb2.StepRecord] = (),
         seqs: Iterable[int] = (),
         seal: bool = False,
-        roll_back: bool = False,
+        rollback: bool = False,
         cause: str = "",
     ) -> bool:
         """Write to the journal, with an event for each of *seqs*; whether the operation is to turn back."""
@@ -224,7 +241,7 @@ class Client:
             steps=records,
             events=events,
             seal=seal,
-            roll_back=roll_back,
+            rollback=rollback,
             cause=cause,
         )
         answer = await self.peer.call(self.journal.AdvanceOperation, request)
@@ -243,8 +260,12 @@ class Client:
         base_generation: int | None = None,
         state: OperationState.ValueType = OPERATION_STATE_SUCCEEDED,
     ) -> Stack:
+        """End an operation with a record; the stack afterwards."""
         record = journal_pb2.Record(resources=map(entry_fields, resources), sources=sources)
-        return (await self.finish(begun, state, base_generation, record=record)).stack
+        answer = await self.finish(begun, state, base_generation, record=record)
+        stack = await self.get(begun.stack.id)
+        assert stack.generation == answer.generation
+        return stack
 
     async def abandon(
         self,
@@ -316,10 +337,23 @@ class Client:
         return (await self.peer.call(self.journal.GetOperation, request)).operation
 
     async def operations(
-        self, stack_id: str = "", unfinished: bool = False, page_size: int = 0, page_token: str = ""
+        self,
+        stack_id: str = "",
+        states: Iterable[OperationState.ValueType] = (),
+        kinds: Iterable[OperationKind.ValueType] = (),
+        since: Timestamp | None = None,
+        until: Timestamp | None = None,
+        page_size: int = 0,
+        page_token: str = "",
     ) -> journal_pb2.ListOperationsResponse:
         request = journal_pb2.ListOperationsRequest(
-            stack_id=stack_id, unfinished=unfinished, page_size=page_size, page_token=page_token
+            stack_id=stack_id,
+            states=states,
+            kinds=kinds,
+            since=since,
+            until=until,
+            page_size=page_size,
+            page_token=page_token,
         )
         return await self.peer.call(self.journal.ListOperations, request)
 
@@ -353,13 +387,30 @@ def entry(
     return model.InventoryEntry(model.Key(kind, name), resource_id or f"id-{name}", origin, associations)
 
 
-def a_plan(steps: int, operation: str = "operations/1") -> Plan:
-    """A plan with so many steps, which the store does not look at, named after its operation."""
-    return Plan(
+def a_plan(steps: int, operation: str = "operations/1", **fields: object) -> journal_pb2.NewPlan:
+    """A plan with so many steps, named after its operation; with *fields* of its header."""
+    header = Plan(
         name=operation.replace("operations", "plans"),
+        kind=OPERATION_KIND_APPLY,
         stages=["stage"],
-        steps=[Step(number=number) for number in range(steps)],
+        counts=plan_pb2.StepCounts(creates=steps),
     )
+    header.MergeFrom(Plan(**fields))  # type: ignore[arg-type]
+    body = journal_pb2.PlanBody(steps=[a_create(number) for number in range(steps)])
+    return journal_pb2.NewPlan(header=header, body=body.SerializeToString())
+
+
+def a_create(number: int) -> plan_pb2.Step:
+    """A step that creates a bucket."""
+    name = f"bucket-{number}"
+    spec = f'{{"name":"{name}"}}'
+    create = plan_pb2.CreateStep(key={"kind": "Bucket", "name": name}, spec_json=spec, display_name=name)  # type: ignore[arg-type]
+    return plan_pb2.Step(number=number, undo=plan_pb2.UNDO_EXACT, create=create)
+
+
+def request_key(request_id: str, digest: str) -> journal_pb2.RequestKey | None:
+    """The key of a request; none without an id."""
+    return journal_pb2.RequestKey(id=request_id, digest=digest) if request_id else None
 
 
 def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest:
@@ -367,7 +418,7 @@ def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest
     return journal_pb2.StartOperationRequest(
         operation=begun.operation,
         token=begun.token,
-        plan=a_plan(steps, begun.operation).SerializeToString(),
+        plan=a_plan(steps, begun.operation),
         accepted=OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted()),
     )
 
@@ -384,10 +435,6 @@ def duration(seconds: float) -> Duration:
 def microseconds(stack: Stack) -> tuple[int, int]:
     """When the stack was made and last changed."""
     return stack.create_time.ToMicroseconds(), stack.update_time.ToMicroseconds()
-
-
-def _named(name: str, target: model.Target) -> stack_pb2.NamedStack:
-    return stack_pb2.NamedStack(target=target_to_pb(target), name=name)
 
 
 def finish_many(path: Path, count: int, clock: Clock) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import sqlite_utils
-from pkger.stack.v1.journal_pb2 import StepRecord, StepState
+from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from sqlite_utils.migrations import Migrations
 
 from services.core.errors import ServiceUnavailable

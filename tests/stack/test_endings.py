@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 from itertools import product
 
 import pytest
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 from pkger.model.v1.operation_pb2 import (
     OPERATION_STATE_BLOCKED,
@@ -13,7 +14,6 @@ from pkger.model.v1.operation_pb2 import (
     OPERATION_STATE_UNSPECIFIED,
     OperationState,
 )
-from pkger.stack.v1 import journal_pb2
 
 from services.core.errors import (
     LeaseLost,
@@ -56,7 +56,7 @@ async def brought_to(service: Client, found: str, name: str = "prod") -> Begun:
     if found.startswith("sealed"):
         await service.advance(begun, seal=True)
     if found.startswith("rolling back"):
-        await service.advance(begun, roll_back=True)
+        await service.advance(begun, rollback=True)
     if found.endswith("blocked"):
         await service.abandon(begun, state=OPERATION_STATE_BLOCKED)
         begun, _ = await service.claim(begun.operation)
@@ -92,8 +92,8 @@ async def test_an_end_goes_with_some_outcomes_only(service: Client, outcome: str
     state = OperationState.Value(f"OPERATION_STATE_{ends}")
 
     if (ends, outcome) in MAY_LEAVE:
-        answer = await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
-        assert answer.HasField("stack") == (outcome != "remove")
+        await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
+        assert await service.names() == ([] if outcome == "remove" else ["prod"])
     else:
         with pytest.raises(RequestInvalid) as raised:
             await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
@@ -113,8 +113,12 @@ async def test_a_pending_stack_becomes_active_with_a_record_of_success_only(
 
     state = OperationState.Value(f"OPERATION_STATE_{ends}")
     for _ in range(2):
-        answer = await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
-        assert answer.HasField("stack") == ((ends, outcome) in {("SUCCEEDED", "record"), ("BLOCKED", "abandon")})
+        await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
+        if (ends, outcome) in {("SUCCEEDED", "record"), ("BLOCKED", "abandon")}:
+            await service.get(begun.stack.id)
+        else:
+            with pytest.raises(StackNotFound):
+                await service.get(begun.stack.id)
 
     assert await service.names() == (["prod"] if (ends, outcome) == ("SUCCEEDED", "record") else [])
 
@@ -153,7 +157,7 @@ async def test_a_refused_end_leaves_everything_as_it_was(service: Client) -> Non
 
     assert await service.operation(begun.operation) == before
     assert len((await service.events(begun.operation)).events) == 1
-    await service.advance(begun, roll_back=True, seqs=[2])
+    await service.advance(begun, rollback=True, seqs=[2])
     await service.abandon(begun)
 
 
@@ -165,7 +169,7 @@ async def test_a_blocked_operation_blocks_its_stack_until_somebody_recovers_it(
     begun = await service.begin(name) if name else await service.begin(none=HERE)
     answer = await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="nobody knows of step 1")
     assert await service.abandon(begun, state=OPERATION_STATE_BLOCKED) == answer
-    assert answer.stack == begun.stack
+    assert (await service.get(begun.stack.id), answer.generation) == (begun.stack, 0)
     clock.forward(3600)
 
     calls: list[Awaitable[object]] = [service.begin(stack_id=begun.stack.id), service.delete(begun.stack.id)]
@@ -188,7 +192,7 @@ async def test_a_blocked_operation_blocks_its_stack_until_somebody_recovers_it(
 
     heir, claimed = await service.claim(begun.operation)
     assert (claimed.operation.state, claimed.cancel_requested) == (OPERATION_STATE_BLOCKED, True)
-    await service.advance(heir, roll_back=True, seqs=[3])
+    await service.advance(heir, rollback=True, seqs=[3])
     await service.abandon(heir)
     assert [event.WhichOneof("event") for event in (await service.events(begun.operation)).events] == [
         "accepted",

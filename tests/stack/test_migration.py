@@ -1,19 +1,21 @@
-"""The store of an earlier version: opened by this one, nothing is lost."""
+"""The store of an earlier version: opened by this one, nothing is lost that anybody needs."""
 
 import sqlite3
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import sqlite_utils
-from pkger.model.v1 import plan_pb2
-from pkger.stack.v1.journal_pb2 import StepRecord, StepState
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2 import StepRecord, StepState
+from pkger.model.v1 import operation_pb2, plan_pb2
 
 from services.core.errors import LeaseLost, StackLeased
 from services.core.model import Origin
 from services.database import Database
-from services.rpc.convert.objects import entries_from_pb
+from stack_svc.frozen import messages as frozen
 from stack_svc.schema import MIGRATIONS
-from tests.stack.service import Begun, Clock, a_plan, entry, stack_service
+from tests.stack.service import Begun, Client, Clock, entry, stack_service
 
 FIRST_JOURNAL = "nameless_stacks"
 """The first migration that databases of version 0.1.0 lack."""
@@ -62,6 +64,8 @@ def test_every_row_is_kept_as_it_was(tmp_path: Path, clock: Clock) -> None:
 
     after = content(path, *tables)
     assert after.pop("inventory") == [(*row, "PRESENT", "{}") for row in before.pop("inventory")]
+    # Without the settings, which nobody made.
+    assert after.pop("stacks") == [(*row[:5], *row[6:]) for row in before.pop("stacks")]
     assert after == before
 
 
@@ -70,7 +74,7 @@ async def test_an_old_stack_is_worked_on_and_removed_like_any_other(tmp_path: Pa
     async with stack_service(tmp_path / "stack.db", clock) as service:
         stack = await service.get_named("prod")
         assert (stack.generation, list(stack.sources), stack.description) == (3, ["a.yml"], "text")
-        assert entries_from_pb(stack.resources) == (
+        assert await service.resources(stack.id) == (
             entry("one", labels=["l"]),
             entry("two", origin=Origin.ADOPTED, labels=["l"]),
         )
@@ -108,8 +112,17 @@ async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, 
         " step_count, last_seq, create_time, update_time)"
         " VALUES (?, '0a', ?, ?, 'embedded', 'default', ?, ?, 'me', ?, 3, 1, 5, 5)"
     )
-    old = a_plan(3)
-    old.name, old.digest, old.base_generation = "", "sha256:00", 7
+    steps = [
+        {
+            "number": number,
+            "verb": 1,
+            "undo": 1,
+            "key": {"kind": "Bucket", "name": "b"},
+            "new_spec_json": '{"name":"b"}',
+        }
+        for number in range(3)
+    ]
+    old = frozen.Plan(digest="sha256:00", base_generation=7, steps=steps)
     for number, row in enumerate(
         [(0, "prod", "UNINSTALL", "SUCCEEDED"), (1, "", "APPLY", "APPLYING"), (0, "prod", "APPLY", "FAILED")]
     ):
@@ -130,13 +143,147 @@ async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, 
             "plans/1": (plan_pb2.PLAN_STATE_APPLYING, "operations/1"),
         }
         ended = plans["plans/0"]
-        assert (ended.stack_id, ended.stack_name, ended.ends_stack) == ("0a", "prod", True)
+        assert (ended.stack_name, ended.kind) == ("prod", plan_pb2.OPERATION_KIND_UNINSTALL)
         assert (ended.digest, ended.base_generation, ended.HasField("expire_time")) == ("sha256:00", 7, False)
-        assert len((await service.plan("plans/0")).steps) == 3
+        assert [step.number for step in await steps_of(service, "plans/0")] == [0, 1, 2]
 
         heir, claimed = await service.claim("operations/1")
-        named = plan_pb2.Plan.FromString(claimed.plan)
-        assert (named.name, len(named.steps)) == ("plans/1", 3)
+        steps = journal_pb2.PlanBody.FromString(claimed.body).steps
+        assert (claimed.plan.name, len(steps), steps[2].create.display_name) == ("plans/1", 3, "b")
         await service.advance(heir, [StepRecord(step=2, state=StepState.STEP_STATE_DONE)], seqs=[2])
         await service.abandon(heir)
         assert (await service.plan("plans/1")).state == plan_pb2.PLAN_STATE_APPLIED
+
+
+FINISHED_STACK, FINISHED_OPERATION = "c680633fcdd1ea6b", "operations/8caf7f98f713d724"
+PENDING_PLAN = "plans/8cd4c5d2d8bcfe91"
+CUT_OFF, CUT_OFF_FIRST, CUT_OFF_NAMELESS, BLOCKED = (
+    f"operations/{name}" for name in ("b277a3992a32759d", "3a0febd39ba3f1b9", "5db20acd9fdb46a3", "1df9f2230323474b")
+)
+
+
+@pytest.fixture
+async def opened(tmp_path: Path, clock: Clock) -> AsyncIterator[Client]:
+    """
+    The store that ``stack-ebdd516.sql`` is a dump of, after all of its leases.
+
+    The services of commit ebdd516 wrote it, with the packages of ``tests/applier/packages.py`` and a driver that waits
+    in the middle of three applies.
+    """
+    connection = sqlite3.connect(tmp_path / "stack.db")
+    connection.executescript((Path(__file__).parent / "stack-ebdd516.sql").read_text())
+    clock.now = 1 + max(connection.execute("SELECT MAX(lease_expires), MAX(update_time) FROM stacks").fetchone())
+    connection.close()
+    async with stack_service(tmp_path / "stack.db", clock) as service:
+        yield service
+
+
+async def steps_of(service: Client, plan: str) -> list[plan_pb2.Step]:
+    parts = await service.parts(plan, plan_pb2.PLAN_VIEW_STEPS)
+    return [step for part in parts for step in part.steps.steps]
+
+
+async def record_of(service: Client, plan: str) -> tuple[list[str], list[str]]:
+    """Names of the entries that a plan changes and removes in the record."""
+    records = [part.record for part in await service.parts(plan, plan_pb2.PLAN_VIEW_RECORD)]
+    return (
+        [entry.key.name for record in records for entry in record.entries],
+        [key.name for record in records for key in record.removed],
+    )
+
+
+async def test_a_finished_stack_of_ebdd516_is_there_without_events(opened: Client) -> None:
+    stack = await opened.get(FINISHED_STACK)
+    assert (stack.name, stack.generation, stack.resource_count) == ("s", 1, 6)
+    assert len(await opened.resources(FINISHED_STACK)) == 6
+
+    operation = await opened.operation(FINISHED_OPERATION)
+
+    assert (operation.state, operation.done_count) == (operation_pb2.OPERATION_STATE_SUCCEEDED, 10)
+    assert operation.end_time == operation.update_time
+    assert not operation.HasField("result")
+    assert not (await opened.events(FINISHED_OPERATION)).events
+    assert len(await steps_of(opened, operation.plan)) == 10
+    assert await record_of(opened, operation.plan) == ([], [])
+
+
+async def test_a_stored_plan_of_ebdd516_is_shown_and_run(opened: Client) -> None:
+    views = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY)
+    parts = await opened.parts(PENDING_PLAN, *views)
+    assert [part.WhichOneof("part") for part in parts] == ["header", "steps"]
+    header, steps = parts[0].header, parts[1].steps.steps
+    assert (header.state, header.kind, header.stack_id) == (
+        plan_pb2.PLAN_STATE_PENDING,
+        plan_pb2.OPERATION_KIND_APPLY,
+        FINISHED_STACK,
+    )
+    counts = plan_pb2.StepCounts(creates=3, updates=1, deletes=4, attaches=2, detaches=4, secrets=2, irreversible=1)
+    assert (header.counts, len(steps)) == (counts, 16)
+    secret, other = (step.put_secret for step in steps[:2])
+    assert [(each.key, each.overwrites) for each in (secret, other)] == [("new", False), ("there", True)]
+    update = next(step.update for step in steps if step.HasField("update"))
+    assert (update.key.name, update.old_display_name, update.display_name) == ("red", "red", "crimson")
+    assert update.resource_id
+    assert {step.delete.key.name for step in steps if step.HasField("delete")} == {"raw", "green", "mem", "roll"}
+    changed, removed = await record_of(opened, PENDING_PLAN)
+    assert (changed, removed) == (["cpu", "disk", "blue", "region"], ["raw", "mem", "green", "roll"])
+
+    begun = await opened.begin_planned(PENDING_PLAN)
+
+    assert begun.plan.name == PENDING_PLAN
+    assert list(journal_pb2.PlanBody.FromString(begun.body).steps) == list(steps)
+    heir = Begun(begun.operation.name, begun.stack, begun.token, begun.expire_time, begun.is_pending)
+    await opened.start(heir, stored_plan=PENDING_PLAN)
+    assert (await opened.operation(heir.operation)).step_count == 16
+
+
+@pytest.mark.parametrize(
+    ("operation", "kept", "changed"),
+    [(CUT_OFF, 6, 4), (CUT_OFF_FIRST, 0, 6), (CUT_OFF_NAMELESS, 0, 0)],
+)
+async def test_an_operation_of_ebdd516_that_was_cut_off_ends(
+    opened: Client, operation: str, kept: int, changed: int
+) -> None:
+    assert operation in await opened.abandoned()
+    [first, *_] = (await opened.events(operation)).events
+
+    heir, claimed = await opened.claim(operation)
+
+    body = journal_pb2.PlanBody.FromString(claimed.body)
+    assert (len(body.steps), claimed.plan.name) == (claimed.operation.step_count, claimed.operation.plan)
+    assert all(step.WhichOneof("change") for step in body.steps)
+    accepted = first.accepted
+    assert (accepted.plan, accepted.digest, accepted.counts) == (
+        claimed.plan.name,
+        claimed.plan.digest,
+        claimed.plan.counts,
+    )
+    assert any(record.state == StepState.STEP_STATE_INTENT for record in claimed.steps)
+    assert (len(claimed.resources), len(body.record.entries)) == (kept, changed)
+    await opened.advance(heir, rollback=True, cause="its applier died")
+    await opened.abandon(heir)
+    assert (await opened.operation(operation)).result.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
+
+
+async def test_a_blocked_operation_of_ebdd516_is_recovered(opened: Client) -> None:
+    operation = await opened.operation(BLOCKED)
+    assert operation.blocked_reason == operation_pb2.BLOCKED_REASON_CONFLICT
+    [blocked] = operation.blocked_steps
+    assert (blocked.step.update.key.name, blocked.reason) == ("roll", operation.blocked_reason)
+    assert blocked.step.update.resource_id == blocked.found_resource_id
+    assert len(blocked.decisions) == 4
+    [listed] = (await opened.operations(states=[operation_pb2.OPERATION_STATE_BLOCKED])).operations
+    assert (listed.blocked_step_count, len(listed.blocked_steps)) == (1, 0)
+    events = (await opened.events(BLOCKED)).events
+    assert [event.WhichOneof("event") for event in events] == [
+        "accepted",
+        "stage_started",
+        "steps_ended",
+        "steps_ended",
+        "finished",
+    ]
+    assert events[-1].finished.state == operation_pb2.OPERATION_STATE_BLOCKED
+
+    heir, claimed = await opened.claim(BLOCKED)
+    assert claimed.operation.blocked_steps == operation.blocked_steps
+    await opened.advance(heir, [StepRecord(step=0, state=StepState.STEP_STATE_GIVEN_UP)], seqs=[claimed.last_seq + 1])

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
-from pkger.stack.v1 import journal_pb2
 
 from services.core.errors import (
     LeaseLost,
@@ -20,16 +20,19 @@ from services.core.errors import (
     StackLeased,
     StackNotFound,
 )
-from tests.stack.service import Begun, Client, Clock, a_plan, entry, finish_many
+from tests.stack.service import Begun, Client, Clock, a_plan, entry, finish_many, request_key
 
 DAY = 24 * 3600
+UNINSTALL = plan_pb2.OPERATION_KIND_UNINSTALL
 
 
-def planned(name: str = "plans/0123456789abcdef", **fields: object) -> plan_pb2.Plan:
-    plan = a_plan(2)
-    plan.name, plan.digest = name, "sha256:00"
-    plan.target.platform, plan.target.org = "embedded", "default"
-    plan.MergeFrom(plan_pb2.Plan(**fields))  # type: ignore[arg-type]
+NAME = "plans/0123456789abcdef"
+
+
+def planned(name: str = NAME, **fields: object) -> journal_pb2.NewPlan:
+    here = object_pb2.Target(platform="embedded", org="default")
+    plan = a_plan(2, name=name, digest="sha256:00", target=here)
+    plan.header.MergeFrom(plan_pb2.Plan(**fields))  # type: ignore[arg-type]
     return plan
 
 
@@ -39,16 +42,17 @@ async def begun_for(service: Client, plan: str) -> Begun:
 
 
 async def test_a_stored_plan_is_read_as_it_was_stored(service: Client, clock: Clock) -> None:
-    plan = planned(stack_name="prod", base_generation=3, warnings=["look"])
+    plan = planned(stack_name="prod", base_generation=3)
 
     stored = await service.store_plan(plan)
 
-    assert (stored.plan, stored.create_time.ToMicroseconds()) == (plan.name, clock.now)
+    assert (stored.plan, stored.create_time.ToMicroseconds()) == (NAME, clock.now)
     assert stored.expire_time.ToMicroseconds() == clock.now + DAY * 1_000_000
-    plan.state = plan_pb2.PLAN_STATE_PENDING
-    plan.create_time.CopyFrom(stored.create_time)
-    plan.expire_time.CopyFrom(stored.expire_time)
-    assert await service.plan(plan.name) == plan
+    header = plan.header
+    header.state = plan_pb2.PLAN_STATE_PENDING
+    header.create_time.CopyFrom(stored.create_time)
+    header.expire_time.CopyFrom(stored.expire_time)
+    assert await service.plan(NAME) == header
     with pytest.raises(PlanNotFound):
         await service.plan("plans/1")
 
@@ -59,10 +63,10 @@ async def test_a_plan_is_stored_once_and_its_name_is_not_given_twice(service: Cl
     with pytest.raises(RequestInvalid):
         await service.store_plan(planned(digest="sha256:01"))
     with pytest.raises(RequestInvalid) as raised:
-        await service.store_plan(plan_pb2.Plan())
+        await service.store_plan(journal_pb2.NewPlan())
 
-    assert raised.value.metadata["field"] == "plan.name"
-    assert (await service.plan(planned().name)).digest == "sha256:00"
+    assert raised.value.metadata["field"] == "plan.header.name"
+    assert (await service.plan(NAME)).digest == "sha256:00"
 
 
 async def test_a_plan_waits_for_a_day_and_goes_when_others_come(service: Client, clock: Clock) -> None:
@@ -85,9 +89,7 @@ async def test_a_plan_waits_for_a_day_and_goes_when_others_come(service: Client,
 
 async def test_plans_are_listed_newest_first_by_target_stack_and_page(service: Client, clock: Clock) -> None:
     for number, (stack, org) in enumerate([("a", ""), ("b", ""), ("a", "there"), ("a", "")]):
-        plan = planned(f"plans/{number}", stack_name=stack)
-        plan.target.org = org
-        await service.store_plan(plan)
+        await service.store_plan(planned(f"plans/{number}", stack_name=stack, target=object_pb2.Target(org=org)))
         clock.forward(1)
 
     first = await service.plans(page_size=3)
@@ -99,14 +101,14 @@ async def test_plans_are_listed_newest_first_by_target_stack_and_page(service: C
     assert [plan.name for plan in here.plans] == ["plans/3", "plans/0"]
     shown = here.plans[0]
     assert (shown.stack_name, shown.digest, shown.state) == ("a", "sha256:00", plan_pb2.PLAN_STATE_PENDING)
-    assert not shown.steps
+    assert (shown.kind, shown.counts.creates) == (plan_pb2.OPERATION_KIND_APPLY, 2)
 
 
 async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     answer = await service.begin_planned("plans/0123456789abcdef", "operations/1")
-    assert plan_pb2.Plan.FromString(answer.plan) == planned(stack_name="prod")
-    assert (answer.operation.kind, answer.is_pending) == (operation_pb2.OPERATION_KIND_APPLY, True)
+    assert (answer.plan, answer.body) == (planned(stack_name="prod").header, planned().body)
+    assert (answer.operation.kind, answer.is_pending) == (plan_pb2.OPERATION_KIND_APPLY, True)
     begun = Begun("operations/1", answer.stack, answer.token, answer.expire_time, True)
     assert (await service.plan("plans/0123456789abcdef")).state == plan_pb2.PLAN_STATE_PENDING
 
@@ -117,8 +119,7 @@ async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(servi
     running = await service.plan("plans/0123456789abcdef")
     assert (running.state, running.operation) == (plan_pb2.PLAN_STATE_APPLYING, "operations/1")
     assert (await service.operation("operations/1")).step_count == 2
-    told = (await service.events("operations/1")).events
-    assert told[0].accepted.plan == planned(stack_name="prod")
+    assert (await service.operation("operations/1")).plan == running.name
     with pytest.raises(RequestInvalid):
         await service.start(begun, steps=2)
 
@@ -133,11 +134,11 @@ async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(servi
 async def test_of_two_operations_for_one_plan_one_starts(service: Client) -> None:
     """Without a stack there is no lease that keeps them apart."""
     await service.store_plan(planned())
-    first, second = [await begun_for(service, planned().name) for _ in range(2)]
+    first, second = [await begun_for(service, NAME) for _ in range(2)]
 
-    await service.start(first, stored_plan=planned().name)
+    await service.start(first, stored_plan=NAME)
     with pytest.raises(PlanUsed):
-        await service.start(second, stored_plan=planned().name)
+        await service.start(second, stored_plan=NAME)
 
     assert (await service.operation(second.operation)).state == operation_pb2.OPERATION_STATE_PREPARING
     await service.abandon(second)
@@ -145,48 +146,48 @@ async def test_of_two_operations_for_one_plan_one_starts(service: Client) -> Non
 
 async def test_an_operation_that_does_not_start_leaves_its_plan_to_others(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    await service.abandon(await begun_for(service, planned().name))
+    await service.abandon(await begun_for(service, NAME))
 
-    begun = await begun_for(service, planned().name)
-    await service.start(begun, stored_plan=planned().name)
+    begun = await begun_for(service, NAME)
+    await service.start(begun, stored_plan=NAME)
     await service.abandon(begun)
 
-    assert (await service.plan(planned().name)).state == plan_pb2.PLAN_STATE_APPLIED
+    assert (await service.plan(NAME)).state == plan_pb2.PLAN_STATE_APPLIED
 
 
 async def test_a_blocked_operation_is_not_done_with_its_plan(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    begun = await begun_for(service, planned().name)
-    await service.start(begun, stored_plan=planned().name)
+    begun = await begun_for(service, NAME)
+    await service.start(begun, stored_plan=NAME)
 
     await service.abandon(begun, state=operation_pb2.OPERATION_STATE_BLOCKED)
 
-    assert (await service.plan(planned().name)).state == plan_pb2.PLAN_STATE_APPLYING
+    assert (await service.plan(NAME)).state == plan_pb2.PLAN_STATE_APPLYING
     with pytest.raises(OperationUnfinished):
-        await service.begin_planned(planned().name)
+        await service.begin_planned(NAME)
 
 
 async def test_a_plan_that_turns_out_to_be_stale_stays_so(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    begun = await begun_for(service, planned().name)
-    stale = journal_pb2.StalePlan(plan=planned().name, problem="Bucket 'one' is gone")
+    begun = await begun_for(service, NAME)
+    stale = journal_pb2.StalePlan(plan=NAME, problem="Bucket 'one' is gone")
 
     failed = operation_pb2.OPERATION_STATE_FAILED
     await service.finish(begun, failed, abandon=journal_pb2.Abandon(), stale_plan=stale)
 
-    assert (await service.plan(planned().name)).state == plan_pb2.PLAN_STATE_STALE
+    assert (await service.plan(NAME)).state == plan_pb2.PLAN_STATE_STALE
     with pytest.raises(PlanStale) as raised:
-        await service.begin_planned(planned().name)
-    assert raised.value.metadata == {"plan": planned().name, "problem": "Bucket 'one' is gone"}
+        await service.begin_planned(NAME)
+    assert raised.value.metadata == {"plan": NAME, "problem": "Bucket 'one' is gone"}
     # The lease was given back with the refusal.
     await service.abandon(await service.begin("prod", steps=None))
 
 
 async def test_a_plan_that_runs_is_not_stale(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    begun = await begun_for(service, planned().name)
-    await service.start(begun, stored_plan=planned().name)
-    stale = journal_pb2.StalePlan(plan=planned().name, problem="no")
+    begun = await begun_for(service, NAME)
+    await service.start(begun, stored_plan=NAME)
+    stale = journal_pb2.StalePlan(plan=NAME, problem="no")
 
     rolled_back = operation_pb2.OPERATION_STATE_ROLLED_BACK
     with pytest.raises(RequestInvalid):
@@ -195,13 +196,13 @@ async def test_a_plan_that_runs_is_not_stale(service: Client) -> None:
 
 async def test_an_operation_for_a_plan_works_on_the_stack_of_the_plan(service: Client) -> None:
     stack = await service.create("prod")
-    await service.store_plan(planned("plans/1", stack_id=stack.id, stack_name="prod", ends_stack=True))
+    await service.store_plan(planned("plans/1", stack_id=stack.id, stack_name="prod", kind=UNINSTALL))
     await service.store_plan(planned("plans/2", stack_name="prod"))
     await service.store_plan(planned("plans/3", stack_id="0" * 16, stack_name="prod"))
 
     begun = await service.begin_planned("plans/1")
 
-    assert (begun.stack.id, begun.operation.kind) == (stack.id, operation_pb2.OPERATION_KIND_UNINSTALL)
+    assert (begun.stack.id, begun.operation.kind) == (stack.id, UNINSTALL)
     with pytest.raises(StackLeased):
         await service.begin_planned("plans/2")
     with pytest.raises(StackNotFound):
@@ -212,14 +213,14 @@ async def test_an_operation_for_a_plan_works_on_the_stack_of_the_plan(service: C
 
 async def test_an_operation_for_a_plan_begins_again_when_its_answer_was_lost(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    first = await service.begin_planned(planned().name, "operations/1")
+    first = await service.begin_planned(NAME, "operations/1")
 
-    assert await service.begin_planned(planned().name, "operations/1") == first
+    assert await service.begin_planned(NAME, "operations/1") == first
 
 
 async def test_an_operation_that_names_neither_kind_nor_plan_is_refused(service: Client) -> None:
     request = journal_pb2.BeginOperationRequest(operation="operations/1", holder="me")
-    request.none.platform = "embedded"
+    request.no_stack.SetInParent()
     request.ttl.FromSeconds(10)
 
     with pytest.raises(RequestInvalid) as raised:
@@ -288,12 +289,11 @@ async def begin_again(
     request = journal_pb2.BeginOperationRequest(
         create_missing=True,
         operation=operation,
-        kind=operation_pb2.OPERATION_KIND_APPLY,
+        kind=plan_pb2.OPERATION_KIND_APPLY,
         holder="applier-2",
-        request_id="r-1",
-        request_digest=digest,
+        request=request_key("r-1", digest),
     )
-    request.named.name = "prod"
+    request.stack.name = "prod"
     request.ttl.FromSeconds(30)
     return await service.peer.call(service.journal.BeginOperation, request)
 
@@ -311,8 +311,8 @@ async def test_a_refused_operation_remembers_no_request(service: Client) -> None
 
 async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, clock: Clock) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    begun = await begun_for(service, planned().name)
-    await service.start(begun, stored_plan=planned().name)
+    begun = await begun_for(service, NAME)
+    await service.start(begun, stored_plan=NAME)
     await service.record(begun)
     clock.forward(1)
     finish_many(tmp_path / "stack.db", 1000, clock)
@@ -320,5 +320,5 @@ async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, c
     await service.begin("next")
 
     with pytest.raises(PkgerError) as raised:
-        await service.plan(planned().name)
+        await service.plan(NAME)
     assert isinstance(raised.value, PlanNotFound)

@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from pkger.stack.v1.journal_pb2 import StepRecord, StepState
+from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackLeased
 from services.database import Database
@@ -54,7 +54,7 @@ async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_c
         assert (operation.step_count, operation.done_count) == (6, 6)
         assert [event.seq for event in (await client.events("operations/1")).events] == [1, 2, 3, 4]
         with pytest.raises(RequestInvalid):
-            await client.advance(begun, roll_back=True)
+            await client.advance(begun, rollback=True)
         await client.record(begun, [entry("one")])
 
 

@@ -11,10 +11,11 @@ import sqlite_utils
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2 import StepState
 from pkger.model.v1 import operation_pb2
-from pkger.model.v1.operation_pb2 import OPERATION_KIND_APPLY, OperationEvent, OperationState
-from pkger.stack.v1 import journal_pb2, stack_pb2
-from pkger.stack.v1.journal_pb2 import StepState
+from pkger.model.v1.operation_pb2 import OperationEvent, OperationState
+from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY
 
 from services.core.errors import (
     LeaseLost,
@@ -25,14 +26,12 @@ from services.core.errors import (
     RequestInvalid,
     StackLeased,
 )
-from services.core.model import Target
 from services.database import Database
 from services.engine import step_life
-from services.rpc.convert.objects import target_to_pb
 from stack_svc import operations, stacks, steps
 from stack_svc.schema import MIGRATIONS
 from stack_svc.servicer import JournalServicer
-from tests.stack.service import Clock, a_plan, duration, stage_started
+from tests.stack.service import Clock, a_plan, duration, request_key, stage_started
 
 T = TypeVar("T")
 
@@ -126,13 +125,12 @@ class Appliers(RuleBasedStateMachine):
             holder="applier",
             ttl=duration(SECONDS),
             create_missing=True,
-            request_id=request_id,
-            request_digest=name,
+            request=request_key(request_id, name),
         )
         if name:
-            request.named.CopyFrom(stack_pb2.NamedStack(name=name))
+            request.stack.name = name
         else:
-            request.none.CopyFrom(target_to_pb(Target()))
+            request.no_stack.SetInParent()
         row, earlier = self.named.get(name), self.begun_by(request_id)
         error: type[PkgerError] | None = None
         if earlier and earlier.content != name:
@@ -177,7 +175,7 @@ class Appliers(RuleBasedStateMachine):
         request = journal_pb2.StartOperationRequest(
             operation=run.name,
             token=token,
-            plan=a_plan(STEPS, run.name).SerializeToString(),
+            plan=a_plan(STEPS, run.name),
             accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted()),
         )
         if self.expect(self.journal.StartOperation(request, None), self.fence(run, token)) and not run.last_seq:
@@ -193,7 +191,7 @@ class Appliers(RuleBasedStateMachine):
         first=st.sampled_from([0, 1, 1, 1, 2]),
         count=st.integers(0, 2),
         seal=st.sampled_from([False, False, True]),
-        roll_back=st.sampled_from([False, False, True]),
+        rollback=st.sampled_from([False, False, True]),
         times=st.integers(1, 2),
     )
     def advance(
@@ -204,7 +202,7 @@ class Appliers(RuleBasedStateMachine):
         first: int,
         count: int,
         seal: bool,
-        roll_back: bool,
+        rollback: bool,
         times: int,
     ) -> None:
         run, token = self.picked(pick, older)
@@ -225,13 +223,13 @@ class Appliers(RuleBasedStateMachine):
             ],
             events=[stage_started(run.name, seq) for seq in seqs],
             seal=seal,
-            roll_back=roll_back,
-            cause="it failed" if roll_back else "",
+            rollback=rollback,
+            cause="it failed" if rollback else "",
         )
         error = self.fence(run, token)
         is_impossible = (
             run.state == "PREPARING"
-            or ((run.sealed or seal) and (run.rolling_back or roll_back))
+            or ((run.sealed or seal) and (run.rolling_back or rollback))
             or STEPS in records
             or any(state not in following(run.steps.get(n, PLANNED)) for n, state in records.items())
             or (first == 2 and count > 0)
@@ -243,7 +241,7 @@ class Appliers(RuleBasedStateMachine):
             if answer is None:
                 return
             assert answer.cancel_requested == run.cancel
-            run.sealed, run.rolling_back = run.sealed or seal, run.rolling_back or roll_back
+            run.sealed, run.rolling_back = run.sealed or seal, run.rolling_back or rollback
             run.state = "ROLLING_BACK" if run.rolling_back else "APPLYING"
             run.steps |= records
             run.last_seq = max(run.last_seq, *seqs) if seqs else run.last_seq
@@ -306,7 +304,9 @@ class Appliers(RuleBasedStateMachine):
             run.row.active = run.row.active or (records and state == "SUCCEEDED")
             run.row.gone = not run.row.active
         self.named = {name: row for name, row in self.named.items() if not row.gone}
-        assert answer.HasField("stack") == (not run.row.gone)
+        found = self.loop.run_until_complete(self.database.read(lambda db: stacks.find(db, run.row.id)))
+        assert (found is None) == run.row.gone
+        assert answer.generation == (found.record.generation if found else 0)
         if times == 2:
             assert self.expect(self.journal.FinishOperation(request, None)) == answer
 
@@ -327,7 +327,8 @@ class Appliers(RuleBasedStateMachine):
         run.token = run.row.token
         assert (answer.token, answer.last_seq, answer.sealed) == (run.token, run.last_seq, run.sealed)
         assert answer.cancel_requested == run.cancel
-        assert answer.plan == (a_plan(STEPS, run.name).SerializeToString() if run.last_seq else b"")
+        planned = a_plan(STEPS, run.name) if run.last_seq else journal_pb2.NewPlan()
+        assert (answer.plan, answer.body) == (planned.header, planned.body)
 
     @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99))

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from pkger.model.v1 import operation_pb2
 from pkger.model.v1.operation_pb2 import (
     OPERATION_STATE_APPLYING,
@@ -12,8 +14,6 @@ from pkger.model.v1.operation_pb2 import (
     OPERATION_STATE_ROLLED_BACK,
     OPERATION_STATE_SUCCEEDED,
 )
-from pkger.stack.v1 import journal_pb2
-from pkger.stack.v1.journal_pb2 import StepRecord, StepState
 
 from services.core.errors import (
     LeaseLost,
@@ -23,6 +23,7 @@ from services.core.errors import (
     StackLeased,
     StackNotFound,
 )
+from services.rpc.convert.objects import entry_fields
 from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
@@ -31,7 +32,7 @@ WRITES: dict[str, Callable[[Client, Begun], Awaitable[object]]] = {
     "start": lambda service, late: service.start(late),
     "advance": lambda service, late: service.advance(late, [StepRecord(step=0, state=DONE)], seqs=[2]),
     "seal": lambda service, late: service.advance(late, seal=True),
-    "roll back": lambda service, late: service.advance(late, roll_back=True),
+    "roll back": lambda service, late: service.advance(late, rollback=True),
     "renew": lambda service, late: service.renew(late),
     "record": lambda service, late: service.record(late, [entry("late")]),
     "abandon": lambda service, late: service.abandon(late),
@@ -79,7 +80,9 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
         stack=before,
         token=dead.token + 1,
         operation=await service.operation("operations/1"),
-        plan=a_plan(3).SerializeToString(),
+        resources=[entry_fields(entry("one"))],
+        plan=a_plan(3).header,
+        body=a_plan(3).body,
         steps=[StepRecord(step=0, state=DONE, resource_id="0a"), StepRecord(step=1, state=INTENT)],
         sealed=True,
         cancel_requested=True,
@@ -172,7 +175,7 @@ async def test_a_first_apply_that_died_after_it_sent_something_keeps_its_stack_u
         stack = await service.record(heir, [entry("one")])
         assert await service.get_named("prod") == stack
     else:
-        await service.advance(heir, roll_back=True)
+        await service.advance(heir, rollback=True)
         await service.abandon(heir)
         with pytest.raises(StackNotFound):
             await service.get(dead.stack.id)
@@ -197,7 +200,7 @@ async def test_an_operation_that_sent_nothing_may_be_claimed_too(service: Client
 
     heir, claimed = await service.claim(dead.operation)
 
-    assert (claimed.plan, list(claimed.steps), claimed.last_seq) == (b"", [], 0)
+    assert (claimed.HasField("plan"), claimed.body, list(claimed.steps), claimed.last_seq) == (False, b"", [], 0)
     await service.abandon(heir)
     assert (await service.operation(dead.operation)).state == OPERATION_STATE_FAILED
 
@@ -209,12 +212,12 @@ async def test_an_operation_may_die_many_times(service: Client, clock: Clock) ->
         clock.forward(60)
         begun, claimed = await service.claim(begun.operation)
         assert [record.step for record in claimed.steps] == list(range(number + 1))
-        assert (begun.token, claimed.turned_back) == (number + 2, False)
+        assert (begun.token, claimed.rollback) == (number + 2, False)
 
-    await service.advance(begun, roll_back=True)
+    await service.advance(begun, rollback=True)
     clock.forward(60)
     begun, claimed = await service.claim(begun.operation)
-    assert claimed.turned_back
+    assert claimed.rollback
     await service.finish(begun, OPERATION_STATE_ROLLED_BACK, abandon=journal_pb2.Abandon())
 
     assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3, 4, 5]

@@ -1,0 +1,163 @@
+"""The parts that a stored plan is told in: header, remarks, steps, differences, summary, changes of the record."""
+
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from google.protobuf.message import Message
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import plan_pb2
+
+from services.core.model import Key
+from services.kinds.canonical import canonical_text
+from services.kinds.summary import planned_summary
+from services.rpc.convert.objects import key_from_pb, object_from_pb
+from services.rpc.parts import parts, pieces, text_bytes
+from stack_svc.plans import Work
+
+Lists = TypeVar("Lists", bound=Message)
+"""A message that has nothing but lists of messages and texts."""
+
+VIEWS = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY, plan_pb2.PLAN_VIEW_RECORD)
+"""What may be asked for, in the order in which it is told."""
+
+_Resource = tuple[str, str]
+"""Kind and id of a resource."""
+
+
+class Kept(NamedTuple):
+    """
+    What the store has of a plan.
+
+    Attributes:
+        work: Header and body, in their wire format.
+        content: What differences and summary are made of, compressed; empty when nothing is kept.
+        made: Ids of the resources that the steps in effect are about, by number of the step.
+    """
+
+    work: Work
+    content: bytes
+    made: Mapping[int, str]
+
+
+def told(
+    header: plan_pb2.Plan, kept: Kept, wanted: frozenset[plan_pb2.PlanView.ValueType]
+) -> Iterator[plan_pb2.PlanPart]:
+    """
+    Tell a plan in parts, none of which is above 1 MiB: its *header*, its remarks, and what is *wanted* of it.
+
+    Differences and summary are told of a plan whose content is kept, with the ids of what it made.
+    """
+    yield plan_pb2.PlanPart(header=header)
+    body = journal_pb2.PlanBody.FromString(kept.work.body)
+    for remarks in _cut(body.remarks):
+        yield plan_pb2.PlanPart(remarks=remarks)
+    if plan_pb2.PLAN_VIEW_STEPS in wanted:
+        for steps in parts(body.steps, plan_pb2.Step.ByteSize):
+            yield plan_pb2.PlanPart(steps=plan_pb2.PlanSteps(steps=steps))
+    if kept.content and not header.no_change and wanted & {plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY}:
+        yield from _comparisons(body, kept, wanted)
+    if plan_pb2.PLAN_VIEW_RECORD in wanted:
+        for record in _cut(body.record):
+            yield plan_pb2.PlanPart(record=record)
+
+
+def _comparisons(
+    body: journal_pb2.PlanBody, kept: Kept, wanted: frozenset[plan_pb2.PlanView.ValueType]
+) -> Iterator[plan_pb2.PlanPart]:
+    content = journal_pb2.PlanContent.FromString(zlib.decompress(kept.content))
+    created = {key_from_pb(step.create.key): step.number for step in body.steps if step.HasField("create")}
+    made = {key: kept.made[number] for key, number in created.items() if kept.made.get(number)}
+    # The summary is made first, as the differences are changed where they stand.
+    summary = ""
+    if plan_pb2.PLAN_VIEW_SUMMARY in wanted:
+        summary = _summary(content, body.remarks, created, made)
+    if plan_pb2.PLAN_VIEW_DIFFS in wanted:
+        _fill_in(content, body, created, made)
+        for diffs in _cut(content.diffs):
+            yield plan_pb2.PlanPart(diffs=diffs)
+    for piece in pieces(summary):
+        yield plan_pb2.PlanPart(summary_json=piece)
+
+
+def _fill_in(
+    content: journal_pb2.PlanContent,
+    body: journal_pb2.PlanBody,
+    created: Mapping[Key, int],
+    made: Mapping[Key, str],
+) -> None:
+    """Give the differences their specs, and the ids that the plan made."""
+    wanted = {key_from_pb(item.key): item.spec_json for item in content.objects}
+    written = _written_over(body)
+    for diff in content.diffs.resources:
+        key = key_from_pb(diff.key)
+        if diff.status != plan_pb2.DIFF_STATUS_REMOVE:
+            diff.new_spec_json = wanted.get(key, "")
+        old = written.get((diff.old_kind or key.kind, diff.resource_id))
+        if old is not None:
+            diff.old_spec_json = old
+        elif diff.status == plan_pb2.DIFF_STATUS_EXISTS and not diff.old_spec_json and key not in created:
+            diff.old_spec_json = diff.new_spec_json
+        diff.resource_id = made.get(key, diff.resource_id)
+    for mapping in content.diffs.label_mappings:
+        mapping.resource_id = made.get(key_from_pb(mapping.resource), mapping.resource_id)
+        mapping.label_id = made.get(key_from_pb(mapping.label), mapping.label_id)
+
+
+def _written_over(body: journal_pb2.PlanBody) -> dict[_Resource, str]:
+    """The specs before the plan of all that it updates or deletes."""
+    specs: dict[_Resource, str] = {}
+    for step in body.steps:
+        write: plan_pb2.UpdateStep | plan_pb2.DeleteStep
+        match step.WhichOneof("change"):
+            case "update":
+                write = step.update
+            case "delete":
+                write = step.delete
+            case _:
+                continue
+        # Of several writes to one resource the first one found it as it was before the plan.
+        specs.setdefault((write.key.kind, write.resource_id), write.old_spec_json)
+    return specs
+
+
+def _summary(
+    content: journal_pb2.PlanContent,
+    remarks: plan_pb2.PlanRemarks,
+    created: Mapping[Key, int],
+    made: Mapping[Key, str],
+) -> str:
+    ids = {key_from_pb(each.key): each.resource_id for each in content.referred}
+    for diff in content.diffs.resources:
+        key = key_from_pb(diff.key)
+        if diff.status == plan_pb2.DIFF_STATUS_EXISTS and key not in created:
+            ids[key] = diff.resource_id
+    attached = {
+        (key_from_pb(mapping.resource), key_from_pb(mapping.label))
+        for mapping in content.diffs.label_mappings
+        if mapping.status == plan_pb2.DIFF_STATUS_EXISTS
+    }
+    document = planned_summary(
+        [object_from_pb(item) for item in content.objects],
+        frozenset(map(key_from_pb, content.skipped)),
+        {**ids, **made},
+        attached,
+        remarks.missing_env_refs,
+        remarks.missing_secrets,
+    )
+    return canonical_text(document)
+
+
+def _cut(message: Lists) -> Iterator[Lists]:
+    """Cut the lists of a message into messages like it, keeping their order; empty lists make none."""
+    items = ((field.name, item) for field, listed in message.ListFields() for item in listed)
+    for part in parts(items, _size):
+        cut = type(message)()
+        for name, item in part:
+            getattr(cut, name).append(item)
+        yield cut
+
+
+def _size(item: tuple[str, str | Message]) -> int:
+    _, value = item
+    return text_bytes(value) if isinstance(value, str) else value.ByteSize()
