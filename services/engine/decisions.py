@@ -24,7 +24,8 @@ class BlockedStep(NamedTuple):
         direction: Whether it is blocked, or its inverse.
         reason: What is the matter with it.
         message: The same: one sentence.
-        found_resource_id: Of a conflict: the resource that is there instead; empty when there is none, or another stack has it.
+        found_resource_id: Of a conflict: the resource that is there instead; empty when there is none, or another stack
+            has it.
     """
 
     step: Step

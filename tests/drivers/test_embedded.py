@@ -106,6 +106,15 @@ async def test_a_file_of_an_earlier_version_keeps_its_resources_and_their_names(
         assert await driver.refusal(create("CheckThreshold", sample("CheckThreshold", "kept", ""), "t")) == NAME_TAKEN
 
 
+async def test_display_names_of_a_file_of_an_earlier_version_are_whole(tmp_path: Path) -> None:
+    """SQLite itself would end a name at a zero character."""
+    names = ["a", "a\0b", "a\0", " \u00e9 "]
+    ids = older_file(tmp_path, "Bucket", *names)
+    async with embedded_driver(tmp_path) as driver:
+        held = {resource.id: resource.display_name for resource in await driver.listing("Bucket")}
+        assert held == dict(zip(ids, names, strict=True))
+
+
 FOLDED = [("Variable", ["abc", "ABC"]), ("Label", ["sensors", " sensors "]), ("Label", [" A", "a ", "a"])]
 
 

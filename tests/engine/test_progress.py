@@ -49,6 +49,14 @@ def test_an_outcome_is_known_as_it_was_noted(outcome: Outcome) -> None:
     assert progress.undo_outcome(0) is None
 
 
+@pytest.mark.parametrize("direction", Direction)
+def test_what_the_platform_holds_instead_of_what_was_sent_is_recorded(direction: Direction) -> None:
+    progress = progress_of(PLAN, {0: Done("cpu-1")})
+    record = progress.ended(0, Done("cpu-1", '{"name":"CPU"}'), direction)
+    assert (record.resource_id, record.observed) == ("cpu-1", '{"name":"CPU"}')
+    assert progress.ended(0, Done("cpu-1"), direction).observed == ""
+
+
 @pytest.mark.parametrize(
     "outcome", [Done("cpu-1"), Failed("no"), Unknown("?"), Unknown("theirs", is_conflict=True, found="cpu-9")]
 )
