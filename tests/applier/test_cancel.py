@@ -104,7 +104,7 @@ async def test_past_the_seal_an_operation_goes_on_to_its_end(faulty: World) -> N
         ["done: create Bucket raw"],
         "stage 3 associations of replacements: 1",
         ["done: attach Bucket raw red"],
-        ["SUCCEEDED", "2 creates, 1 attaches"],
+        ["SUCCEEDED", "1 creates, 1 deletes, 1 attaches, 1 detaches, 1 irreversible"],
     ]
 
 

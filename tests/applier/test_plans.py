@@ -202,7 +202,7 @@ async def test_a_plan_is_stale_when_what_it_adopts_belongs_to_another_stack(faul
     case = faulty.case(stack)
     adopting = text(an_object("Label", "red", "red"))
     await case.services.apply(adopting, org=case.org)
-    plan = await case.plan(adopting)
+    plan = await case.plan(text(an_object("Label", "red", "red", color="#00ff00")))
     assert [diff.status for diff in plan.resource_diffs] == [plan_pb2.DIFF_STATUS_EXISTS]
     await case.services.apply(adopting, stack="theirs", org=case.org)
 

@@ -162,7 +162,7 @@ async def test_given_secrets_are_written_first_and_others_left_alone(faulty: Wor
         ["done: create Secret new", "done: update Secret ours"],
         "stage 1 labels: 1",
         ["done: create Label red"],
-        ["SUCCEEDED", ["Label red"]],
+        ["SUCCEEDED", "1 creates, 2 secrets"],
     ]
     assert await held(case) == ["new", "ours", "theirs"]
     assert last_value(case, "ours") == CANARY
