@@ -170,31 +170,37 @@ class Progress:
         What was there when it was first sent counts on: that sending, too, may still take effect.
         """
         state = StepState.INTENT if direction is Direction.DO else StepState.UNDO_INTENT
-        return StepRecord(step, state, target, before_ids=self.before_ids(step) or before_ids)
+        known = self.before_ids(step) or before_ids
+        return StepRecord(step, state, target, before_ids=known, observed=self._observed(step, direction))
 
     def retracted(self, step: int, direction: Direction) -> StepRecord:
         """The record of a step that was sent and certainly had no effect: it is where it was before."""
         if direction is Direction.DO:
             return StepRecord(step, StepState.PLANNED, before_ids=self.before_ids(step))
-        return StepRecord(step, StepState.DONE, self._resources.get(step, ""), before_ids=self.before_ids(step))
+        known, observed = self.before_ids(step), self._observed(step, direction)
+        return StepRecord(step, StepState.DONE, self._resources.get(step, ""), before_ids=known, observed=observed)
 
     def ended(self, step: int, outcome: Outcome, direction: Direction) -> StepRecord:
         """The record of a step, or its inverse, that ended with *outcome*."""
         done, failed, unknown = _ENDS[direction]
         # What was not taken back is there under the id that it had.
         kept = "" if direction is Direction.DO else self._resources.get(step, "")
-        known = self.before_ids(step)
+        known, held = self.before_ids(step), self._observed(step, direction)
         match outcome:
             case Done(resource_id, observed):
                 return StepRecord(step, done, resource_id, before_ids=known, observed=observed)
             case Failed(message, reason):
-                return StepRecord(step, failed, kept, message, reason, known)
+                return StepRecord(step, failed, kept, message, reason, known, held)
             case Unknown(message):
-                return StepRecord(step, unknown, kept, message, before_ids=known)
+                return StepRecord(step, unknown, kept, message, before_ids=known, observed=held)
             case Skipped(message):
                 return StepRecord(step, StepState.SKIPPED, kept, message, before_ids=known)
             case GivenUp(message):
                 return StepRecord(step, StepState.GIVEN_UP, kept, message, before_ids=known)
+
+    def _observed(self, step: int, direction: Direction) -> str:
+        """What the platform held after a step that is being taken back; empty on the way forward."""
+        return self._records[step].observed if direction is Direction.UNDO and step in self._records else ""
 
     def _know(self, record: StepRecord) -> None:
         step, effect = record.step, self.effects[record.step]
