@@ -63,7 +63,9 @@ async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_pa
     assert "Done: nothing to do, nothing written." in after
 
 
-@pytest.mark.parametrize("target", ["quickstart", "test", "lint", "bench", "gen", "help", "demo-crash", "test-faults"])
+@pytest.mark.parametrize(
+    "target", ["quickstart", "test", "lint", "contracts", "bench", "gen", "help", "demo-crash", "test-faults"]
+)
 def test_make_has_the_target(target: str) -> None:
     subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
 
