@@ -10,12 +10,23 @@ setup: .venv/.stamp services/gen/.stamp  ## Virtual environment with all depende
 
 gen: services/gen/.stamp  ## Generate Python from protos/
 
-lint: setup  ## Format, types, import layers, protos
+lint: setup lint-protos  ## Format, types, import layers, protos
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy services parser_svc planner_svc applier_svc stack_svc tests bench protos
 	$(BIN)/lint-imports
+
+# A checkout may be without history, so the contracts are compared with an image that is committed beside them. The second
+# comparison is the other way round: what the image lacks would not be protected.
+lint-protos: setup  ## The protos alone: style, and whether clients still work
 	cd protos && ../$(BIN)/buf lint
+	cd protos && ../$(BIN)/buf breaking --against image.binpb
+	@cd protos && ../$(BIN)/buf breaking image.binpb --against . >/dev/null || \
+		{ echo 'protos/image.binpb lacks a part of the contracts. Run `make contracts` and commit it.' >&2; false; }
+
+contracts: setup  ## Put additions into protos/image.binpb; BREAKING=1 accepts what breaks clients
+	$(if $(BREAKING),,cd protos && ../$(BIN)/buf breaking --against image.binpb)
+	cd protos && ../$(BIN)/buf build --exclude-source-info --output image.binpb
 
 test: setup  ## Run the tests; ARGS go to pytest
 	$(BIN)/pytest $(ARGS)
@@ -41,4 +52,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint test test-faults quickstart demo-crash bench
+.PHONY: help setup gen lint lint-protos contracts test test-faults quickstart demo-crash bench

@@ -1,50 +1,16 @@
 """A client in another language: docs/clients.md, run with a real grpcurl as it stands there."""
 
-import asyncio
 import json
-import os
-import re
-import shutil
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.settings import PORTS
+from tests.clients.page import blocks, is_installed, shell
 from tests.cluster import Cluster
-from tests.conftest import ROOT
 
-PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-
-pytestmark = pytest.mark.skipif(not shutil.which("grpcurl", path=PATH), reason="grpcurl is not installed")
-
-
-def blocks(heading: str, language: str = "sh") -> list[str]:
-    """The fenced blocks of *language* under *heading* of docs/clients.md."""
-    text = (ROOT / "docs" / "clients.md").read_text()
-    section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return re.findall(rf"^```{language}\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
-
-
-def test_every_section_has_its_test() -> None:
-    text = (ROOT / "docs" / "clients.md").read_text()
-    sections = ["What is there", "A dry run", "An apply", "A plan, and its apply", "An error"]
-    assert re.findall("^## (.*)$", text, re.MULTILINE) == sections
-
-
-async def shell(script: str, services: Cluster) -> tuple[int, str, str]:
-    """Exit status, output and error output of *script*, with the default addresses replaced by those of *services*."""
-    for name, port in PORTS.items():
-        script = script.replace(f"127.0.0.1:{port}", services.addresses[name])
-    process = await asyncio.create_subprocess_exec(
-        "sh", "-eu", "-c", script, env={**os.environ, "PATH": PATH}, stdout=PIPE, stderr=PIPE
-    )
-    output, errors = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode is not None
-    return process.returncode, output.decode(), errors.decode()
+pytestmark = pytest.mark.skipif(not is_installed("grpcurl"), reason="grpcurl is not installed")
 
 
 async def answers(script: str, services: Cluster) -> list[Any]:

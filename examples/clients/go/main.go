@@ -1,0 +1,169 @@
+// Command fleet plans a package, applies the plan, watches the apply, shows what the stack owns, and uninstalls it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	applierv1 "example.com/fleet/gen/pkger/applier/v1"
+	modelv1 "example.com/fleet/gen/pkger/model/v1"
+	parserv1 "example.com/fleet/gen/pkger/parser/v1"
+	plannerv1 "example.com/fleet/gen/pkger/planner/v1"
+	stackv1 "example.com/fleet/gen/pkger/stack/v1"
+)
+
+const stackName = "fleet"
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) < 2 {
+		log.Fatal("usage: fleet FILE...")
+	}
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		log.Fatal("Error: ", err)
+	}
+}
+
+func run(ctx context.Context, files []string) error {
+	planner := plannerv1.NewPlannerServiceClient(connect("PKGER_PLANNER_ADDRESS", "127.0.0.1:50052"))
+	applier := applierv1.NewApplierServiceClient(connect("PKGER_APPLIER_ADDRESS", "127.0.0.1:50053"))
+	stacks := stackv1.NewStackServiceClient(connect("PKGER_STACK_ADDRESS", "127.0.0.1:50054"))
+
+	plan, err := createPlan(ctx, planner, files)
+	if err != nil {
+		return err
+	}
+
+	applying, err := applier.ApplyPlan(ctx, &applierv1.ApplyPlanRequest{Plan: plan})
+	if err != nil {
+		return err
+	}
+	operation, err := follow(applying)
+	if err != nil {
+		return err
+	}
+
+	// Any client can watch the operation by its name, also while it runs and after the stream above broke.
+	watching, err := applier.WatchOperation(ctx, &applierv1.WatchOperationRequest{Operation: operation})
+	if err != nil {
+		return err
+	}
+	if _, err := follow(watching); err != nil {
+		return err
+	}
+
+	if err := showStack(ctx, stacks); err != nil {
+		return err
+	}
+
+	ref := &plannerv1.StackRef{Stack: &plannerv1.StackRef_Name{Name: stackName}}
+	uninstalling, err := applier.UninstallStack(ctx, &applierv1.UninstallStackRequest{Stack: ref})
+	if err != nil {
+		return err
+	}
+	_, err = follow(uninstalling)
+	return err
+}
+
+// connect makes a channel to the address in the environment variable, or to the default one.
+func connect(variable, address string) *grpc.ClientConn {
+	plaintext := grpc.WithTransportCredentials(insecure.NewCredentials())
+	channel, err := grpc.NewClient(cmp.Or(os.Getenv(variable), address), plaintext)
+	if err != nil {
+		log.Fatal("Error: ", err)
+	}
+	return channel
+}
+
+// createPlan stores a plan for the package in the files, prints how many steps of each kind it has, and returns its name.
+func createPlan(ctx context.Context, planner plannerv1.PlannerServiceClient, files []string) (string, error) {
+	pack := &plannerv1.PackageSources{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		source := &parserv1.Source{Name: file, Content: &parserv1.Source_Text{Text: string(text)}}
+		pack.Sources = append(pack.Sources, source)
+	}
+	answer, err := planner.CreatePlan(ctx, &plannerv1.CreatePlanRequest{
+		Stack:   &plannerv1.StackRef{Stack: &plannerv1.StackRef_Name{Name: stackName}},
+		Desired: &plannerv1.CreatePlanRequest_Package{Package: pack},
+	})
+	if err != nil {
+		return "", err
+	}
+	if invalid := answer.GetInvalidPackage(); invalid != nil {
+		return "", fmt.Errorf("the package is invalid: %v", invalid.GetViolations())
+	}
+	counts := map[modelv1.Verb]int{}
+	for _, step := range answer.GetPlan().GetSteps() {
+		counts[step.GetVerb()]++
+	}
+	fmt.Printf("plan: %d to create, %d to update, %d to delete, %d to attach, %d to detach\n",
+		counts[modelv1.Verb_VERB_CREATE], counts[modelv1.Verb_VERB_UPDATE], counts[modelv1.Verb_VERB_DELETE],
+		counts[modelv1.Verb_VERB_ATTACH], counts[modelv1.Verb_VERB_DETACH])
+	return answer.GetPlan().GetName(), nil
+}
+
+// answer is a message of any stream of events.
+type answer interface {
+	GetEvent() *modelv1.OperationEvent
+}
+
+// follow prints the events of an operation to its end, and returns the operation's name.
+func follow[A answer](stream interface{ Recv() (A, error) }) (string, error) {
+	var operation string
+	state := modelv1.OperationState_OPERATION_STATE_UNSPECIFIED
+	for {
+		message, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return operation, err
+		}
+		event := message.GetEvent()
+		operation = event.GetOperation()
+		fmt.Printf("event %d: %s\n", event.GetSeq(), nameOf(event))
+		if finished := event.GetFinished(); finished != nil {
+			state = finished.GetState()
+		}
+	}
+	fmt.Printf("operation: %s\n", strings.ToLower(strings.TrimPrefix(state.String(), "OPERATION_STATE_")))
+	if state != modelv1.OperationState_OPERATION_STATE_SUCCEEDED {
+		return operation, fmt.Errorf("%s did not succeed", operation)
+	}
+	return operation, nil
+}
+
+// nameOf is the field that says what happened; a newer server may send what this client does not know.
+func nameOf(event *modelv1.OperationEvent) string {
+	message := event.ProtoReflect()
+	if field := message.WhichOneof(message.Descriptor().Oneofs().ByName("event")); field != nil {
+		return string(field.Name())
+	}
+	return "unknown"
+}
+
+// showStack prints what the stack owns.
+func showStack(ctx context.Context, stacks stackv1.StackServiceClient) error {
+	named := &stackv1.NamedStack{Name: stackName}
+	answer, err := stacks.GetStack(ctx, &stackv1.GetStackRequest{Stack: &stackv1.GetStackRequest_Named{Named: named}})
+	if err != nil {
+		return err
+	}
+	for _, entry := range answer.GetStack().GetResources() {
+		fmt.Printf("resource: %s %s\n", entry.GetKey().GetKind(), entry.GetKey().GetName())
+	}
+	return nil
+}

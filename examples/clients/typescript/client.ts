@@ -1,0 +1,89 @@
+// Plans a package, applies the plan, watches the apply, shows what the stack owns, and uninstalls it.
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+
+import { ApplierService } from "./gen/pkger/applier/v1/applier_pb.js";
+import { type OperationEvent, OperationState } from "./gen/pkger/model/v1/operation_pb.js";
+import { Verb } from "./gen/pkger/model/v1/plan_pb.js";
+import { PlannerService } from "./gen/pkger/planner/v1/planner_pb.js";
+import { StackService } from "./gen/pkger/stack/v1/stack_pb.js";
+
+const STACK = "fleet";
+
+const planner = createClient(PlannerService, connect("PKGER_PLANNER_ADDRESS", "127.0.0.1:50052"));
+const applier = createClient(ApplierService, connect("PKGER_APPLIER_ADDRESS", "127.0.0.1:50053"));
+const stacks = createClient(StackService, connect("PKGER_STACK_ADDRESS", "127.0.0.1:50054"));
+
+/** A gRPC channel to the address in the environment variable, or to the default one. */
+function connect(variable: string, address: string) {
+  return createGrpcTransport({ baseUrl: `http://${process.env[variable] ?? address}` });
+}
+
+/** Stores a plan for the package in the files, prints how many steps of each kind it has, and returns its name. */
+async function createPlan(files: string[]): Promise<string> {
+  const sources = await Promise.all(
+    files.map(async (name) => ({ name, content: { case: "text" as const, value: await readFile(name, "utf8") } })),
+  );
+  const { answer } = await planner.createPlan({
+    stack: { stack: { case: "name", value: STACK } },
+    desired: { case: "package", value: { sources } },
+  });
+  if (answer.case !== "plan") {
+    throw new Error(`the package is invalid: ${answer.value?.violations.map((violation) => violation.reason)}`);
+  }
+  const count = (verb: Verb) => answer.value.steps.filter((step) => step.verb === verb).length;
+  console.log(
+    `plan: ${count(Verb.CREATE)} to create, ${count(Verb.UPDATE)} to update, ${count(Verb.DELETE)} to delete, ` +
+      `${count(Verb.ATTACH)} to attach, ${count(Verb.DETACH)} to detach`,
+  );
+  return answer.value.name;
+}
+
+/** Prints the events of an operation to its end, and returns the operation's name. */
+async function follow(stream: AsyncIterable<{ event?: OperationEvent }>): Promise<string> {
+  let operation = "";
+  let state = OperationState.UNSPECIFIED;
+  for await (const { event } of stream) {
+    if (!event) continue;
+    operation = event.operation;
+    console.log(`event ${event.seq}: ${event.event.case ?? "unknown"}`);
+    if (event.event.case === "finished") state = event.event.value.state;
+  }
+  console.log(`operation: ${OperationState[state].toLowerCase()}`);
+  if (state !== OperationState.SUCCEEDED) throw new Error(`${operation} did not succeed`);
+  return operation;
+}
+
+/** Prints what the stack owns. */
+async function showStack(): Promise<void> {
+  const { stack } = await stacks.getStack({ stack: { case: "named", value: { name: STACK } } });
+  for (const { key } of stack?.resources ?? []) console.log(`resource: ${key?.kind} ${key?.name}`);
+}
+
+async function run(files: string[]): Promise<void> {
+  const plan = await createPlan(files);
+
+  const operation = await follow(applier.applyPlan({ plan }));
+
+  // Any client can watch the operation by its name, also while it runs and after the stream above broke.
+  await follow(applier.watchOperation({ operation }));
+
+  await showStack();
+
+  await follow(applier.uninstallStack({ stack: { stack: { case: "name", value: STACK } } }));
+}
+
+const files = process.argv.slice(2);
+if (files.length === 0) {
+  console.error("usage: node dist/client.js FILE...");
+  process.exit(2);
+}
+try {
+  await run(files);
+} catch (error) {
+  console.error(`Error: ${error instanceof Error ? error.message : error}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,105 @@
+"""docs/clients.md as its tests read it, and its commands as a reader runs them."""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from asyncio.subprocess import PIPE
+from pathlib import Path
+
+import pytest
+
+from services.settings import PORTS, address_variable
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+
+PAGE = ROOT / "docs" / "clients.md"
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+UNAVAILABLE = re.compile(
+    r"no such host|i/o timeout|dial tcp|connection refused|network is unreachable|TLS handshake timeout|GOPROXY=off|"
+    r"ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED|requires go >="
+)
+"""What ``go`` and ``npm`` print when they cannot reach their registry, or are too old."""
+
+
+def section(heading: str) -> str:
+    """The text under *heading*."""
+    return PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def blocks(heading: str, language: str = "sh") -> list[str]:
+    """The fenced blocks of *language* under *heading*."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", section(heading), re.DOTALL | re.MULTILINE)
+
+
+def is_installed(command: str) -> bool:
+    """Whether *command* can be run by the page's commands."""
+    return shutil.which(command, path=PATH) is not None
+
+
+async def shell(
+    script: str, services: Cluster, folder: Path | None = None, seconds: float = 30
+) -> tuple[int, str, str]:
+    """
+    Exit status, output and error output of *script*, which finds *services* where it looks for the default addresses.
+
+    Args:
+        script: Commands of the page.
+        services: What the commands talk to.
+        folder: Where to run them; the current folder by default.
+        seconds: How long they may take.
+    """
+    for name, port in PORTS.items():
+        script = script.replace(f"127.0.0.1:{port}", services.addresses[name])
+    addresses = {address_variable(name): address for name, address in services.addresses.items()}
+    process = await asyncio.create_subprocess_exec(
+        "sh", "-eu", "-c", script, cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE,
+        env={**os.environ, **addresses, "PATH": PATH, "PKGER": str(ROOT)},
+    )  # fmt: skip
+    output, errors = await asyncio.wait_for(process.communicate(), seconds)
+    assert process.returncode is not None
+    return process.returncode, output.decode(), errors.decode()
+
+
+async def build(script: str, services: Cluster, folder: Path) -> None:
+    """Run the commands that make a client; skips the test when they cannot get what they need."""
+    status, output, errors = await shell(script, services, folder, 500)
+    printed = output + errors
+    problem = UNAVAILABLE.search(printed)
+    if status != 0 and problem:
+        line = printed[: problem.end()].splitlines()[-1]
+        pytest.skip(f"the registry cannot be reached, or the toolchain is too old: {line}")
+    assert status == 0, printed
+
+
+def assert_shown_code_is_run(heading: str, language: str, program: Path) -> None:
+    """Each block of *language* under *heading* is a part of *program*."""
+    shown, text = blocks(heading, language), program.read_text()
+    assert shown
+    for block in shown:
+        assert block in text, f"docs/clients.md shows what {program.name} does not say:\n{block}"
+
+
+async def assert_client_runs(heading: str, services: Cluster, folder: Path) -> None:
+    """The commands under *heading* make and run a client that applies, watches, shows and uninstalls examples/."""
+    make, start = blocks(heading)
+    await build(make, services, folder)
+
+    status, output, errors = await shell(start, services, folder, 60)
+
+    assert (status, errors) == (0, ""), output + errors
+    lines = output.lower().replace("_", "").splitlines()
+    assert lines[0] == "plan: 6 to create, 0 to update, 0 to delete, 5 to attach, 0 to detach"
+    ends = [number for number, line in enumerate(lines) if line == "operation: succeeded"]
+    assert len(ends) == 3, output
+    applied, watched = lines[1 : ends[0]], lines[ends[0] + 1 : ends[1]]
+    assert applied[0] == "event 1: accepted"
+    assert applied[-1] == f"event {len(applied)}: finished"
+    assert watched == applied
+    shown = [line for line in lines if line.startswith("resource: ")]
+    assert len(shown) == 6
+    assert "resource: bucket fleet-raw" in shown
+    assert await services.stack_names() == []
+    assert await services.resources() == []

@@ -1,0 +1,38 @@
+"""What docs/clients.md says about languages without an example: managed mode names their packages."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.clients.page import blocks, is_installed, shell
+from tests.cluster import Cluster
+
+PLUGIN = f"""#!{sys.executable}
+import sys
+from google.protobuf.compiler import plugin_pb2
+
+request = plugin_pb2.CodeGeneratorRequest.FromString(sys.stdin.buffer.read())
+answer = plugin_pb2.CodeGeneratorResponse()
+for file in request.proto_file:
+    answer.file.add(name=file.name + ".txt", content=str(file.options))
+sys.stdout.buffer.write(answer.SerializeToString())
+"""
+"""A plugin that writes the options of each proto, in place of protoc's own Java."""
+
+
+@pytest.mark.skipif(not is_installed("buf"), reason="buf is not installed")
+async def test_plugins_are_told_the_packages_of_their_languages(services: Cluster, tmp_path: Path) -> None:
+    (config,), (command,) = blocks("Other languages", "yaml"), blocks("Other languages")
+    plugin = tmp_path / "plugin"
+    plugin.write_text(PLUGIN)
+    plugin.chmod(0o755)
+    (tmp_path / "buf.gen.yaml").write_text(config.replace("protoc_builtin: java", "local: ./plugin"))
+
+    status, _, errors = await shell(command, services, tmp_path)
+
+    assert (status, errors) == (0, "")
+    options = (tmp_path / "gen/pkger/planner/v1/planner.proto.txt").read_text().splitlines()
+    assert 'java_package: "com.pkger.planner.v1"' in options
+    assert "java_multiple_files: true" in options
+    assert 'csharp_namespace: "Pkger.Planner.V1"' in options

@@ -1,0 +1,33 @@
+"""A client in TypeScript: docs/clients.md, from an empty folder to a watched apply."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.clients.page import PATH, assert_client_runs, assert_shown_code_is_run, is_installed
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+
+
+def node_version() -> int:
+    """The major version of Node.js; 0 when it is missing."""
+    node = shutil.which("node", path=PATH)
+    if node is None:
+        return 0
+    printed = subprocess.run([node, "--version"], check=True, capture_output=True, text=True).stdout
+    return int(printed.removeprefix("v").partition(".")[0])
+
+
+def test_the_page_shows_the_program() -> None:
+    assert_shown_code_is_run("TypeScript", "ts", ROOT / "examples" / "clients" / "typescript" / "client.ts")
+
+
+@pytest.mark.skipif(node_version() < 20, reason="Node.js 20 or later is not installed")
+@pytest.mark.skipif(not is_installed("npm"), reason="npm is not installed")
+@pytest.mark.skipif(not is_installed("buf"), reason="buf is not installed")
+@pytest.mark.timeout(600)  # the first run downloads the packages
+async def test_a_client_is_generated_built_and_run(services: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder: Path = tmp_path_factory.mktemp("client")
+    await assert_client_runs("TypeScript", services, folder)
