@@ -20,6 +20,8 @@ LONGEST_LEASE_SECONDS = 600
 GRACE_SECONDS = 30.0
 """How long a stopping server lets calls in flight run on."""
 
+READY_SECONDS = 5.0
+"""How long a call waits for a service that it cannot connect to, such as one that restarts."""
 
 MAX_DEPTH = 200
 """The most that the bound on depth can be set to: what writes JSON for us ends a little above."""

@@ -1,6 +1,7 @@
 """One operation from its request, or from its journal, to its record: lease, plan, run, record."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,7 @@ from services.engine.decisions import StepDecision
 from services.engine.late_writes import writes_secrets
 from services.engine.progress import Progress, recovered
 from services.engine.staleness import problem_of
+from services.rpc.call import until
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
@@ -95,8 +97,10 @@ class Operation:
         name: Its name, the same in all its events.
     """
 
-    def __init__(self, name: str, holder: str, peers: Peers, feed: Feed) -> None:
+    def __init__(self, name: str, holder: str, peers: Peers, feed: Feed, plan_until: float = math.inf) -> None:
+        """*plan_until*: when its caller stops waiting for the plan, on the monotonic clock."""
         self.name = name
+        self._plan_until = plan_until
         self._holder = holder
         self._peers = peers
         self._feed = feed
@@ -168,9 +172,11 @@ class Operation:
     ) -> _Prepared | None:
         """The plan to run; None when the package breaks rules. The operation is over when there is none."""
         try:
-            if isinstance(asked, NewRequest):
-                return await self._planned(asked, lease)
-            return await self._agreed(asked, begun, lease)
+            # Nothing is written yet, so the deadline of the caller holds: its error names the service that is away.
+            with until(self._plan_until):
+                if isinstance(asked, NewRequest):
+                    return await self._planned(asked, lease)
+                return await self._agreed(asked, begun, lease)
         except BaseException as error:
             await _give_up(lease, error, asked.plan if isinstance(asked, PlanRequest) else "")
             raise

@@ -90,7 +90,7 @@ class Registry:
         self._refuse_when_draining()
         name = f"operations/{secrets.token_hex(8)}"
         feed = Feed(name, _now)
-        operation = Operation(name, self._holder, self._peers, feed)
+        operation = Operation(name, self._holder, self._peers, feed, deadline.get())
         self._run(operation, feed, self._begin(operation, asked))
         return feed
 

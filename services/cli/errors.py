@@ -5,8 +5,20 @@ from contextlib import contextmanager
 
 import click
 
-from services.core.errors import PkgerError
+from services.core.errors import PkgerError, Reason
 from services.core.model import Violation
+
+HINTS: dict[Reason, str] = {
+    Reason.STACK_NOT_FOUND: "`pkger stacks list`",
+    Reason.STACK_NOT_EMPTY: "`pkger stacks uninstall`",
+    Reason.PLAN_NOT_FOUND: "`pkger plans list`",
+    Reason.OPERATION_NOT_FOUND: "`pkger operations list`",
+    Reason.OPERATION_UNFINISHED: "`pkger operations recover`",
+    Reason.PACKAGE_EMPTY: "--allow-empty",
+    Reason.VALUES_MISSING: "--env-ref, --secret, --allow-missing",
+    Reason.REPLACEMENT_REFUSED: "--allow-replace",
+}
+"""The command or the options for what the text of an error advises, which names fields and methods of the contract."""
 
 
 class Failed(click.ClickException):
@@ -30,4 +42,13 @@ def told_plainly() -> Iterator[None]:
     try:
         yield
     except PkgerError as error:
-        raise Failed(str(error)) from error
+        raise Failed(text_of(error)) from error
+
+
+def text_of(error: PkgerError) -> str:
+    """The text of *error*, and the command or the options that help with it in parentheses."""
+    hint = HINTS.get(error.reason)
+    if error.reason is Reason.OPERATION_UNFINISHED and error.metadata.get("state") != "BLOCKED":
+        # An applier resumes it without anybody's help.
+        hint = "`pkger operations list`"
+    return f"{error} ({hint})" if hint else str(error)

@@ -15,7 +15,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
 from rich.text import Text
 
-from services.cli.errors import Failed, InvalidPackageError, told_plainly
+from services.cli.errors import Failed, InvalidPackageError, text_of, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress
@@ -284,7 +284,9 @@ async def _follow(
         if not operation:
             raise
         way_on = f"`pkger operations watch {operation}` shows how it goes on"
-        raise Failed(f"{error}; the operation is not over: an applier will finish or undo it, {way_on}") from error
+        raise Failed(
+            f"{text_of(error)}; the operation is not over: an applier will finish or undo it, {way_on}"
+        ) from error
     finally:
         if cancelling:
             cancelling.cancel()

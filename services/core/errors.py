@@ -112,7 +112,7 @@ class StackNotFound(PkgerError):
     reason = Reason.STACK_NOT_FOUND
 
     def __init__(self, stack: str) -> None:
-        super().__init__(f"there is no stack {stack!r}; `pkger stacks list` shows those there are", stack=stack)
+        super().__init__(f"there is no stack {stack!r}; ListStacks lists the stacks", stack=stack)
 
 
 class StackExists(PkgerError):
@@ -131,7 +131,7 @@ class StackNotEmpty(PkgerError):
 
     def __init__(self, stack: str, count: int) -> None:
         super().__init__(
-            f"stack {stack!r} still owns {count} resources; uninstall it instead", stack=stack, count=str(count)
+            f"stack {stack!r} still owns {count} resources; UninstallStack removes them", stack=stack, count=str(count)
         )
 
 
@@ -196,7 +196,7 @@ class PlanNotFound(PkgerError):
 
     def __init__(self, plan: str) -> None:
         super().__init__(
-            f"there is no plan {plan!r}; `pkger plans list` shows those there are, unused ones for a day", plan=plan
+            f"there is no plan {plan!r}; ListPlans lists the plans, and an unused plan is kept for a day", plan=plan
         )
 
 
@@ -299,12 +299,15 @@ class ServiceUnavailable(PkgerError):
 
     reason = Reason.SERVICE_UNAVAILABLE
 
-    def __init__(self, service: str, address: str, problem: str) -> None:
+    def __init__(self, service: str, address: str, problem: str, platform: str = "") -> None:
+        """*platform*: the configured name of the platform, where *service* is a driver; else empty."""
+        called = f"platform {platform!r}" if platform else f"{service} service"
         super().__init__(
-            f"the {service} service at {address} does not answer: {problem}",
+            f"the {called} at {address} does not answer: {problem}",
             service=service,
             address=address,
             problem=problem,
+            **({"platform": platform} if platform else {}),
         )
 
 
@@ -323,8 +326,8 @@ class OperationUnfinished(PkgerError):
     reason = Reason.OPERATION_UNFINISHED
 
     def __init__(self, stack: str, operation: str, state: str) -> None:
-        way_out = "`pkger operations recover` says how" if state == "BLOCKED" else "an applier will carry it on"
-        text = f"{operation} on stack {stack!r} is unfinished ({state}); {way_out}"
+        next_act = "RecoverOperation resumes it" if state == "BLOCKED" else "an applier will resume it"
+        text = f"{operation} on stack {stack!r} is unfinished ({state}); {next_act}"
         super().__init__(text, stack=stack, operation=operation, state=state)
 
 
@@ -359,7 +362,7 @@ class PackageEmpty(PkgerError):
     def __init__(self, stack: str, count: int) -> None:
         super().__init__(
             f"the package has no objects, so all {count} resources of stack {stack!r} would go;"
-            " allow it (--allow-empty) if you mean that",
+            " set allow_empty to apply it all the same",
             stack=stack,
             count=str(count),
         )
@@ -377,7 +380,7 @@ class ValuesMissing(PkgerError):
             if keys
         ]
         super().__init__(
-            f"these are not given: {'; '.join(told)}; give them (--env-ref, --secret), or allow it (--allow-missing)",
+            f"these are not given: {'; '.join(told)}; give them in env and secrets, or set allow_missing",
             env_refs=env_refs,
             secrets=secrets,
         )
@@ -392,7 +395,7 @@ class ReplacementRefused(PkgerError):
         shown = "; ".join(message for _, _, message in replaced[:_SHOWN])
         more = f"; and {len(replaced) - _SHOWN} more" if replaced[_SHOWN:] else ""
         super().__init__(
-            f"{shown}{more}; allow it (--allow-replace) if you mean that",
+            f"{shown}{more}; set allow_replace to apply it all the same",
             objects=",".join(f"{kind}/{name}" for kind, name, _ in replaced[:_SHOWN]),
             count=str(len(replaced)),
         )

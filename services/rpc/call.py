@@ -2,6 +2,8 @@
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
@@ -9,6 +11,14 @@ MESSAGE_LIMIT = 64 * 1024 * 1024
 
 REQUEST_ID_KEY = "x-request-id"
 """Metadata key of the request id, both ways."""
+
+MARGIN_SECONDS = 1.0
+MARGIN_SHARE = 0.1
+"""
+What a service keeps of its caller's deadline when it calls another service: this share, and at most these seconds.
+
+The inner deadline expires first, so the service has time left to answer which service did not answer.
+"""
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Id of the call being served; empty outside of calls."""
@@ -19,7 +29,7 @@ deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 def time_left(limit: float | None) -> float | None:
     """
-    How long a downstream call may take.
+    How long a downstream call may take: less than the caller waits, by a margin.
 
     Args:
         limit: What the downstream call is given at most, in seconds; None for no limit of its own.
@@ -27,5 +37,17 @@ def time_left(limit: float | None) -> float | None:
     Returns:
         Seconds, never negative; None when neither the caller nor *limit* sets an end.
     """
-    left = min(deadline.get() - time.monotonic(), math.inf if limit is None else limit)
+    left = max(deadline.get() - time.monotonic(), 0.0)
+    left -= min(left * MARGIN_SHARE, MARGIN_SECONDS)
+    left = min(left, math.inf if limit is None else limit)
     return None if math.isinf(left) else max(left, 0.0)
+
+
+@contextmanager
+def until(moment: float) -> Iterator[None]:
+    """Make *moment*, on the monotonic clock, the deadline of all downstream calls in the block."""
+    token = deadline.set(moment)
+    try:
+        yield
+    finally:
+        deadline.reset(token)

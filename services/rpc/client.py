@@ -1,5 +1,8 @@
-"""One way to connect: message limit, retries of reads, deadlines and request ids handed on, errors of the core."""
+"""One way to connect: limits, wait for connection, retries of reads, deadlines, request ids, errors of the core."""
 
+import asyncio
+import math
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
@@ -8,8 +11,10 @@ from typing import Any, Self, TypeVar
 import grpc
 import orjson
 
+from services.core.errors import ServiceUnavailable
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY, request_id, time_left
 from services.rpc.errors import from_rpc
+from services.settings import READY_SECONDS
 
 Response = TypeVar("Response")
 
@@ -56,12 +61,16 @@ class Peer:
     Attributes:
         name: What people call it.
         address: Where it is.
+        platform: Configured name of the platform whose driver this is; empty for any other service.
         channel: For the generated stubs.
     """
 
-    def __init__(self, name: str, address: str) -> None:
+    def __init__(self, name: str, address: str, *, platform: str = "", ready_seconds: float = READY_SECONDS) -> None:
+        """*ready_seconds*: how long a call waits for a connection before it fails; its deadline counts too."""
         self.name = name
         self.address = address
+        self.platform = platform
+        self._ready_seconds = ready_seconds
         # The place for TLS: a secure channel with the peer's credentials.
         self.channel = grpc.aio.insecure_channel(
             address,
@@ -69,6 +78,7 @@ class Peer:
                 ("grpc.max_receive_message_length", MESSAGE_LIMIT),
                 ("grpc.max_send_message_length", MESSAGE_LIMIT),
                 ("grpc.service_config", orjson.dumps(_SERVICE_CONFIG).decode()),
+                ("grpc.initial_reconnect_backoff_ms", 100),
                 ("grpc.min_reconnect_backoff_ms", 100),
                 ("grpc.max_reconnect_backoff_ms", 2000),
                 # Channels of one process to one address would share a connection, and its back-off, otherwise.
@@ -83,7 +93,7 @@ class Peer:
         seconds: float | None = CALL_SECONDS,
     ) -> Response:
         """
-        Call a unary method.
+        Call a unary method; without a connection, wait for one first.
 
         Args:
             method: From the generated stub.
@@ -93,8 +103,9 @@ class Peer:
         Raises:
             PkgerError: What the service answered with, or ``ServiceUnavailable``.
         """
+        timeout = await self._connected(seconds)
         with self._translated():
-            call: Any = method(request, timeout=time_left(seconds), metadata=_metadata())
+            call: Any = method(request, timeout=timeout, metadata=_metadata())
             response: Response = await call
             return response
 
@@ -109,8 +120,9 @@ class Peer:
 
         A caller that leaves the loop early cancels the call.
         """
+        timeout = await self._connected(seconds)
         with self._translated():
-            call: Any = method(request, timeout=time_left(seconds), metadata=_metadata())
+            call: Any = method(request, timeout=timeout, metadata=_metadata())
             try:
                 async for response in call:
                     yield response
@@ -127,12 +139,32 @@ class Peer:
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
+    async def _connected(self, seconds: float | None) -> float | None:
+        """
+        Wait for a connection, so that a service that restarts fails no call; the time that is left for the call.
+
+        A call with wait_for_ready would wait until its deadline, and one without limit for ever.
+
+        Raises:
+            ServiceUnavailable: There was no connection in time. The call was not sent.
+        """
+        if self.channel.get_state() is grpc.ChannelConnectivity.READY:
+            return time_left(seconds)
+        began = time.monotonic()
+        left = time_left(seconds)
+        try:
+            async with asyncio.timeout(min(self._ready_seconds, math.inf if left is None else left)):
+                await self.channel.channel_ready()
+        except TimeoutError as error:
+            raise ServiceUnavailable(self.name, self.address, "no connection", self.platform) from error
+        return time_left(None if seconds is None else max(seconds - (time.monotonic() - began), 0.0))
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
         except grpc.aio.AioRpcError as error:
-            raise from_rpc(error, self.name, self.address) from error
+            raise from_rpc(error, self.name, self.address, self.platform) from error
 
 
 class Platforms:
@@ -151,7 +183,7 @@ class Platforms:
             PlatformUnknown: No platform of that name is configured.
         """
         if platform not in self._drivers:
-            self._drivers[platform] = Peer("platform", self._address_of(platform))
+            self._drivers[platform] = Peer("platform", self._address_of(platform), platform=platform)
         return self._drivers[platform]
 
     async def __aenter__(self) -> Self:

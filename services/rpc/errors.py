@@ -1,9 +1,13 @@
-"""Errors of the core as google.rpc.Status and back, by one table."""
+"""Errors of the core as google.rpc.Status and back, by tables of reasons."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyPb
+from google.protobuf.message import Message
 from google.rpc import status_pb2
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo, RetryInfo
 from grpc_status import rpc_status
 
 from services.core.errors import ERRORS, PkgerError, Reason, ServiceUnavailable, SourceTooLarge
@@ -45,16 +49,52 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
 }
 
+RETRY_SECONDS = 1.0
+"""Shortest delay before a retry, and the delay after SERVICE_UNAVAILABLE."""
+
+LONGEST_RETRY_SECONDS = 60.0
+"""Longest delay before a retry: a lease may end long before it expires."""
+
+RECOVERY_SECONDS = 5.0
+"""Delay before a retry while an applier resumes an operation."""
+
+
+def _until_lease_expires(error: PkgerError) -> float:
+    try:
+        expires = datetime.fromisoformat(error.metadata.get("expires", ""))
+    except ValueError:
+        return RETRY_SECONDS
+    if expires.tzinfo is None:
+        expires = expires.replace(tzinfo=UTC)
+    left = (expires - datetime.now(UTC)).total_seconds()
+    return min(max(left, RETRY_SECONDS), LONGEST_RETRY_SECONDS)
+
+
+RETRIES: dict[Reason, Callable[[PkgerError], float | None]] = {
+    Reason.SERVICE_UNAVAILABLE: lambda _: RETRY_SECONDS,
+    Reason.STACK_LEASED: _until_lease_expires,
+    # A blocked operation waits for a decision, so the same request fails again.
+    Reason.OPERATION_UNFINISHED: lambda error: None if error.metadata.get("state") == "BLOCKED" else RECOVERY_SECONDS,
+}
+"""Seconds after which the same request may succeed, None for never; a reason without a row is never worth a retry."""
+
+RESOURCES: dict[Reason, tuple[str, str]] = {
+    Reason.STACK_NOT_FOUND: ("pkger.stack.v1.Stack", "stack"),
+    Reason.STACK_EXISTS: ("pkger.stack.v1.Stack", "stack"),
+    Reason.PLAN_NOT_FOUND: ("pkger.model.v1.Plan", "plan"),
+    Reason.OPERATION_NOT_FOUND: ("pkger.model.v1.Operation", "operation"),
+    Reason.PLATFORM_UNKNOWN: ("pkger.model.v1.Platform", "platform"),
+}
+"""Type of the resource that an error names, and the key of its name in the metadata."""
+
 _DOWN_PROBLEMS = {grpc.StatusCode.UNAVAILABLE: "no connection", grpc.StatusCode.DEADLINE_EXCEEDED: "no answer in time"}
 
 
 def to_status(error: PkgerError) -> status_pb2.Status:
-    """Describe *error* with one ErrorInfo and the details that fit its code."""
+    """Describe *error* with one ErrorInfo and the details that fit its reason."""
     code = CODES[error.reason]
     status = status_pb2.Status(code=code.value[0], message=str(error))
-    details: list[ErrorInfo | BadRequest | PreconditionFailure | ResourceInfo] = [
-        ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
-    ]
+    details: list[Message] = [ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)]
     if error.reason is Reason.REQUEST_INVALID:
         violation = BadRequest.FieldViolation(
             field=error.metadata.get("field", ""), description=error.metadata.get("problem", str(error))
@@ -63,9 +103,14 @@ def to_status(error: PkgerError) -> status_pb2.Status:
     elif code is grpc.StatusCode.FAILED_PRECONDITION:
         failure = PreconditionFailure.Violation(type=error.reason, description=str(error))
         details.append(PreconditionFailure(violations=[failure]))
-    elif code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.ALREADY_EXISTS):
-        kind, name = next(iter(error.metadata.items()), ("", ""))
-        details.append(ResourceInfo(resource_type=f"pkger.{kind}", resource_name=name, description=str(error)))
+    elif error.reason in RESOURCES:
+        resource_type, key = RESOURCES[error.reason]
+        name = error.metadata.get(key, "")
+        details.append(ResourceInfo(resource_type=resource_type, resource_name=name, description=str(error)))
+    if (seconds := _retry_seconds(error)) is not None:
+        retry = RetryInfo()
+        retry.retry_delay.FromMilliseconds(round(seconds * 1000))
+        details.append(retry)
     for detail in details:
         packed = AnyPb()
         packed.Pack(detail)
@@ -73,12 +118,26 @@ def to_status(error: PkgerError) -> status_pb2.Status:
     return status
 
 
-def from_rpc(error: grpc.aio.AioRpcError, service: str, address: str) -> PkgerError | grpc.aio.AioRpcError:
-    """
-    The error behind a failed call of *service*: the one it answered with, that it does not answer, or that a message is
-    too large.
+def _retry_seconds(error: PkgerError) -> float | None:
+    delay = RETRIES.get(error.reason)
+    return delay(error) if delay else None
 
-    A status that is none of these is returned as it is.
+
+def from_rpc(
+    error: grpc.aio.AioRpcError, service: str, address: str, platform: str = ""
+) -> PkgerError | grpc.aio.AioRpcError:
+    """
+    The error behind a failed call of *service*: the error it answered with, ``ServiceUnavailable``, or
+    ``SourceTooLarge`` for a message above the limit.
+
+    An error that *service* answered with stays as it is, so ``ServiceUnavailable`` names the innermost service.
+    Any other status is returned as the gRPC error.
+
+    Args:
+        error: What the call raised.
+        service: Name of the called service.
+        address: Its address.
+        platform: Name of the platform whose driver was called; empty for any other service.
     """
     status = rpc_status.from_call(error)
     for detail in status.details if status else ():
@@ -89,7 +148,7 @@ def from_rpc(error: grpc.aio.AioRpcError, service: str, address: str) -> PkgerEr
             PkgerError.__init__(rebuilt, status.message, **dict(info.metadata))
             return rebuilt
     if error.code() in _DOWN_PROBLEMS:
-        return ServiceUnavailable(service, address, _DOWN_PROBLEMS[error.code()])
+        return ServiceUnavailable(service, address, _DOWN_PROBLEMS[error.code()], platform)
     # No service of ours answers with this code; gRPC does, for one reason, and on either side.
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return SourceTooLarge(f"a message to or from the {service} service", "number of bytes", MESSAGE_LIMIT)

@@ -18,7 +18,7 @@ from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
-from services.core.errors import Internal, PkgerError
+from services.core.errors import Internal, PkgerError, Reason
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY, deadline, request_id
 from services.rpc.errors import to_status
 
@@ -26,6 +26,12 @@ log = logging.getLogger("pkger.rpc")
 
 FLUSH_SECONDS = 0.5
 """What the answers of the last calls get to leave the process."""
+
+SHORTEST_PING_MS = 5_000
+"""Shortest interval of keepalive pings that is accepted from clients, also without calls in flight; docs say 10 s."""
+
+NO_RETRY = ("grpc-retry-pushback-ms", "-1")
+"""Tells gRPC clients of this server not to repeat a call by themselves."""
 
 STOPPING = "the server is stopping"
 
@@ -65,6 +71,8 @@ async def serving(
             ("grpc.max_receive_message_length", MESSAGE_LIMIT),
             ("grpc.max_send_message_length", MESSAGE_LIMIT),
             ("grpc.so_reuseport", 0),
+            ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.http2.min_ping_interval_without_data_ms", SHORTEST_PING_MS),
         ],
     )
     for add in register:
@@ -226,5 +234,8 @@ async def _served(method: str, context: grpc.aio.ServicerContext[Any, Any]) -> A
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: PkgerError, current: str) -> None:
     status = rpc_status.to_status(to_status(error))
-    context.set_trailing_metadata((*status.trailing_metadata, (REQUEST_ID_KEY, current)))
+    # The call that failed, further in, was repeated already. Repeated at each hop, the attempts would multiply, and the
+    # last of them run into the deadline of the caller, who would then be told of this service and not of that one.
+    pushback = [NO_RETRY] if error.reason is Reason.SERVICE_UNAVAILABLE else []
+    context.set_trailing_metadata((*status.trailing_metadata, (REQUEST_ID_KEY, current), *pushback))
     await context.abort(status.code, status.details, context.trailing_metadata())

@@ -116,7 +116,7 @@ async def test_a_stack_that_does_not_exist_is_told(services: Cluster, tmp_path: 
     env = environment(tmp_path, services.addresses)
     for arguments in (["stacks", "show", "nobody"], ["stacks", "uninstall", "nobody", "--yes"]):
         ended = await pkger(*arguments, env=env)
-        told = "Error: there is no stack 'nobody'; `pkger stacks list` shows those there are\n"
+        told = "Error: there is no stack 'nobody'; ListStacks lists the stacks (`pkger stacks list`)\n"
         assert (ended.code, ended.out, ended.err) == (1, "", told)
 
 
@@ -175,7 +175,8 @@ async def test_a_service_that_is_down_is_named(
         env = environment(tmp_path, services.addresses)
         ended = await pkger(*[str(file) if word == "FILE" else word for word in arguments], env=env)
     assert ended.code == 1
-    assert ended.err == f"Error: the {down} service at {nobody} does not answer: no connection\n"
+    called = "platform 'embedded'" if down == "platform" else f"{down} service"
+    assert ended.err == f"Error: the {called} at {nobody} does not answer: no connection\n"
 
 
 async def test_what_the_platform_refuses_is_told_and_undone(services: Cluster, tmp_path: Path) -> None:
@@ -197,13 +198,15 @@ async def test_what_an_apply_refuses_says_how_to_allow_it(services: Cluster, tmp
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
         "Error: these are not given: environment values without a default: region;"
-        " give them (--env-ref, --secret), or allow it (--allow-missing)\n"
+        " give them in env and secrets, or set allow_missing (--env-ref, --secret, --allow-missing)\n"
     )
     assert (await pkger(*arguments, "--allow-missing", env=env)).code == 0
     file.write_text("")
     ended = await pkger(*arguments, env=env)
     assert (ended.code, ended.out) == (1, "")
-    assert "all 1 resources of stack 's' would go; allow it (--allow-empty)" in ended.err
+    assert (
+        "all 1 resources of stack 's' would go; set allow_empty to apply it all the same (--allow-empty)" in ended.err
+    )
     assert (await pkger(*arguments, "--skip", "Label:a", env=env)).out.startswith("warning: the package has no objects")
     assert (await pkger(*arguments, "--skip", "Lable:a", env=env)).err.startswith("Error: skip[0].kind: 'Lable' is no")
     assert (await pkger(*arguments, "--allow-empty", env=env)).code == 0

@@ -1,17 +1,18 @@
 """Errors cross the wire whole: one enum, one class for each reason, one table to codes."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
 import grpc
 import pytest
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo, RetryInfo
 from pkger.driver.v1 import driver_pb2
 from pkger.errors.v1 import reason_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core import errors
 from services.core.errors import ERRORS, PkgerError, Reason
-from services.rpc.errors import CODES, DOMAIN, to_status
+from services.rpc.errors import CODES, DOMAIN, LONGEST_RETRY_SECONDS, RESOURCES, RETRIES, to_status
 from tests.rpc.plumbing import Context, get, list_resources, peer_of
 
 EXAMPLES: list[PkgerError] = [
@@ -33,6 +34,7 @@ EXAMPLES: list[PkgerError] = [
     errors.NameTaken("Bucket", "one", "Bücket 測試 🚀", "Bucket 'two'"),
     errors.DependencyCycle("Task 'a' -> Task 'b' -> Task 'a'"),
     errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"),
+    errors.ServiceUnavailable("platform", "127.0.0.1:1", "no connection", "embedded"),
     errors.OperationNotFound("op-1"),
     errors.OperationUnfinished("prod", "operations/1", "APPLYING"),
     errors.TokenStale("scope", 1, 2),
@@ -93,14 +95,15 @@ def test_a_status_has_one_error_info_and_the_details_that_fit_its_code(error: Pk
     unpacked = ErrorInfo()
     assert info.Unpack(unpacked)
     assert (unpacked.reason, unpacked.domain, dict(unpacked.metadata)) == (error.reason, DOMAIN, error.metadata)
-    assert [detail.TypeName() for detail in rest] == {
+    by_code = {
         grpc.StatusCode.FAILED_PRECONDITION: [PreconditionFailure.DESCRIPTOR.full_name],
-        grpc.StatusCode.NOT_FOUND: [ResourceInfo.DESCRIPTOR.full_name],
-        grpc.StatusCode.ALREADY_EXISTS: [ResourceInfo.DESCRIPTOR.full_name],
         grpc.StatusCode.INVALID_ARGUMENT: (
             [BadRequest.DESCRIPTOR.full_name] if error.reason is Reason.REQUEST_INVALID else []
         ),
     }.get(CODES[error.reason], [])
+    resource = [ResourceInfo.DESCRIPTOR.full_name] if error.reason in RESOURCES else []
+    retry = [RetryInfo.DESCRIPTOR.full_name] if error.reason in RETRIES else []
+    assert [detail.TypeName() for detail in rest] == by_code + resource + retry
     assert (status.code, status.message) == (CODES[error.reason].value[0], str(error))
 
 
@@ -112,8 +115,60 @@ def test_a_wrong_request_names_its_field() -> None:
     assert (violation.field, violation.description) == ("page_size", "must not be negative")
 
 
-def test_a_missing_resource_is_named() -> None:
+@pytest.mark.parametrize(
+    ("error", "resource_type", "name"),
+    [
+        (errors.StackNotFound("prod"), "pkger.stack.v1.Stack", "prod"),
+        (errors.StackExists("prod", "default"), "pkger.stack.v1.Stack", "prod"),
+        (errors.PlanNotFound("plans/1"), "pkger.model.v1.Plan", "plans/1"),
+        (errors.OperationNotFound("operations/1"), "pkger.model.v1.Operation", "operations/1"),
+        (errors.PlatformUnknown("moon"), "pkger.model.v1.Platform", "moon"),
+    ],
+)
+def test_a_resource_is_named_with_its_type(error: PkgerError, resource_type: str, name: str) -> None:
     detail = ResourceInfo()
-    to_status(errors.StackNotFound("prod")).details[1].Unpack(detail)
+    to_status(error).details[1].Unpack(detail)
 
-    assert (detail.resource_type, detail.resource_name) == ("pkger.stack", "prod")
+    assert (detail.resource_type, detail.resource_name) == (resource_type, name)
+
+
+@each_error
+def test_the_key_of_a_resource_is_in_the_metadata(error: PkgerError) -> None:
+    if error.reason in RESOURCES:
+        assert error.metadata[RESOURCES[error.reason][1]]
+
+
+def _leased(left: timedelta) -> PkgerError:
+    return errors.StackLeased(
+        "prod", "applier-1", "op-1", (datetime.now(UTC) + left).isoformat().replace("+00:00", "Z")
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "least", "most"),
+    [
+        (errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"), 1, 1),
+        (_leased(timedelta(seconds=-5)), 1, 1),
+        (_leased(timedelta(seconds=LONGEST_RETRY_SECONDS / 2)), 2, LONGEST_RETRY_SECONDS / 2),
+        (_leased(timedelta(hours=1)), LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS),
+        (errors.StackLeased("prod", "applier-1", "op-1", ""), 1, 1),
+        (errors.OperationUnfinished("prod", "operations/1", "APPLYING"), 1, 10),
+    ],
+)
+def test_a_retry_is_advised_after_the_time_that_it_takes(error: PkgerError, least: float, most: float) -> None:
+    detail = RetryInfo()
+    assert to_status(error).details[-1].Unpack(detail)
+
+    assert least <= detail.retry_delay.ToMilliseconds() / 1000 <= most
+
+
+def test_no_retry_is_advised_while_an_operation_waits_for_a_decision() -> None:
+    details = to_status(errors.OperationUnfinished("prod", "operations/1", "BLOCKED")).details
+
+    assert [detail.TypeName() for detail in details] == [ErrorInfo.DESCRIPTOR.full_name]
+
+
+@each_error
+def test_a_text_names_fields_and_methods_and_nothing_of_the_command_line(error: PkgerError) -> None:
+    assert "--" not in str(error)
+    assert "pkger " not in str(error)

@@ -17,6 +17,7 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import Internal, ServiceUnavailable, StackNotFound
+from services.rpc import server
 from services.rpc.client import Peer
 from services.rpc.log import JsonFormatter
 from services.rpc.server import serving
@@ -67,6 +68,30 @@ async def test_a_call_in_flight_ends_well_while_the_server_stops_and_says_so() -
     assert (await call).name == "done"
     await server
     await peer.close()
+
+
+@pytest.mark.parametrize(("shortest_ms", "stays"), [(50, True), (10_000, False)])
+async def test_a_client_may_ping_without_calls_but_not_too_often(
+    shortest_ms: int, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client sends a ping a second, the most that gRPC sends; the server takes them, or ends the connection."""
+    monkeypatch.setattr(server, "SHORTEST_PING_MS", shortest_ms)
+    options = [
+        ("grpc.keepalive_time_ms", 100),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    async with served(hello) as address, grpc.aio.insecure_channel(address, options=options) as channel:
+        await channel.channel_ready()
+        left = asyncio.create_task(channel.wait_for_state_change(grpc.ChannelConnectivity.READY))
+        await asyncio.wait([left], timeout=5 if stays else 30)
+        assert left.done() is not stays
+        left.cancel()
+
+
+def test_a_ping_every_ten_seconds_is_allowed() -> None:
+    assert server.SHORTEST_PING_MS <= 9_000
 
 
 async def test_a_stopped_server_answers_nobody() -> None:
