@@ -11,8 +11,7 @@ import sqlite_utils
 from pkger.model.v1 import operation_pb2
 
 from bench.figures import Figure, Seconds, seconds
-from services.core.model import InventoryEntry, Key, Origin, Target
-from services.core.model import OperationKind
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, Target
 from services.engine.operation import OperationState
 from services.engine.step_life import StepRecord, StepState
 from stack_svc import endings, journal
@@ -62,9 +61,9 @@ def _journalled(db: sqlite_utils.Database, step_count: int) -> Seconds:
     records = [(_records(batch, StepState.INTENT), _records(batch, StepState.DONE)) for batch in batches]
     # The first event is told before the first batch, the last one after all of them.
     events = [_event(2 + number, batch) for number, batch in enumerate(batches)]
-    ending = Ending(
-        OperationState.SUCCEEDED, Record(_entries(step_count), ["bench.yml"], True), 0, "", _event(2 + len(batches))
-    )
+    record = Record(_entries(step_count), ["bench.yml"], True)
+    last = _event(2 + len(batches))
+    ending = Ending(OperationState.SUCCEEDED, record, 0, "", lambda generation: last)
     started = time.perf_counter()
     begun = _transact(db, lambda: journal.begin(db, _beginning(), machine_clock()))
     assert isinstance(begun, Begun)
@@ -124,7 +123,19 @@ def _beginning() -> Beginning:
 
 def _plan(stack: str, step_count: int) -> NewPlan:
     body = b"\0" * (_PLAN_BYTES_PER_STEP * step_count)
-    return NewPlan("plans/bench", stack, "bench", Target(), "sha256:bench", 0, False, step_count, body)
+    return NewPlan(
+        "plans/bench",
+        stack,
+        "bench",
+        Target(),
+        "sha256:bench",
+        0,
+        OperationKind.APPLY,
+        step_count,
+        message=b"",
+        body=body,
+        content=b"",
+    )
 
 
 def _records(steps: range, state: StepState) -> list[StepRecord]:

@@ -248,3 +248,49 @@ async def test_a_finished_operation_cannot_be_claimed(service: Client) -> None:
 
     with pytest.raises(OperationNotFound):
         await service.claim(begun.operation)
+
+
+async def test_the_last_event_and_the_answer_tell_the_generation_afterwards(service: Client) -> None:
+    """The applier does not know it; whatever it says is replaced."""
+    await service.apply("prod", [entry("one")])
+    begun = await service.begin("prod")
+    finished = operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED, generation=77, cause="ü")
+    request = journal_pb2.FinishOperationRequest(
+        stack_id=begun.stack.id,
+        token=begun.token,
+        base_generation=1,
+        state=OPERATION_STATE_SUCCEEDED,
+        record=journal_pb2.Record(platform_changed=True),
+        finished=begun.next_event(finished=finished),
+    )
+
+    answers = [await service.peer.call(service.journal.FinishOperation, request) for _ in range(2)]
+
+    assert [answer.generation for answer in answers] == [2, 2]
+    finished.generation = 2
+    assert (await service.events(begun.operation)).events[-1].finished == finished
+    assert (await service.operation(begun.operation)).result == finished
+
+
+@pytest.mark.parametrize(
+    ("ends", "outcome", "generation"),
+    [
+        ("SUCCEEDED", "record", 2),
+        ("SUCCEEDED", "abandon", 1),
+        ("SUCCEEDED", "remove", 0),
+        ("ROLLED_BACK", "abandon", 1),
+        ("BLOCKED", "abandon", 1),
+        ("FAILED", "abandon", 1),
+    ],
+)
+async def test_every_end_tells_the_generation(service: Client, ends: str, outcome: str, generation: int) -> None:
+    await service.apply("prod", [entry("one")])
+    begun = await brought_to(service, "preparing" if ends == "FAILED" else "applying")
+    state = OperationState.Value(f"OPERATION_STATE_{ends}")
+
+    for _ in range(2):
+        answer = await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
+        assert answer.generation == generation
+
+    told = [event.finished.generation for event in (await service.events(begun.operation)).events[1:]]
+    assert told == ([] if ends == "FAILED" else [generation])

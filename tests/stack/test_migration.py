@@ -148,8 +148,8 @@ async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, 
         assert [step.number for step in await steps_of(service, "plans/0")] == [0, 1, 2]
 
         heir, claimed = await service.claim("operations/1")
-        steps = journal_pb2.PlanBody.FromString(claimed.body).steps
-        assert (claimed.plan.name, len(steps), steps[2].create.display_name) == ("plans/1", 3, "b")
+        kept = journal_pb2.PlanBody.FromString(claimed.body).steps
+        assert (claimed.plan.name, len(kept), kept[2].create.display_name) == ("plans/1", 3, "b")
         await service.advance(heir, [StepRecord(step=2, state=StepState.STEP_STATE_DONE)], seqs=[2])
         await service.abandon(heir)
         assert (await service.plan("plans/1")).state == plan_pb2.PLAN_STATE_APPLIED

@@ -3,8 +3,10 @@
 import sqlite3
 from base64 import urlsafe_b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from pkger.model.v1 import operation_pb2
@@ -24,7 +26,18 @@ from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY, OPERATION_KIND_UNINSTA
 
 from services.core.errors import LeaseLost, OperationNotFound, RequestInvalid, StackLeased, StackNotFound
 from services.rpc.parts import MAX_PART_BYTES
-from tests.stack.service import ELSEWHERE, HERE, Client, Clock, entry, finish_many, stage_started, start_request
+from tests.stack.service import (
+    ELSEWHERE,
+    HERE,
+    Client,
+    Clock,
+    a_create,
+    a_plan,
+    entry,
+    finish_many,
+    stage_started,
+    start_request,
+)
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
 
@@ -549,3 +562,137 @@ async def test_only_its_own_token_writes_to_an_operation(service: Client) -> Non
     for write in (service.advance(ended), service.start(ended), service.advance(running), service.renew(running)):
         with pytest.raises(LeaseLost):
             await write
+
+
+async def test_operations_are_listed_by_state_kind_and_time(service: Client, clock: Clock) -> None:
+    """The times of a page are those at which operations began; the second is left out."""
+    applied, times = await service.begin("a", operation="operations/a"), []
+    await service.record(applied, [entry("one")])
+    for name in "bc":
+        clock.forward(10)
+        times.append(moment(clock.now))
+        await service.begin(name, operation=f"operations/{name}")
+    await service.store_plan(a_plan(1, "operations/u", kind=OPERATION_KIND_UNINSTALL, stack_id=applied.stack.id))
+    clock.forward(10)
+    times.append(moment(clock.now))
+    uninstall = await service.begin_planned("plans/u", "operations/u")
+
+    async def listed(**filters: Any) -> str:
+        found = (await service.operations(**filters)).operations
+        return "".join(operation.name.removeprefix("operations/") for operation in found)
+
+    assert await listed() == "ucba"
+    assert await listed(states=[OPERATION_STATE_SUCCEEDED]) == "a"
+    assert await listed(states=[OPERATION_STATE_SUCCEEDED, OPERATION_STATE_PREPARING]) == "ua"
+    assert await listed(kinds=[OPERATION_KIND_UNINSTALL]) == "u"
+    assert await listed(kinds=[OPERATION_KIND_UNINSTALL, OPERATION_KIND_APPLY]) == "ucba"
+    assert await listed(since=times[0]) == "ucb"
+    assert await listed(until=times[2]) == "cba"
+    assert await listed(since=times[0], until=times[1], kinds=[OPERATION_KIND_APPLY]) == "b"
+    assert await listed(since=later(times[0]), until=later(times[1])) == "c"
+    assert await listed(stack_id=uninstall.stack.id, states=[OPERATION_STATE_PREPARING]) == "u"
+    assert await listed(since=Timestamp(seconds=253_402_300_799)) == ""
+    assert await listed(until=Timestamp(seconds=-62_135_596_800)) == ""
+    first = await service.operations(until=times[2], page_size=1)
+    assert [operation.name for operation in first.operations] == ["operations/c"]
+    assert await listed(until=times[2], page_token=first.next_page_token) == "ba"
+
+
+@pytest.mark.parametrize("filters", [{"states": [0]}, {"states": [99]}, {"kinds": [0]}])
+async def test_a_state_or_kind_that_is_none_is_refused(service: Client, filters: dict[str, Any]) -> None:
+    with pytest.raises(RequestInvalid):
+        await service.operations(**filters)
+
+
+async def test_an_operation_tells_its_plan_and_how_it_ended(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", operation="operations/1")
+    running = await service.operation("operations/1")
+    assert (running.plan, running.HasField("end_time"), running.HasField("result")) == ("plans/1", False, False)
+    clock.forward(5)
+
+    await service.record(begun, [entry("one")])
+
+    ended = await service.operation("operations/1")
+    assert ended.end_time.ToMicroseconds() == clock.now
+    assert ended.result == operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED, generation=1)
+    await service.begin("prod", operation="operations/2", steps=None)
+    listed = (await service.operations()).operations
+    assert [(operation.plan, operation.HasField("result")) for operation in listed] == [("", False), ("plans/1", True)]
+    assert listed[1] == ended
+
+
+async def test_an_operation_that_ended_before_it_started_has_an_end_and_no_result(
+    service: Client, clock: Clock
+) -> None:
+    begun = await service.begin("prod", steps=None)
+    await service.abandon(begun)
+
+    failed = await service.operation(begun.operation)
+
+    assert (failed.end_time.ToMicroseconds(), failed.HasField("result"), failed.plan) == (clock.now, False, "")
+
+
+async def test_all_that_blocks_an_operation_is_told_of_one_and_its_number_of_many(service: Client) -> None:
+    begun = await service.begin("prod", steps=2000)
+    blocked = [
+        operation_pb2.BlockedStep(step=a_create(number), message="nobody knows", direction=operation_pb2.DIRECTION_DO)
+        for number in range(2000)
+    ]
+    unknown = operation_pb2.BLOCKED_REASON_UNKNOWN_OUTCOME
+    state = OPERATION_STATE_BLOCKED
+    request = journal_pb2.FinishOperationRequest(
+        stack_id=begun.stack.id,
+        token=begun.token,
+        abandon=journal_pb2.Abandon(),
+        state=state,
+        finished=begun.next_event(finished=operation_pb2.Finished(state=state)),
+        blocked_reason=unknown,
+        blocked_steps=blocked,
+    )
+    await service.peer.call(service.journal.FinishOperation, request)
+
+    operation = await service.operation(begun.operation)
+    [listed] = (await service.operations()).operations
+
+    assert list(operation.blocked_steps) == blocked
+    assert (operation.blocked_reason, operation.blocked_step_count) == (unknown, 2000)
+    assert (operation.HasField("end_time"), operation.HasField("result")) == (False, False)
+    assert (listed.blocked_reason, listed.blocked_step_count, list(listed.blocked_steps)) == (unknown, 2000, [])
+    heir, claimed = await service.claim(begun.operation)
+    assert list(claimed.operation.blocked_steps) == blocked
+    await service.advance(heir)
+    assert (await service.operation(begun.operation)).blocked_step_count == 0
+
+
+async def test_what_the_platform_holds_after_a_step_is_kept_with_it(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", steps=2)
+    done = StepRecord(step=0, state=DONE, resource_id="0a", observed_spec_json='{"name":"ä"}')
+    await service.advance(begun, [done, StepRecord(step=1, state=DONE, resource_id="0b")])
+    clock.forward(60)
+
+    _, claimed = await service.claim(begun.operation)
+
+    assert [record.observed_spec_json for record in claimed.steps] == ['{"name":"ä"}', ""]
+
+
+async def test_a_page_of_operations_is_no_larger_than_1_mib(service: Client) -> None:
+    for name in "abc":
+        begun = await service.begin(name)
+        await service.abandon(begun, cause=name * 200_000)
+
+    first = await service.operations()
+    second = await service.operations(page_token=first.next_page_token)
+
+    assert [len(page.operations) for page in (first, second)] == [2, 1]
+    assert first.ByteSize() < MAX_PART_BYTES
+
+
+def moment(microseconds: int) -> Timestamp:
+    time = Timestamp()
+    time.FromMicroseconds(microseconds)
+    return time
+
+
+def later(time: Timestamp) -> Timestamp:
+    """The next nanosecond."""
+    return Timestamp(seconds=time.seconds, nanos=time.nanos + 1)

@@ -4,7 +4,7 @@ import re
 from base64 import urlsafe_b64encode
 
 import pytest
-from pkger.model.v1.object_pb2 import Target
+from pkger.model.v1.object_pb2 import StackRef, Target
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import (
@@ -12,9 +12,12 @@ from services.core.errors import (
     RequestInvalid,
     StackExists,
     StackLeased,
+    StackMoved,
     StackNotEmpty,
     StackNotFound,
 )
+from services.rpc.convert.objects import entries_from_pb
+from services.rpc.parts import MAX_PART_BYTES
 from tests.stack.service import ELSEWHERE, HERE, Client, Clock, entry, microseconds
 
 DAY = 24 * 3600
@@ -259,3 +262,96 @@ async def test_owners_are_found_by_kind_and_id_within_the_target(service: Client
     ]
     assert await service.owners(asked, ELSEWHERE) == [("Bucket", "9", other.id, "other", "far")]
     assert await service.owners([]) == []
+
+
+async def test_resources_are_read_in_pages_sorted_by_kind_and_name(service: Client) -> None:
+    entries = [entry(f"{number:02}", kind=kind, labels=["l"]) for kind in ("Bucket", "Task") for number in range(4)]
+    stack = await service.apply("prod", reversed(entries))
+
+    pages = [await service.resources_page(name="prod", page_size=3)]
+    while token := pages[-1].next_page_token:
+        pages.append(await service.resources_page(stack.id, page_size=3, page_token=token))
+
+    assert [len(page.resources) for page in pages] == [3, 3, 2]
+    assert {page.generation for page in pages} == {1}
+    assert tuple(read for page in pages for read in entries_from_pb(page.resources)) == tuple(entries)
+    whole = await service.resources_page(stack.id)
+    assert (len(whole.resources), whole.next_page_token) == (8, "")
+
+
+@pytest.mark.parametrize(("page_size", "length"), [(0, 1000), (5000, 5000), (6000, 5000)])
+async def test_a_page_has_1000_resources_unless_asked_otherwise_and_5000_at_most(
+    service: Client, page_size: int, length: int
+) -> None:
+    stack = await service.apply("prod", [entry(f"{number}") for number in range(5001)])
+
+    assert len((await service.resources_page(stack.id, page_size=page_size)).resources) == length
+
+
+async def test_a_page_of_resources_is_no_larger_than_1_mib(service: Client) -> None:
+    entries = [entry(f"{number:04}" + "x" * 1000, "1" * 40 + str(number)) for number in range(2000)]
+    stack = await service.apply("prod", [*entries, entry("y" * 2_000_000)])
+
+    pages = [await service.resources_page(stack.id, page_size=5000)]
+    while token := pages[-1].next_page_token:
+        pages.append(await service.resources_page(stack.id, page_size=5000, page_token=token))
+
+    assert [page.ByteSize() < MAX_PART_BYTES for page in pages] == [True] * (len(pages) - 1) + [False]
+    assert len(pages[-1].resources) == 1
+    assert sum(len(page.resources) for page in pages) == 2001
+
+
+async def test_pages_of_resources_are_of_one_generation(service: Client) -> None:
+    stack = await service.apply("prod", [entry("one"), entry("two")])
+    first = await service.resources_page(name="prod", page_size=1)
+    await service.apply("prod", [entry("one"), entry("two")])
+    assert (await service.resources_page(name="prod", page_token=first.next_page_token)).resources
+
+    await service.apply("prod", [entry("one"), entry("three")])
+
+    with pytest.raises(StackMoved) as raised:
+        await service.resources_page(stack.id, page_token=first.next_page_token)
+    assert raised.value.metadata == {"stack": "prod", "expected": "1", "actual": "2"}
+
+
+async def test_pages_of_resources_are_of_one_stack(service: Client) -> None:
+    """Another one that got the name since is no continuation."""
+    await service.apply("prod", [entry("one"), entry("two")])
+    first = await service.resources_page(name="prod", page_size=1)
+    await service.remove(await service.begin("prod"))
+    await service.apply("prod", [entry("one"), entry("two")])
+
+    with pytest.raises(StackMoved):
+        await service.resources_page(name="prod", page_token=first.next_page_token)
+
+
+async def test_resources_of_no_stack_and_pages_of_somebody_else_are_refused(service: Client) -> None:
+    stack = await service.create("prod")
+    with pytest.raises(StackNotFound):
+        await service.resources_page(name="other")
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(service.stacks.ListResources, stack_pb2.ListResourcesRequest())
+    assert raised.value.metadata["field"] == "stack"
+    for token in ("x", (urlsafe_b64encode(b'["a","b"]')).decode()):
+        with pytest.raises(RequestInvalid) as raised:
+            await service.resources_page(stack.id, page_token=token)
+        assert raised.value.metadata["field"] == "page_token"
+
+
+async def test_a_stack_is_deleted_by_name(service: Client) -> None:
+    await service.create("prod")
+    request = stack_pb2.DeleteStackRequest(stack=StackRef(name="prod"))
+
+    await service.peer.call(service.stacks.DeleteStack, request)
+
+    assert await service.names() == []
+
+
+async def test_a_page_of_stacks_is_no_larger_than_1_mib(service: Client) -> None:
+    for name in "abc":
+        await service.create(name, description="x" * 400_000)
+
+    first = await service.page()
+    second = await service.page(page_token=first.next_page_token)
+
+    assert [[stack.name for stack in page.stacks] for page in (first, second)] == [["a", "b"], ["c"]]
