@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
+from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.rpc.client import Peer
@@ -85,7 +86,9 @@ async def peer_of(
 async def get(peer: Peer, stack_id: str = "", seconds: float | None = 60.0) -> stack_pb2.Stack:
     """Call GetStack."""
     stub = stack_pb2_grpc.StackServiceStub(peer.channel)
-    return (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(id=stack_id), seconds)).stack
+    return (
+        await peer.call(stub.GetStack, stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack_id)), seconds)
+    ).stack
 
 
 async def delete(peer: Peer) -> None:

@@ -11,6 +11,7 @@ import pytest
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFound
@@ -214,16 +215,16 @@ async def test_the_request_id_goes_from_service_to_service_and_back() -> None:
 
     async def second(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
         seen.append(dict(context.invocation_metadata())[REQUEST_ID_KEY])
-        raise StackNotFound(request.id)
+        raise StackNotFound(request.stack.id)
 
     async with peer_of(second) as behind:
 
         async def first(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
-            return stack_pb2.GetStackResponse(stack=await get(behind, request.id))
+            return stack_pb2.GetStackResponse(stack=await get(behind, request.stack.id))
 
         async with peer_of(first) as peer:
             call = stack_pb2_grpc.StackServiceStub(peer.channel).GetStack(
-                stack_pb2.GetStackRequest(id="gone"), metadata=((REQUEST_ID_KEY, "r-1"),)
+                stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id="gone")), metadata=((REQUEST_ID_KEY, "r-1"),)
             )
             with pytest.raises(grpc.aio.AioRpcError) as raised:
                 await call
@@ -266,7 +267,7 @@ async def test_a_caller_that_leaves_a_stream_early_ends_it_at_the_server() -> No
 
 async def test_a_message_of_30_mib_passes_both_ways() -> None:
     async def echo(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
-        return answer(request.id)
+        return answer(request.stack.id)
 
     text = "x" * (30 * MIB)
     async with peer_of(echo) as peer:

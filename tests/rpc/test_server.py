@@ -159,7 +159,7 @@ async def test_a_defect_in_the_middle_of_a_stream_is_told_too(caplog: pytest.Log
 
 async def test_every_call_is_one_log_line_with_method_outcome_and_duration(caplog: pytest.LogCaptureFixture) -> None:
     async def missing(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
-        raise StackNotFound(request.id)
+        raise StackNotFound(request.stack.id)
 
     async def nothing(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
         for _ in ():
