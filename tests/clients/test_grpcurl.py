@@ -51,11 +51,12 @@ async def test_every_server_describes_all_that_it_serves(service: str, services:
 async def test_a_dry_run_answers_with_the_plan_and_writes_nothing(services: Cluster) -> None:
     (script,) = blocks("A dry run")
 
-    (answer,) = await answers(script, services)
+    header, steps = [answer["part"] for answer in await answers(script, services)]
 
-    (step,) = answer["plan"]["steps"]
-    assert (step["verb"], step["key"]) == ("VERB_CREATE", {"kind": "Label", "name": "fleet"})
-    assert json.loads(step["new_spec_json"])["color"] == "#326bba"
+    assert header["header"]["counts"] == {"creates": 1}
+    (step,) = steps["steps"]["steps"]
+    assert (step["create"]["key"], step["create"]["display_name"]) == ({"kind": "Label", "name": "fleet"}, "fleet")
+    assert json.loads(step["create"]["spec_json"])["color"] == "#326bba"
     assert await services.resources() == []
     assert await services.stack_names() == []
 
@@ -65,13 +66,13 @@ async def test_an_apply_streams_its_events_and_the_stack_knows_what_it_owns(serv
 
     events = [answer["event"] for answer in await answers(apply, services)]
 
-    assert kinds(events) == ["accepted", "stage_started", "steps_ended", "finished"]
-    assert [event["seq"] for event in events] == ["1", "2", "3", "4"]
+    assert kinds(events) == ["accepted", "stage_started", "steps_sent", "steps_ended", "finished"]
+    assert [event["seq"] for event in events] == ["1", "2", "3", "4", "5"]
     assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
     (label,) = await services.resources()
     (shown,) = await answers(show, services)
-    assert [entry["resource_id"] for entry in shown["stack"]["resources"]] == [label.id]
-    assert shown["stack"]["id"] == events[-1]["finished"]["stack_id"]
+    assert [entry["resource_id"] for entry in shown["resources"]] == [label.id]
+    assert shown["generation"] == events[-1]["finished"]["generation"]
 
 
 def kinds(events: Sequence[dict[str, Any]]) -> list[str]:
@@ -94,7 +95,13 @@ async def test_a_stored_plan_is_applied_once_however_often_it_is_asked_for(servi
 
     first, second = [await answers(script, services) for _ in range(2)]
 
-    assert kinds([answer["event"] for answer in first]) == ["accepted", "stage_started", "steps_ended", "finished"]
+    assert kinds([answer["event"] for answer in first]) == [
+        "accepted",
+        "stage_started",
+        "steps_sent",
+        "steps_ended",
+        "finished",
+    ]
     assert second == first
     assert len(await services.resources()) == 1
 
@@ -104,7 +111,7 @@ async def test_a_package_that_breaks_rules_is_an_answer_with_places(services: Cl
 
     (answer,) = await answers(script.replace("{name: fleet}", "{name: Not a name}"), services)
 
-    (violation,) = answer["invalid_package"]["violations"]
+    (violation,) = answer["violations"]["violations"]
     assert violation["path"].startswith("root[0].metadata.name")
     assert violation["location"]["source"] == "fleet.yml"
     assert violation["location"]["line"] == 3

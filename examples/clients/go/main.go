@@ -21,7 +21,7 @@ import (
 	stackv1 "example.com/fleet/gen/pkger/stack/v1"
 )
 
-const stackName = "fleet"
+var stack = &modelv1.StackRef{Stack: &modelv1.StackRef_Name{Name: "fleet"}}
 
 func main() {
 	log.SetFlags(0)
@@ -65,8 +65,7 @@ func run(ctx context.Context, files []string) error {
 		return err
 	}
 
-	ref := &plannerv1.StackRef{Stack: &plannerv1.StackRef_Name{Name: stackName}}
-	uninstalling, err := applier.UninstallStack(ctx, &applierv1.UninstallStackRequest{Stack: ref})
+	uninstalling, err := applier.UninstallStack(ctx, &applierv1.UninstallStackRequest{Stack: stack})
 	if err != nil {
 		return err
 	}
@@ -95,24 +94,32 @@ func createPlan(ctx context.Context, planner plannerv1.PlannerServiceClient, fil
 		source := &parserv1.Source{Name: file, Content: &parserv1.Source_Text{Text: string(text)}}
 		pack.Sources = append(pack.Sources, source)
 	}
-	answer, err := planner.CreatePlan(ctx, &plannerv1.CreatePlanRequest{
-		Stack:   &plannerv1.StackRef{Stack: &plannerv1.StackRef_Name{Name: stackName}},
+	parts, err := planner.CreatePlan(ctx, &plannerv1.CreatePlanRequest{
+		Stack:   stack,
 		Desired: &plannerv1.CreatePlanRequest_Package{Package: pack},
 	})
 	if err != nil {
 		return "", err
 	}
-	if invalid := answer.GetInvalidPackage(); invalid != nil {
-		return "", fmt.Errorf("the package is invalid: %v", invalid.GetViolations())
+	// The plan comes in parts: the header is the first one.
+	answer, err := parts.Recv()
+	if err != nil {
+		return "", err
 	}
-	counts := map[modelv1.Verb]int{}
-	for _, step := range answer.GetPlan().GetSteps() {
-		counts[step.GetVerb()]++
+	if violations := answer.GetViolations(); violations != nil {
+		return "", fmt.Errorf("the package is invalid: %v", violations.GetViolations())
 	}
+	plan := answer.GetPart().GetHeader()
+	counts := plan.GetCounts()
 	fmt.Printf("plan: %d to create, %d to update, %d to delete, %d to attach, %d to detach\n",
-		counts[modelv1.Verb_VERB_CREATE], counts[modelv1.Verb_VERB_UPDATE], counts[modelv1.Verb_VERB_DELETE],
-		counts[modelv1.Verb_VERB_ATTACH], counts[modelv1.Verb_VERB_DETACH])
-	return answer.GetPlan().GetName(), nil
+		counts.GetCreates(), counts.GetUpdates(), counts.GetDeletes(), counts.GetAttaches(), counts.GetDetaches())
+	for err == nil {
+		_, err = parts.Recv()
+	}
+	if !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return plan.GetName(), nil
 }
 
 // answer is a message of any stream of events.
@@ -155,15 +162,20 @@ func nameOf(event *modelv1.OperationEvent) string {
 	return "unknown"
 }
 
-// showStack prints what the stack owns.
+// showStack prints what the stack owns, page by page.
 func showStack(ctx context.Context, stacks stackv1.StackServiceClient) error {
-	named := &stackv1.NamedStack{Name: stackName}
-	answer, err := stacks.GetStack(ctx, &stackv1.GetStackRequest{Stack: &stackv1.GetStackRequest_Named{Named: named}})
-	if err != nil {
-		return err
+	request := &stackv1.ListResourcesRequest{Stack: stack}
+	for {
+		page, err := stacks.ListResources(ctx, request)
+		if err != nil {
+			return err
+		}
+		for _, entry := range page.GetResources() {
+			fmt.Printf("resource: %s %s\n", entry.GetKey().GetKind(), entry.GetKey().GetName())
+		}
+		if page.GetNextPageToken() == "" {
+			return nil
+		}
+		request.PageToken = page.GetNextPageToken()
 	}
-	for _, entry := range answer.GetStack().GetResources() {
-		fmt.Printf("resource: %s %s\n", entry.GetKey().GetKind(), entry.GetKey().GetName())
-	}
-	return nil
 }

@@ -7,11 +7,10 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 
 import { ApplierService } from "./gen/pkger/applier/v1/applier_pb.js";
 import { type OperationEvent, OperationState } from "./gen/pkger/model/v1/operation_pb.js";
-import { Verb } from "./gen/pkger/model/v1/plan_pb.js";
 import { PlannerService } from "./gen/pkger/planner/v1/planner_pb.js";
 import { StackService } from "./gen/pkger/stack/v1/stack_pb.js";
 
-const STACK = "fleet";
+const stack = { stack: { case: "name" as const, value: "fleet" } };
 
 const planner = createClient(PlannerService, connect("PKGER_PLANNER_ADDRESS", "127.0.0.1:50052"));
 const applier = createClient(ApplierService, connect("PKGER_APPLIER_ADDRESS", "127.0.0.1:50053"));
@@ -27,19 +26,21 @@ async function createPlan(files: string[]): Promise<string> {
   const sources = await Promise.all(
     files.map(async (name) => ({ name, content: { case: "text" as const, value: await readFile(name, "utf8") } })),
   );
-  const { answer } = await planner.createPlan({
-    stack: { stack: { case: "name", value: STACK } },
-    desired: { case: "package", value: { sources } },
-  });
-  if (answer.case !== "plan") {
-    throw new Error(`the package is invalid: ${answer.value?.violations.map((violation) => violation.reason)}`);
+  let name = "";
+  // The plan comes in parts: the header is the first one.
+  for await (const { answer } of planner.createPlan({ stack, desired: { case: "package", value: { sources } } })) {
+    if (answer.case === "violations") {
+      throw new Error(`the package is invalid: ${answer.value.violations.map((violation) => violation.reason)}`);
+    }
+    if (answer.value?.part.case !== "header") continue;
+    const { counts } = answer.value.part.value;
+    console.log(
+      `plan: ${counts?.creates} to create, ${counts?.updates} to update, ${counts?.deletes} to delete, ` +
+        `${counts?.attaches} to attach, ${counts?.detaches} to detach`,
+    );
+    name = answer.value.part.value.name;
   }
-  const count = (verb: Verb) => answer.value.steps.filter((step) => step.verb === verb).length;
-  console.log(
-    `plan: ${count(Verb.CREATE)} to create, ${count(Verb.UPDATE)} to update, ${count(Verb.DELETE)} to delete, ` +
-      `${count(Verb.ATTACH)} to attach, ${count(Verb.DETACH)} to detach`,
-  );
-  return answer.value.name;
+  return name;
 }
 
 /** Prints the events of an operation to its end, and returns the operation's name. */
@@ -57,10 +58,14 @@ async function follow(stream: AsyncIterable<{ event?: OperationEvent }>): Promis
   return operation;
 }
 
-/** Prints what the stack owns. */
+/** Prints what the stack owns, page by page. */
 async function showStack(): Promise<void> {
-  const { stack } = await stacks.getStack({ stack: { case: "named", value: { name: STACK } } });
-  for (const { key } of stack?.resources ?? []) console.log(`resource: ${key?.kind} ${key?.name}`);
+  let pageToken = "";
+  do {
+    const page = await stacks.listResources({ stack, pageToken });
+    for (const { key } of page.resources) console.log(`resource: ${key?.kind} ${key?.name}`);
+    pageToken = page.nextPageToken;
+  } while (pageToken);
 }
 
 async function run(files: string[]): Promise<void> {
@@ -73,7 +78,7 @@ async function run(files: string[]): Promise<void> {
 
   await showStack();
 
-  await follow(applier.uninstallStack({ stack: { stack: { case: "name", value: STACK } } }));
+  await follow(applier.uninstallStack({ stack }));
 }
 
 const files = process.argv.slice(2);
