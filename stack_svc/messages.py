@@ -121,7 +121,7 @@ def state_to_pb(state: OperationState) -> operation_pb2.OperationState.ValueType
 
 
 def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operation_pb2.Operation:
-    """Translate an operation, with the steps that keep it from its end, as in ``operations.Blocks``."""
+    """Translate an operation, with its blocked steps as in ``operations.Blocks``."""
     blocked_reason: Any = operation.blocks.reason
     message = operation_pb2.Operation(
         name=operation.name,
@@ -151,26 +151,26 @@ def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operati
 
 def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
     """
-    Which operations are asked for.
+    Translate the filters of a list of operations.
 
     Raises:
-        RequestInvalid: A state or a kind is none.
+        RequestInvalid: A state, a kind or a time is not valid.
     """
     return Filter(
         request.stack_id,
         [STATES.member(state) for state in request.states],
         [KINDS.member(kind) for kind in request.kinds],
-        _time(request.since) if request.HasField("since") else 0,
-        _time(request.until) if request.HasField("until") else _LATEST,
+        _time(request.since, "since") if request.HasField("since") else 0,
+        _time(request.until, "until") if request.HasField("until") else _LATEST,
     )
 
 
 def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
     """
-    A plan to be kept, with what its header says of it.
+    Translate a plan to be stored.
 
     Raises:
-        RequestInvalid: It has no name, or is for nothing.
+        RequestInvalid: It has no name or no kind.
     """
     header, counts = plan.header, plan.header.counts
     if not header.name:
@@ -197,7 +197,7 @@ def source_from_pb(request: journal_pb2.StartOperationRequest) -> NewPlan | str:
     The plan that an operation starts with: a new one, or the name of a stored one.
 
     Raises:
-        RequestInvalid: There is none, or the new one has no name or is for nothing.
+        RequestInvalid: There is none, or the new one has no name or no kind.
     """
     match request.WhichOneof("source"):
         case "plan":
@@ -209,26 +209,26 @@ def source_from_pb(request: journal_pb2.StartOperationRequest) -> NewPlan | str:
 
 
 def work_fields(work: Work | None) -> Any:
-    """What an apply needs of a plan, as part of an answer."""
+    """Header and body of a plan as part of a response; no fields for no plan."""
     return {"plan": plan_pb2.Plan.FromString(work.header), "body": work.body} if work else {}
 
 
 def views_from_pb(request: stack_pb2.GetPlanRequest) -> frozenset[plan_pb2.PlanView.ValueType]:
     """
-    What is asked for of a plan.
+    The views of a plan that a request names.
 
     Raises:
-        RequestInvalid: Something that is not told.
+        RequestInvalid: One of them is no view of a stored plan.
     """
     for view in request.view:
         if view not in plan_views.VIEWS:
-            told = ", ".join(plan_pb2.PlanView.Name(each).removeprefix("PLAN_VIEW_") for each in plan_views.VIEWS)
-            raise RequestInvalid("view", f"{view} is not told of a stored plan; these are: {told}")
+            valid = ", ".join(map(plan_pb2.PlanView.Name, plan_views.VIEWS))
+            raise RequestInvalid("view", f"{view} is not a view of a stored plan; the views are {valid}")
     return frozenset(request.view)
 
 
 def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:
-    """The header of a plan as it is told: as it came, with what became of it."""
+    """Translate a plan: its *header* as it was stored, with its state, its operation and its times."""
     message = plan_pb2.Plan.FromString(header)
     message.name = plan.name
     message.state = _PLAN_STATE.number(plan.state)
@@ -308,9 +308,17 @@ def _last_event(message: operation_pb2.OperationEvent, generation: int) -> Event
     return event_from_pb(event, "finished")
 
 
-def _time(moment: Timestamp) -> int:
-    """The first microsecond since 1970 that is not before *moment*, within what the store can hold."""
-    return max(0, min(-(-moment.ToNanoseconds() // 1000), _LATEST))
+def _time(moment: Timestamp, field: str) -> int:
+    """
+    The first microsecond that is not before *moment*.
+
+    Raises:
+        RequestInvalid: It is not a valid timestamp; the error names *field*.
+    """
+    try:
+        return -(-moment.ToNanoseconds() // 1000)
+    except ValueError as error:
+        raise RequestInvalid(field, str(error)) from None
 
 
 def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:

@@ -32,12 +32,12 @@ _IS_FINISHED = "state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED')"
 
 class Blocks(NamedTuple):
     """
-    What keeps an operation from its end.
+    What an operation is blocked by.
 
     Attributes:
         reason: Number of a ``pkger.model.v1.BlockedReason``.
-        step_count: How many steps do.
-        body: Those steps, as a ``pkger.model.v1.Operation`` in its wire format.
+        step_count: Number of blocked steps.
+        body: The blocked steps, in a ``pkger.model.v1.Operation`` in its wire format.
     """
 
     reason: int
@@ -46,7 +46,7 @@ class Blocks(NamedTuple):
 
 
 NOT_BLOCKED = Blocks(0, 0)
-"""Nothing does."""
+"""Of an operation that is not BLOCKED."""
 
 
 class Filter(NamedTuple):
@@ -94,7 +94,7 @@ class Operation:
         update_time: When its applier last wrote or renewed; never before ``create_time``.
         plan: Name of its plan; empty while it has none.
         last_event: Its last event in the wire format; empty unless it is finished.
-        blocks: What keeps it from its end, without the steps.
+        blocks: What it is blocked by, without the steps.
     """
 
     name: str
@@ -262,7 +262,7 @@ def unblock(db: sqlite_utils.Database, name: str) -> None:
 
 
 def blocked_steps(db: sqlite_utils.Database, name: str) -> bytes:
-    """The steps that keep an operation from its end, as in ``Blocks.body``; empty when none do."""
+    """The blocked steps of an operation, as in ``Blocks.body``; empty when there are none."""
     row = db.execute("SELECT body FROM blocks WHERE operation = ?", [name]).fetchone()
     return bytes(row[0]) if row else b""
 
@@ -315,7 +315,7 @@ _SELECT = f"""
     LEFT JOIN events ON events.operation = operations.name AND seq = last_seq AND operations.{_IS_FINISHED}
     LEFT JOIN blocks ON blocks.operation = operations.name
 """  # noqa: S608
-"""An operation with what other tables have of it; without the steps that keep it from its end, which may be many."""
+"""An operation with its plan, its last event and what it is blocked by, without the blocked steps: they may be many."""
 
 
 def _operation(row: dict[str, Any]) -> Operation:

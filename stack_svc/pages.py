@@ -1,4 +1,4 @@
-"""Pages of lists: how long they are, and tokens that tell where the next one starts."""
+"""Pages of lists: their size, and the tokens of the pages that follow."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -19,10 +19,10 @@ Place = TypeVar("Place", bound=tuple[Any, ...])
 
 
 MOST_BYTES = MAX_PART_BYTES * 15 // 16
-"""What the entries of a page take at most, unless there is only one; the rest is for how they are framed."""
+"""Most bytes of the entries of a page, unless there is only one; the rest is for tags, lengths and the token."""
 
 _FRAME = 6
-"""Bytes that an entry of a page takes beside itself, at most: its tag and its length."""
+"""Most bytes of the tag and the length of an entry."""
 
 
 def size_of(asked: int, default: int, largest: int) -> int:
@@ -44,7 +44,7 @@ def page_of(
     place: Callable[[Entry], tuple[Any, ...]],
 ) -> tuple[list[EntryMessage], str]:
     """
-    Make a page of the first entries that were found: at most *size*, and no more than fit into 1 MiB, but always one.
+    Make a page of the first entries found: at most *size*, and at most 1 MiB unless a single entry is larger.
 
     Args:
         found: The entries; more than *size* when more follow.

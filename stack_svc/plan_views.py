@@ -1,4 +1,4 @@
-"""The parts that a stored plan is told in: header, remarks, steps, differences, summary, changes of the record."""
+"""The parts of a stored plan as GetPlan streams them: header, remarks, steps, differences, summary, record changes."""
 
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,10 @@ from services.rpc.parts import parts, pieces, text_bytes
 from stack_svc.plans import Work
 
 Lists = TypeVar("Lists", bound=Message)
-"""A message that has nothing but lists of messages and texts."""
+"""A message whose fields are all lists of messages or texts."""
 
 VIEWS = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY, plan_pb2.PLAN_VIEW_RECORD)
-"""What may be asked for, in the order in which it is told."""
+"""The views of a stored plan, in the order of their parts in the stream."""
 
 _Resource = tuple[str, str]
 """Kind and id of a resource."""
@@ -27,12 +27,12 @@ _Resource = tuple[str, str]
 
 class Kept(NamedTuple):
     """
-    What the store has of a plan.
+    What the store holds of a plan.
 
     Attributes:
         work: Header and body, in their wire format.
-        content: What differences and summary are made of, compressed; empty when nothing is kept.
-        made: Ids of the resources that the steps in effect are about, by number of the step.
+        content: The compressed content; empty when none is stored.
+        made: Resource ids of the steps that are in effect, by number of the step.
     """
 
     work: Work
@@ -40,13 +40,14 @@ class Kept(NamedTuple):
     made: Mapping[int, str]
 
 
-def told(
+def plan_parts(
     header: plan_pb2.Plan, kept: Kept, wanted: frozenset[plan_pb2.PlanView.ValueType]
 ) -> Iterator[plan_pb2.PlanPart]:
     """
-    Tell a plan in parts, none of which is above 1 MiB: its *header*, its remarks, and what is *wanted* of it.
+    Cut a plan into parts, none of which is above 1 MiB: its *header*, its remarks, and the *wanted* views.
 
-    Differences and summary are told of a plan whose content is kept, with the ids of what it made.
+    Differences and summary need the content of the plan, and have the ids of the resources that its operation created.
+    Without content, and for a plan that changes nothing, there are none.
     """
     yield plan_pb2.PlanPart(header=header)
     body = journal_pb2.PlanBody.FromString(kept.work.body)
@@ -68,7 +69,7 @@ def _comparisons(
     content = journal_pb2.PlanContent.FromString(zlib.decompress(kept.content))
     created = {key_from_pb(step.create.key): step.number for step in body.steps if step.HasField("create")}
     made = {key: kept.made[number] for key, number in created.items() if kept.made.get(number)}
-    # The summary is made first, as the differences are changed where they stand.
+    # The summary is made first, as _fill_in writes into the content.
     summary = ""
     if plan_pb2.PLAN_VIEW_SUMMARY in wanted:
         summary = _summary(content, body.remarks, created, made)
@@ -86,7 +87,7 @@ def _fill_in(
     created: Mapping[Key, int],
     made: Mapping[Key, str],
 ) -> None:
-    """Give the differences their specs, and the ids that the plan made."""
+    """Add the specs and the ids of created resources to the differences."""
     wanted = {key_from_pb(item.key): item.spec_json for item in content.objects}
     written = _written_over(body)
     for diff in content.diffs.resources:
@@ -105,7 +106,7 @@ def _fill_in(
 
 
 def _written_over(body: journal_pb2.PlanBody) -> dict[_Resource, str]:
-    """The specs before the plan of all that it updates or deletes."""
+    """The specs before the plan of the resources that it updates or deletes."""
     specs: dict[_Resource, str] = {}
     for step in body.steps:
         write: plan_pb2.UpdateStep | plan_pb2.DeleteStep
@@ -116,7 +117,7 @@ def _written_over(body: journal_pb2.PlanBody) -> dict[_Resource, str]:
                 write = step.delete
             case _:
                 continue
-        # Of several writes to one resource the first one found it as it was before the plan.
+        # The first of several writes to one resource has the spec from before the plan.
         specs.setdefault((write.key.kind, write.resource_id), write.old_spec_json)
     return specs
 
@@ -149,7 +150,7 @@ def _summary(
 
 
 def _cut(message: Lists) -> Iterator[Lists]:
-    """Cut the lists of a message into messages like it, keeping their order; empty lists make none."""
+    """Cut *message* into messages of its type, keeping the order of its lists; without items there are none."""
     items = ((field.name, item) for field, listed in message.ListFields() for item in listed)
     for part in parts(items, _size):
         cut = type(message)()

@@ -59,7 +59,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class NewPlan(Header):
-    """A plan to be stored; ``message`` is the header, and ``body`` and ``content`` are as in journal.proto."""
+    """A plan to be stored; ``message`` is its header in the wire format, the rest as in journal.proto."""
 
     message: bytes
     body: bytes
@@ -88,7 +88,7 @@ class StoredPlan(Header):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an apply needs of a plan: its header and its body, both in their wire format."""
+    """Header and body of a plan in their wire format: what an apply needs of it."""
 
     header: bytes
     body: bytes
@@ -198,14 +198,14 @@ def existing(db: sqlite_utils.Database, name: str, now: int) -> StoredPlan:
 
 
 def is_kept(db: sqlite_utils.Database, plan: NewPlan) -> bool:
-    """Whether this very plan is stored: header and body are compared, as content shows only what those do."""
+    """Whether a plan with this name, header and body is stored; the content follows from those."""
     row = db.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [plan.name]).fetchone()
     return bool(row == (plan.message, plan.body))
 
 
 def work(db: sqlite_utils.Database, name: str) -> Work:
     """
-    What an apply needs of the plan of that name.
+    Header and body of the plan of that name.
 
     Raises:
         PlanNotFound: There is none.
@@ -217,7 +217,7 @@ def work(db: sqlite_utils.Database, name: str) -> Work:
 
 
 def content(db: sqlite_utils.Database, name: str) -> bytes:
-    """What differences and summary of the plan of that name are made of, compressed; empty when nothing is kept."""
+    """The compressed content of the plan of that name; empty when none is stored."""
     row = db.execute("SELECT content FROM plan_bodies WHERE plan = ?", [name]).fetchone()
     return bytes(row[0]) if row else b""
 

@@ -318,17 +318,16 @@ def blocks(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
     """
-    Keep plans as header, body and content, what steps left on the platform, and messages as they are since.
+    Store a plan as header, body and content; translate stored messages to the contracts of issue 12.
 
-    Stored plans, what blocks operations, and the events of unfinished ones are translated from the messages of before,
-    which are frozen in ``stack_svc.frozen``. Of a plan from before there is no content, so nobody can ask for its
-    differences and its summary. The events of finished operations are deleted: all there is to say of those stands in
-    their rows.
+    Stored plans, blocked steps, and the events of unfinished operations are translated from the frozen messages of
+    ``stack_svc.frozen``. Translated plans have no content, so their differences and summaries are lost. The events of
+    finished operations are deleted; their rows keep state, cause and times.
 
-    In ``plan_bodies`` ``header`` comes first, as lists read nothing else; ``body`` and ``content`` are as in
-    ``pkger.journal.v1.NewPlan``. In ``blocks`` ``reason`` is a number of ``pkger.model.v1.BlockedReason``. The id of a
-    resource has one name; ``observed`` is the spec that the platform held after a step, where that was not what was
-    sent. ``config`` of a stack was never written and goes.
+    ``plan_bodies.header`` is the first column, as lists read no other; ``body`` and ``content`` are as in
+    ``pkger.journal.v1.NewPlan``. ``blocks.reason`` is a number of ``pkger.model.v1.BlockedReason``.
+    ``steps.observed`` is the spec that the platform held after the step, where that is not what was sent.
+    ``stacks.config`` was never written and is dropped.
     """
     for table in ("inventory", "steps"):
         db.execute(f"ALTER TABLE {table} RENAME COLUMN remote_id TO resource_id")
@@ -384,7 +383,7 @@ _IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
 
 
 def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collection[InventoryEntry] | None:
-    """What a stack owns; None when it moved on since *generation*, and with it from every plan of then."""
+    """What a stack owns; None when its generation is another one, as no plan of *generation* can be applied then."""
     moved = db.execute("SELECT 1 FROM stacks WHERE id = ? AND generation <> ?", [stack, generation]).fetchone()
     if moved:
         return None
@@ -404,7 +403,7 @@ def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collect
 
 
 def _translate_journal(db: sqlite_utils.Database, operation: str, plan: Translated) -> None:
-    """Translate what is kept in messages of an unfinished operation, beside its plan."""
+    """Translate the blocked steps and the events of an unfinished operation, which runs *plan*."""
     for (body,) in db.execute("SELECT body FROM old_blocks WHERE operation = ?", [operation]).fetchall():
         blocks = blocks_of(frozen.Operation.FromString(body), plan.plan.steps)
         db.execute("INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [operation, *blocks])

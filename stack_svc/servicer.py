@@ -102,9 +102,9 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Read one plan, in parts."""
         wanted = messages.views_from_pb(request)
         plan, kept = await self._database.read(lambda db: self._kept(db, request.plan))
-        told = plan_views.told(messages.plan_to_pb(plan, kept.work.header), kept, wanted)
-        # A large plan takes a while to be read and compared: other calls go on meanwhile.
-        while (part := await asyncio.to_thread(next, told, None)) is not None:
+        parts = plan_views.plan_parts(messages.plan_to_pb(plan, kept.work.header), kept, wanted)
+        # Each part is made in a thread: parsing a large plan would block all other calls.
+        while (part := await asyncio.to_thread(next, parts, None)) is not None:
             yield stack_pb2.GetPlanResponse(part=part)
 
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:

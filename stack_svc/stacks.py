@@ -175,7 +175,7 @@ def resources(
 
     Raises:
         StackNotFound: There is no such stack.
-        StackMoved: The page before was of another generation, or of another stack of the name.
+        StackMoved: The page before was of another generation, or of another stack with the same name.
     """
     stack = header(db, choice)
     record = stack.record

@@ -1,4 +1,4 @@
-"""Frozen messages as those that the store keeps now."""
+"""Translates frozen messages to those that the store holds now."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ _BLOCKED_REASONS = Numbers(BlockedReason, messages.BlockedReason, "BLOCKED_REASO
 
 
 class Translated(NamedTuple):
-    """A plan as it is kept now."""
+    """A translated plan."""
 
     plan: model.Plan
     header: plan_pb2.Plan
@@ -32,7 +32,7 @@ class Translated(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """What keeps an operation from its end; ``body`` is an Operation with its blocked steps."""
+    """The blocked steps of an operation; ``body`` is a ``pkger.model.v1.Operation`` that has only those."""
 
     reason: int
     step_count: int
@@ -46,7 +46,7 @@ def plan_of(old: Any, kind: model.OperationKind, recorded: Collection[model.Inve
     Args:
         old: The plan.
         kind: What it is for.
-        recorded: What its stack owns; None: the plan changes no record, or its record is of no more use.
+        recorded: What its stack owns; None: the plan changes no record, or can no longer be applied.
     """
     plan = model.Plan(
         target=model.Target(old.target.platform or model.DEFAULT_PLATFORM, old.target.org or model.DEFAULT_ORG),
@@ -69,7 +69,7 @@ def plan_of(old: Any, kind: model.OperationKind, recorded: Collection[model.Inve
 
 
 def blocks_of(old: Any, steps: Iterable[model.Step]) -> Blocks:
-    """Translate what a frozen Operation is blocked by; *steps* are those of its plan."""
+    """Translate the blocked steps of a frozen Operation; *steps* are those of its plan."""
     by_number = {step.number: step for step in steps}
     blocked = [
         BlockedStep(
@@ -90,8 +90,8 @@ def event_of(body: bytes, header: plan_pb2.Plan) -> bytes:
     """
     Translate a frozen OperationEvent of an operation that runs the plan with *header*.
 
-    Only the first event and those of an end are other messages now; the rest stays as it is. An operation that is
-    unfinished leaves its stack at the generation of its plan.
+    The wire format of all other events than ``accepted`` and ``finished`` is unchanged. ``finished`` of a BLOCKED
+    operation gets the generation of its plan, as the stack stays at that.
     """
     old = messages.OperationEvent.FromString(body)
     event = operation_pb2.OperationEvent(
@@ -125,7 +125,7 @@ def _step(old: Any) -> model.Step:
         label_id=old.label_id,
         old_spec=_spec(old.old_spec_json),
         new_spec=_spec(old.new_spec_json),
-        undo=_UNDO.member(old.undo),
+        undo=_UNDO.find(old.undo) or model.Undo.EXACT,
         reason=old.reason,
         old_references=_references(old.old_references),
         references=_references(old.references),

@@ -250,8 +250,8 @@ async def test_a_finished_operation_cannot_be_claimed(service: Client) -> None:
         await service.claim(begun.operation)
 
 
-async def test_the_last_event_and_the_answer_tell_the_generation_afterwards(service: Client) -> None:
-    """The applier does not know it; whatever it says is replaced."""
+async def test_the_store_fills_in_the_generation_of_the_last_event(service: Client) -> None:
+    """Whatever the applier sends is replaced."""
     await service.apply("prod", [entry("one")])
     begun = await service.begin("prod")
     finished = operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED, generation=77, cause="ü")
@@ -283,7 +283,7 @@ async def test_the_last_event_and_the_answer_tell_the_generation_afterwards(serv
         ("FAILED", "abandon", 1),
     ],
 )
-async def test_every_end_tells_the_generation(service: Client, ends: str, outcome: str, generation: int) -> None:
+async def test_every_end_has_the_generation(service: Client, ends: str, outcome: str, generation: int) -> None:
     await service.apply("prod", [entry("one")])
     begun = await brought_to(service, "preparing" if ends == "FAILED" else "applying")
     state = OperationState.Value(f"OPERATION_STATE_{ends}")

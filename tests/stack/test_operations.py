@@ -385,7 +385,7 @@ async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client
     assert (await service.operation(begun.operation)).cause == "it failed"
 
 
-async def test_events_are_read_in_order_as_they_were_told(service: Client) -> None:
+async def test_events_are_read_in_order_as_they_were_written(service: Client) -> None:
     begun = await service.begin("prod", steps=2)
     await service.advance(begun, seqs=[2, 3])
     first = start_request(begun, 2).accepted
@@ -598,13 +598,15 @@ async def test_operations_are_listed_by_state_kind_and_time(service: Client, clo
     assert await listed(until=times[2], page_token=first.next_page_token) == "ba"
 
 
-@pytest.mark.parametrize("filters", [{"states": [0]}, {"states": [99]}, {"kinds": [0]}])
-async def test_a_state_or_kind_that_is_none_is_refused(service: Client, filters: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "filters", [{"states": [0]}, {"states": [99]}, {"kinds": [0]}, {"since": Timestamp(seconds=10**15)}]
+)
+async def test_a_filter_that_is_not_valid_is_refused(service: Client, filters: dict[str, Any]) -> None:
     with pytest.raises(RequestInvalid):
         await service.operations(**filters)
 
 
-async def test_an_operation_tells_its_plan_and_how_it_ended(service: Client, clock: Clock) -> None:
+async def test_an_operation_has_its_plan_its_end_and_its_result(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", operation="operations/1")
     running = await service.operation("operations/1")
     assert (running.plan, running.HasField("end_time"), running.HasField("result")) == ("plans/1", False, False)
@@ -632,7 +634,7 @@ async def test_an_operation_that_ended_before_it_started_has_an_end_and_no_resul
     assert (failed.end_time.ToMicroseconds(), failed.HasField("result"), failed.plan) == (clock.now, False, "")
 
 
-async def test_all_that_blocks_an_operation_is_told_of_one_and_its_number_of_many(service: Client) -> None:
+async def test_a_list_of_operations_has_the_number_of_blocked_steps_only(service: Client) -> None:
     begun = await service.begin("prod", steps=2000)
     blocked = [
         operation_pb2.BlockedStep(step=a_create(number), message="nobody knows", direction=operation_pb2.DIRECTION_DO)
@@ -664,7 +666,7 @@ async def test_all_that_blocks_an_operation_is_told_of_one_and_its_number_of_man
     assert (await service.operation(begun.operation)).blocked_step_count == 0
 
 
-async def test_what_the_platform_holds_after_a_step_is_kept_with_it(service: Client, clock: Clock) -> None:
+async def test_the_observed_spec_of_a_step_is_kept(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", steps=2)
     done = StepRecord(step=0, state=DONE, resource_id="0a", observed_spec_json='{"name":"ä"}')
     await service.advance(begun, [done, StepRecord(step=1, state=DONE, resource_id="0b")])

@@ -1,4 +1,4 @@
-"""StackService.GetPlan: the parts that a stored plan is told in, and the ids that it made."""
+"""StackService.GetPlan: the parts of a stored plan, and the ids of the resources that it created."""
 
 import json
 import zlib
@@ -207,7 +207,7 @@ async def test_a_plan_comes_in_parts_in_a_fixed_order(service: Client) -> None:
 
 
 @pytest.mark.parametrize("view", ALL)
-async def test_only_what_is_asked_for_is_told(service: Client, view: PlanView.ValueType) -> None:
+async def test_a_stream_has_only_the_views_that_were_asked_for(service: Client, view: PlanView.ValueType) -> None:
     await service.store_plan(stored(a_plan(), content_of()))
 
     assert sorts(await service.parts(NAME)) == ["header", "remarks"]
@@ -215,7 +215,7 @@ async def test_only_what_is_asked_for_is_told(service: Client, view: PlanView.Va
     assert sorts(await service.parts(NAME, view)) == ["header", "remarks", told]
 
 
-async def test_a_plan_without_anything_to_tell_is_its_header(service: Client) -> None:
+async def test_a_plan_with_nothing_but_a_header_is_one_part(service: Client) -> None:
     plan = a_plan(steps=(), record=RecordChanges(), no_change=True, remarks=PlanRemarks())
     await service.store_plan(journal_pb2.NewPlan(header=header_to_pb(plan, NAME)))
 
@@ -223,7 +223,7 @@ async def test_a_plan_without_anything_to_tell_is_its_header(service: Client) ->
 
 
 @pytest.mark.parametrize("view", [PLAN_VIEW_UNSPECIFIED, PLAN_VIEW_CONTENT, 99])
-async def test_what_is_not_told_is_refused(service: Client, view: Any) -> None:
+async def test_a_view_that_is_not_streamed_is_refused(service: Client, view: Any) -> None:
     await service.store_plan(stored(a_plan()))
 
     with pytest.raises(RequestInvalid) as raised:
@@ -269,7 +269,7 @@ async def test_a_replaced_resource_of_another_kind_has_the_spec_that_is_deleted(
     assert (told.old_spec_json, told.new_spec_json, told.resource_id) == (old.text, '{"name":"hot"}', "0a")
 
 
-async def test_ids_are_told_once_the_operation_made_them(service: Client) -> None:
+async def test_ids_of_created_resources_are_filled_in(service: Client) -> None:
     await service.store_plan(stored(a_plan(), content_of()))
     before = await service.parts(NAME, PLAN_VIEW_DIFFS, PLAN_VIEW_SUMMARY)
     assert summary_of(before) == expected_summary()
@@ -311,7 +311,7 @@ def record(step: int, state: str, resource_id: str) -> StepRecord:
     return StepRecord(step=step, state=StepState.Value(f"STEP_STATE_{state}"), resource_id=resource_id)
 
 
-async def test_nothing_is_compared_where_no_content_is_kept(service: Client) -> None:
+async def test_a_plan_without_content_has_no_differences_and_no_summary(service: Client) -> None:
     await service.store_plan(stored(a_plan()))
 
     assert sorts(await service.parts(NAME, *ALL)) == ["header", "remarks", "steps", "record"]
