@@ -62,7 +62,7 @@ def test_all_that_would_be_replaced_is_refused_at_once() -> None:
     buckets = [an_object("Bucket", f"b{number:02}", schemaType="explicit") for number in range(12)]
     for bucket in buckets:
         world.add("Bucket", bucket.spec.display_name)
-    with pytest.raises(ReplacementRefused, match=r"'b09' .*; and 2 more; allow it") as caught:
+    with pytest.raises(ReplacementRefused, match=r"'b09' .*; and 2 more; set allow_replace") as caught:
         world.plan(*buckets)
     assert caught.value.metadata["count"] == "12"
 
