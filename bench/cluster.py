@@ -38,12 +38,14 @@ class Cluster:
     Attributes:
         planner: Connection to the planner.
         applier: Connection to the applier.
+        addresses: Where all services are, by name.
         logs: Folder with the log of each service.
         pids: Their process ids by name.
     """
 
     planner: Peer
     applier: Peer
+    addresses: Mapping[str, str]
     logs: Path
     pids: Mapping[str, int]
 
@@ -103,14 +105,14 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster() -> AsyncIterator[Cluster]:
-    """Run the services on empty databases in a folder of their own, which is gone afterwards."""
+async def cluster(more: Mapping[str, str] | None = None) -> AsyncIterator[Cluster]:
+    """Run the services on empty databases in a folder of their own, which is gone afterwards; with *more* settings."""
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as name:
         folder = Path(name)
         addresses = {address_variable(service): f"unix:{folder / service}.sock" for service in MODULES}
         # Nothing that the caller's environment says of pkger counts.
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
-        environ = {**inherited, **addresses, "PKGER_HOME": name}
+        environ = {**inherited, **addresses, "PKGER_HOME": name, **(more or {})}
         settings = load(environ)
         supervisor = Supervisor(list(MODULES), environ, settings.addresses, partial(_log, folder))
         async with AsyncExitStack() as running:
@@ -118,7 +120,7 @@ async def cluster() -> AsyncIterator[Cluster]:
             running.push_async_callback(supervisor.stop)
             planner = await running.enter_async_context(Peer("planner", settings.addresses["planner"]))
             applier = await running.enter_async_context(Peer("applier", settings.addresses["applier"]))
-            yield Cluster(planner, applier, folder, supervisor.pids)
+            yield Cluster(planner, applier, settings.addresses, folder, supervisor.pids)
 
 
 def _package(text: str) -> planner_pb2.PackageSources:

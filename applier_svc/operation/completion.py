@@ -136,4 +136,4 @@ async def _publish_late_writes(work: Work, place: Place, entries: Sequence[Inven
         owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.known()
         found = late_writes(progress, live, owned, place.traits, held)
     if found or problem:
-        await work.journal.publish(late_writes_to_pb(found, problem))
+        await work.journal.publish(*late_writes_to_pb(found, problem))

@@ -58,18 +58,23 @@ class Feed:
         self._closed = False
         self._grown = asyncio.Condition()
 
-    def stamp(self, event: Event) -> operation_pb2.OperationEvent:
-        """The next message about the operation, until one is published."""
-        stamped = operation_pb2.OperationEvent(operation=self.operation, seq=self._last_seq + 1, time=self._now())
-        getattr(stamped, _FIELDS[type(event)]).CopyFrom(event)
+    def stamp(self, *events: Event) -> list[operation_pb2.OperationEvent]:
+        """The next messages about the operation, until one is published."""
+        stamped = [
+            operation_pb2.OperationEvent(operation=self.operation, seq=self._last_seq + number, time=self._now())
+            for number in range(1, len(events) + 1)
+        ]
+        for message, event in zip(stamped, events, strict=True):
+            getattr(message, _FIELDS[type(event)]).CopyFrom(event)
         return stamped
 
-    async def publish(self, message: Message) -> None:
-        """Append a message: that it has begun, an event that is stored, or violations of a package."""
+    async def publish(self, *messages: Message) -> None:
+        """Append messages: that it has begun, events that are stored, or violations of a package."""
         async with self._grown:
-            if isinstance(message, operation_pb2.OperationEvent):
-                self._last_seq = message.seq
-            self._messages.append(message)
+            for message in messages:
+                if isinstance(message, operation_pb2.OperationEvent):
+                    self._last_seq = message.seq
+            self._messages.extend(messages)
             self._grown.notify_all()
 
     async def close(self, error: BaseException | None = None) -> None:

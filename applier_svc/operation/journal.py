@@ -39,7 +39,7 @@ class Journal:
         """Store the plan with *header*, or take it when it is stored (None), and publish that it is going to run."""
         async with self._turn:
             event = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
-            accepted = self._feed.stamp(event)
+            [accepted] = self._feed.stamp(event)
             request = journal_pb2.StartOperationRequest(accepted=accepted)
             if new_plan:
                 request.plan.CopyFrom(new_plan)
@@ -82,15 +82,15 @@ class Journal:
                 ended[record.step] = Done(record.resource_id)
             elif record.message:
                 ended[record.step] = GivenUp(record.message)
-        await self._fold(records, outcomes_to_pb(ended, direction) if ended else None)
+        await self._fold(records, outcomes_to_pb(ended, direction))
 
     async def start_stage(self, index: int, name: str, step_count: int) -> None:
         """Publish that a stage is about to run."""
         await self.publish(operation_pb2.StageStarted(stage=index, name=name, step_count=step_count))
 
-    async def publish(self, event: Event) -> None:
+    async def publish(self, *events: Event) -> None:
         """Publish something that changes nothing."""
-        await self._write(journal_pb2.AdvanceOperationRequest(), event)
+        await self._write(journal_pb2.AdvanceOperationRequest(), events)
 
     async def seal(self) -> None:
         """Pass the point of no return."""
@@ -101,7 +101,7 @@ class Journal:
     async def turn_back(self, cause: str, step_count: int) -> None:
         """From now on what was done is taken back: *step_count* steps."""
         started = operation_pb2.RollbackStarted(cause=cause, step_count=step_count)
-        await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), started)
+        await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), [started])
         self.progress.turned_back = cause
         self.progress.is_undoing = True
         reach("after_turn_back")
@@ -115,7 +115,7 @@ class Journal:
         """End the operation, *blocked* or with a *change* of the record (None: it stays as it is), and publish it."""
         reach("before_finish")
         async with self._turn:
-            event = self._feed.stamp(finished)
+            [event] = self._feed.stamp(finished)
             generation = await self._lease.finish(change, finished.state, event, blocked=blocked)
             reach("after_finish")
             event.finished.generation = generation if finished.stack_id else 0
@@ -124,22 +124,20 @@ class Journal:
     async def _fold(
         self,
         records: Iterable[StepRecord],
-        event: Event | None = None,
+        events: Sequence[Event] = (),
         outcomes: Mapping[int, Outcome] | None = None,
     ) -> None:
         known = list(records)
         steps = map(step_record_fields, known)
-        await self._write(journal_pb2.AdvanceOperationRequest(steps=steps), event)
+        await self._write(journal_pb2.AdvanceOperationRequest(steps=steps), events)
         self.progress.fold(known, outcomes)
 
-    async def _write(self, request: journal_pb2.AdvanceOperationRequest, event: Event | None = None) -> None:
+    async def _write(self, request: journal_pb2.AdvanceOperationRequest, events: Sequence[Event] = ()) -> None:
         async with self._turn:
-            stamped = self._feed.stamp(event) if event else None
-            if stamped:
-                request.events.append(stamped)
+            stamped = self._feed.stamp(*events)
+            request.events.extend(stamped)
             await self._lease.advance(request)
-            if stamped:
-                await self._feed.publish(stamped)
+            await self._feed.publish(*stamped)
 
 
 def _ends(record: StepRecord, direction: Direction) -> bool:

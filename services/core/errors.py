@@ -165,13 +165,13 @@ class LeaseLost(PkgerError):
 
 
 class StackMoved(PkgerError):
-    """The stack moved on since the plan was made."""
+    """The stack moved on since the plan was made, or since the first page of what it owns was read."""
 
     reason = Reason.STACK_MOVED
 
     def __init__(self, stack: str, expected: int, actual: int) -> None:
         super().__init__(
-            f"stack {stack!r} is at generation {actual}, the plan was made from {expected}; plan again",
+            f"stack {stack!r} has moved from generation {expected} to {actual}; plan, or read it, again",
             stack=stack,
             expected=str(expected),
             actual=str(actual),

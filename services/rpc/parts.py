@@ -9,7 +9,7 @@ MAX_PART_BYTES = 1024 * 1024
 """No message of a stream and no page is larger, unless a single item is (issue 12)."""
 
 _CUT_BYTES = MAX_PART_BYTES // 2
-"""Estimated size at which a part ends: half of the bound, as an estimate may be too low."""
+"""Size at which a part ends: half of the bound, as sizes are estimated."""
 
 
 def text_bytes(text: str) -> int:
@@ -17,19 +17,20 @@ def text_bytes(text: str) -> int:
     return len(text) if text.isascii() else 4 * len(text)
 
 
-def parts(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+def parts(items: Iterable[Item], size: Callable[[Item], int], most: int = _CUT_BYTES) -> Iterator[list[Item]]:
     """
     Cut *items* into lists, keeping their order; no items make no part.
 
     Args:
         items: What is sent.
         size: Estimates the bytes that an item takes in a message.
+        most: Bytes of a part, unless a single item is larger.
     """
     part: list[Item] = []
     taken = 0
     for item in items:
         estimated = size(item)
-        if part and taken + estimated > _CUT_BYTES:
+        if part and taken + estimated > most:
             yield part
             part, taken = [], 0
         part.append(item)

@@ -432,7 +432,7 @@ def test_an_event_tells_how_a_step_ended(ended: outcome.Outcome, told: Any) -> N
 
 def test_what_was_taken_back_is_told_in_reverse_order() -> None:
     ended: outcome.Outcomes = {2: outcome.Done("b"), 1: outcome.Done("a")}
-    done = operations.outcomes_to_pb(ended, operation.Direction.DO)
-    undone = operations.outcomes_to_pb(ended, operation.Direction.UNDO)
+    [done] = operations.outcomes_to_pb(ended, operation.Direction.DO)
+    [undone] = operations.outcomes_to_pb(ended, operation.Direction.UNDO)
     assert (type(done), [each.step for each in done.outcomes]) == (operation_pb2.StepsEnded, [1, 2])
     assert (type(undone), [each.step for each in undone.outcomes]) == (operation_pb2.StepsUndone, [2, 1])

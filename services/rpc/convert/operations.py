@@ -18,12 +18,20 @@ from services.engine.step_life import StepRecord, StepState
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import entry_fields, key_fields
 from services.rpc.convert.plans import bare_step_from_pb, counts_fields, step_fields
+from services.rpc.parts import parts
 
 STATES = Numbers(OperationState, operation_pb2.OperationState, "OPERATION_STATE")
 REJECTIONS = Numbers(RejectionReason, operation_pb2.RejectionReason, "REJECTION_REASON")
 _STEP_STATES = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
 _DIRECTIONS = Numbers(Direction, operation_pb2.Direction, "DIRECTION")
 _BLOCKED_REASONS = Numbers(BlockedReason, operation_pb2.BlockedReason, "BLOCKED_REASON")
+EVENT_BYTES = 3900
+"""Of what an event tells, but for ids of resources: with its frame it stays below 4 KiB (issue 12)."""
+
+_FRAME_BYTES = 4
+_NUMBER_BYTES = 3
+"""Of a step in a list of numbers, up to the two millionth."""
+
 _DECISIONS = Numbers(Decision, operation_pb2.Decision, "DECISION")
 
 
@@ -84,24 +92,35 @@ def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
     return message
 
 
-def steps_sent_to_pb(steps: Iterable[int], direction: Direction) -> operation_pb2.StepsSent:
-    """The event that steps, or their inverses, are about to be sent."""
-    return operation_pb2.StepsSent(direction=_DIRECTIONS.number(direction), steps=sorted(steps))
+def steps_sent_to_pb(steps: Iterable[int], direction: Direction) -> list[operation_pb2.StepsSent]:
+    """The events that steps, or their inverses, are about to be sent."""
+    cut = parts(sorted(steps), lambda _: _NUMBER_BYTES, EVENT_BYTES)
+    return [operation_pb2.StepsSent(direction=_DIRECTIONS.number(direction), steps=part) for part in cut]
 
 
-def outcomes_to_pb(outcomes: Mapping[int, Outcome], direction: Direction) -> Any:
-    """The event that steps ended, or that they were taken back: those in reverse order."""
+def outcomes_to_pb(
+    outcomes: Mapping[int, Outcome], direction: Direction
+) -> list[operation_pb2.StepsEnded] | list[operation_pb2.StepsUndone]:
+    """The events that steps ended, or that they were taken back: those in reverse order."""
     is_undo = direction is Direction.UNDO
     told = [outcome_to_pb(step, outcomes[step]) for step in sorted(outcomes, reverse=is_undo)]
-    return operation_pb2.StepsUndone(outcomes=told) if is_undo else operation_pb2.StepsEnded(outcomes=told)
+    cut = parts(told, lambda each: each.ByteSize() - len(each.done.resource_id) + _FRAME_BYTES, EVENT_BYTES)
+    if is_undo:
+        return [operation_pb2.StepsUndone(outcomes=part) for part in cut]
+    return [operation_pb2.StepsEnded(outcomes=part) for part in cut]
 
 
-def late_writes_to_pb(found: Iterable[LateWrite], problem: str) -> operation_pb2.LateEffects:
-    """What took effect late, and why nobody could look; empty where somebody did."""
-    effects: list[Any] = [
-        {"key": key_fields(each.key), "resource_id": each.resource_id, "message": each.message} for each in found
+def late_writes_to_pb(found: Iterable[LateWrite], problem: str) -> list[operation_pb2.LateEffects]:
+    """What took effect late, and why nobody could look; *problem* is empty where somebody did."""
+    effects = [
+        operation_pb2.LateEffect(key=key_fields(each.key), resource_id=each.resource_id, message=each.message)
+        for each in found
     ]
-    return operation_pb2.LateEffects(effects=effects, problem=problem)
+    told = [
+        operation_pb2.LateEffects(effects=part)
+        for part in parts(effects, lambda each: each.ByteSize() + _FRAME_BYTES, EVENT_BYTES)
+    ]
+    return [*told, operation_pb2.LateEffects(problem=problem)] if problem else told
 
 
 def blocked_reason_to_pb(reason: BlockedReason) -> operation_pb2.BlockedReason.ValueType:

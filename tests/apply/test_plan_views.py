@@ -1,0 +1,50 @@
+"""What a stored plan tells is what the planner told of it, and has the ids of what it created once it ran (issue 12)."""
+
+import pytest
+
+from tests.applier.packages import CHANGES
+from tests.apply.packages import an_object, text
+from tests.cluster import Cluster, Shown
+
+
+async def planned(services: Cluster, change: str) -> Shown:
+    """A stored plan for a stack, or for its end."""
+    before, after = CHANGES[change]
+    if before:
+        await services.apply(before, stack="s")
+    return await services.plan(after, stack="s", store=True)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_stored_plan_tells_what_the_planner_told(services: Cluster, change: str) -> None:
+    plan = await planned(services, change)
+    assert (await services.stored_plan(plan.name)).parts == plan.parts
+    assert plan.summary is not None
+    assert plan.resource_diffs
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_plan_that_ran_has_the_ids_of_what_it_created(services: Cluster, change: str) -> None:
+    plan = await planned(services, change)
+    async for _ in services.apply_plan(plan.name):
+        pass
+    ran, record = await services.stored_plan(plan.name), await services.record("s")
+    told = {(diff.key.kind, diff.key.name): diff.resource_id for diff in ran.resource_diffs if diff.new_spec_json}
+    assert told == record.ids
+    for mapping in ran.label_mapping_diffs:
+        if (mapping.resource.kind, mapping.resource.name) in told:
+            assert mapping.resource_id == told[mapping.resource.kind, mapping.resource.name]
+    assert ran.summary is not None
+    labels = {entry["templateMetaName"]: entry["id"] for entry in ran.summary["labels"]}
+    assert labels == {name: int(id_, 16) for (kind, name), id_ in told.items() if kind == "Label"}
+    assert [diff.changes for diff in ran.resource_diffs] == [diff.changes for diff in plan.resource_diffs]
+
+
+async def test_the_end_of_a_stack_shows_what_goes(services: Cluster) -> None:
+    await services.apply(text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw", ["red"])), stack="s")
+    plan = await services.plan(stack="s", destroy=True, store=True)
+    assert (await services.stored_plan(plan.name)).parts == plan.parts
+    assert [(diff.key.name, bool(diff.old_spec_json), diff.new_spec_json) for diff in plan.resource_diffs] == [
+        ("raw", True, ""),
+        ("red", True, ""),
+    ]
