@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pkger.parser.v1 import parser_pb2
-from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
@@ -14,6 +13,7 @@ from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import stack_from_pb, target_from_pb, target_to_pb
+from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, platform_traits
 
 
@@ -40,12 +40,11 @@ class Reader:
 
     def __init__(self, parser: Peer, stack: Peer, platforms: Platforms) -> None:
         self._parser = parser
-        self._parser_stub = ParserServiceStub(parser.channel)
         self._stack = stack
         self._stack_stub = StackServiceStub(stack.channel)
         self._platforms = platforms
 
-    async def package(self, sources: planner_pb2.PackageSources) -> parser_pb2.ParsePackageResponse:
+    async def package(self, sources: planner_pb2.PackageSources) -> Parsed:
         """
         Have *sources* parsed; without the parser's summary, as the plan makes one with ids.
 
@@ -54,10 +53,11 @@ class Reader:
         Raises:
             PkgerError: The sources cannot be decoded.
         """
-        request = parser_pb2.ParsePackageRequest(sources=sources.sources, omit_summary=True, allow_empty=True)
+        view = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_WARNINGS)
+        request = parser_pb2.ParsePackageRequest(sources=sources.sources, view=view, allow_empty=True)
         for key, value in sources.env.items():
             request.env[key].CopyFrom(value)
-        return await self._parser.call(self._parser_stub.ParsePackage, request)
+        return await parse_package(self._parser, request)
 
     async def known(self, request: planner_pb2.CreatePlanRequest) -> Known:
         """

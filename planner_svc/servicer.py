@@ -18,8 +18,9 @@ from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.storing import PlanStore
 from services.core.errors import RequestInvalid
 from services.core.model import Desired, Key, Package
-from services.rpc.convert.objects import credential_from_pb, package_from_pb, violation_from_pb
+from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
 from services.rpc.convert.plans import plan_fields
+from services.rpc.parsing import Parsed
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
@@ -56,7 +57,7 @@ class PlannerServicer(PlannerServiceServicer):
         stack, traits = known.stack, known.platform
         skips = [Key(skip.kind, skip.name) for skip in request.skip]
         desired = Desired(
-            package=package_from_pb(parsed.package) if parsed else Package(()),
+            package=_package(parsed) if parsed else Package(()),
             skip=skipped_keys(skips),
             is_end=request.HasField("destroy"),
             secret_keys=frozenset(request.secret_keys),
@@ -92,6 +93,10 @@ class PlannerServicer(PlannerServiceServicer):
 def register(reader: Reader, plans: PlanStore) -> Register:
     """What a server needs to serve the planner."""
     return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans))
+
+
+def _package(parsed: Parsed) -> Package:
+    return Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources))
 
 
 def _told(warning: object_pb2.Violation) -> str:
