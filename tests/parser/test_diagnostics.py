@@ -11,10 +11,10 @@ import yaml
 from parser_svc.package import Parsed, parse
 from parser_svc.sources import Encoding, Source
 from services.core.errors import Reason, SourceUndecodable
-from services.core.model import Edit, Severity, Violation
+from services.core.model import Severity, Violation
 from services.kinds.diagnostics import DIAGNOSTICS, Code, page
 from tests.conftest import ROOT
-from tests.parser.parsing import document, parse_text
+from tests.parser.parsing import document, edited, parse_text
 from tests.parser.test_remarks import CANARY, HTTP
 
 HOOK = "---\n" + document("NotificationEndpointSlack", "url: https://example.com", "hook")
@@ -130,14 +130,6 @@ def corrected(text: str, violation: Violation) -> str:
     [fix] = violation.fixes
     [edit] = fix.edits
     return edited(text, edit)
-
-
-def edited(text: str, edit: Edit) -> str:
-    assert edit.end.line == edit.location.line
-    lines = re.split("(\n|\r\n?)", text)
-    line = lines[2 * edit.location.line - 2]
-    lines[2 * edit.location.line - 2] = line[: edit.location.column - 1] + edit.text + line[edit.end.column - 1 :]
-    return "".join(lines)
 
 
 LABEL = document("Label", "name: Good", "{}") + "---\n"

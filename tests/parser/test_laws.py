@@ -13,8 +13,9 @@ from parser_svc.rendering import render
 from parser_svc.sources import Encoding, Source
 from services.core.errors import PkgerError
 from services.core.model import Object, Package, Violation
+from services.kinds.diagnostics import Code
 from services.kinds.summary import summary_document
-from tests.parser.parsing import parse_text
+from tests.parser.parsing import edited, parse_text
 from tests.parser.written import FOUND, environments, packages
 
 
@@ -108,6 +109,24 @@ def test_every_violation_and_warning_has_a_place(documents: list[dict[str, Any]]
     for violation in (*parsed.violations, *parsed.warnings):
         assert violation.location.line > 0
         assert violation.location.column > 0
+        assert violation.end.line == violation.location.line
+        assert violation.end.column >= violation.location.column
+        assert violation.code in set(Code)
+
+
+@given(
+    packages, st.sampled_from([("description", "descriptio"), ("active", "aktive"), ('"Label"', '"Labels"'), ("", "")])
+)
+def test_a_fix_removes_what_it_is_for(documents: list[dict[str, Any]], mistake: tuple[str, str]) -> None:
+    text = as_yaml(documents).replace(*mistake, 5 if mistake[0] else 0)
+    parsed = parse_text(text)
+    for violation in (*parsed.violations, *parsed.warnings):
+        for fix in violation.fixes:
+            event(violation.code)
+            [edit] = fix.edits
+            again = parse_text(edited(text, edit))
+            left = {(each.path, each.code) for each in (*again.violations, *again.warnings)}
+            assert (violation.path, violation.code) not in left
 
 
 @given(packages, environments)
