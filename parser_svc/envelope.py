@@ -1,6 +1,6 @@
 """The envelope of objects (packages.md 3): apiVersion, kind, metadata, spec, not yet validated."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ class RawObject(NamedTuple):
         location: Its first character; line 0 in JSON and in generated text.
         spelling: Keys of the envelope that the source spells in another way.
         unknown_keys: Keys beside those of the envelope.
+        missing_keys: Keys of the envelope that the source does not have.
     """
 
     source: int
@@ -38,6 +39,7 @@ class RawObject(NamedTuple):
     location: Location
     spelling: Mapping[str, str] = MappingProxyType({})
     unknown_keys: tuple[str, ...] = ()
+    missing_keys: Collection[str] = ()
 
     def pointer_to(self, within: Pointer) -> Pointer:
         """The way in the source to what lies at *within* in the object."""
@@ -81,6 +83,7 @@ def from_documents(
             _mapping(name, text, (position, "spec"), root),
             Location(name, *starts.get(position, _UNKNOWN)),
             unknown_keys=tuple(root.keys() - _KEY_SET),
+            missing_keys=_KEY_SET - root.keys(),
         )
         for position, root in roots.items()
     ]
@@ -120,6 +123,7 @@ def _from_element(source: int, location: Location, text: str, pointer: Pointer, 
         location,
         spelling,
         tuple(key for key in written if key.lower() not in known),
+        _KEY_SET - spelling.keys(),
     )
 
 

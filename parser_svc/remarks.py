@@ -31,6 +31,5 @@ def _unknown(key: str, raw: RawObject) -> Remark:
     hint = f"did you mean {alike!r}?" if alike else "its content belongs under spec"
     text = f"an object has no key {key[:60]!r}, so it will be ignored; {hint}"
     # A key cannot stand twice.
-    present = {"apiVersion": raw.api_version, "kind": raw.kind, "metadata": raw.metadata, "spec": raw.spec}
-    rewrite = Rewrite(alike) if alike and not present[alike] else None
+    rewrite = Rewrite(alike) if alike in raw.missing_keys else None
     return Remark(Code.UNKNOWN_FIELD, key, text, (key, THE_KEY), rewrite=rewrite)

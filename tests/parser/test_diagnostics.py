@@ -175,6 +175,7 @@ def test_a_fix_in_json_keeps_the_quotes() -> None:
     [
         document("Label", "descriptio: x\ndescription: y"),
         document("&k Labels"),
+        "kind: Label\nmetadat: {name: x1}\nmetadata:\n",
         document("!!str Labels"),
         document("Label", "description: &d {a: b}\ncolor: *d"),
         LABEL.format("lab") + document("Bucket", ASSOCIATED.format("{envRef: {key: k, default: Good}}")),
