@@ -7,10 +7,7 @@ from collections.abc import Callable
 from services.core.errors import SourceTooLarge
 from services.settings import Bounds
 
-__all__ = ["MAX_VIOLATIONS", "Bounds", "Usage"]
-
-MAX_VIOLATIONS = 10_000
-"""Violations in one answer; nobody reads more, and an answer must fit into a message."""
+__all__ = ["Bounds", "Usage"]
 
 
 class Usage:

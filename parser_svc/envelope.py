@@ -1,14 +1,16 @@
 """The envelope of objects (packages.md 3): apiVersion, kind, metadata, spec, not yet validated."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from parser_svc.places import NOWHERE, Pointer, places, source_texts
+from parser_svc.places import NOWHERE, Place, Pointer, places, source_texts
 from services.core.errors import SourceUndecodable
+from services.core.model import Location
 
 _KEYS = ("apiVersion", "kind", "metadata", "spec")
 _KEY_SET = frozenset(_KEYS)
+_UNKNOWN: Place = (0, 0)
 
 
 class RawObject(NamedTuple):
@@ -22,8 +24,10 @@ class RawObject(NamedTuple):
         api_version: As written; empty when absent.
         metadata: Empty when absent.
         spec: Empty when absent.
+        location: Its first character; line 0 in JSON and in generated text.
         spelling: Keys of the envelope that the source spells in another way.
         unknown_keys: Keys beside those of the envelope.
+        missing_keys: Keys of the envelope that the source does not have.
     """
 
     source: int
@@ -32,17 +36,28 @@ class RawObject(NamedTuple):
     api_version: str
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
+    location: Location
     spelling: Mapping[str, str] = MappingProxyType({})
     unknown_keys: tuple[str, ...] = ()
+    missing_keys: Collection[str] = ()
 
     def pointer_to(self, within: Pointer) -> Pointer:
         """The way in the source to what lies at *within* in the object."""
         return (*self.pointer, *(self.spelling.get(str(step), step) for step in within[:1]), *within[1:])
 
 
-def from_documents(source: int, name: str, text: str, documents: list[Any]) -> list[RawObject]:
+def from_documents(
+    source: int, name: str, text: str, documents: list[Any], starts: Mapping[int, Place]
+) -> list[RawObject]:
     """
     The objects of a YAML stream; documents without content are none (packages.md 1.2).
+
+    Args:
+        source: Position of the source.
+        name: Its name.
+        text: The stream.
+        documents: The root of each document.
+        starts: Where roots begin, by position of the document, as far as that is known.
 
     Raises:
         SourceUndecodable: A document or a part of its envelope has not the shape that it should.
@@ -66,7 +81,9 @@ def from_documents(source: int, name: str, text: str, documents: list[Any]) -> l
             written.get((position, "apiVersion")) or _text(name, text, (position, "apiVersion"), root),
             _mapping(name, text, (position, "metadata"), root),
             _mapping(name, text, (position, "spec"), root),
+            Location(name, *starts.get(position, _UNKNOWN)),
             unknown_keys=tuple(root.keys() - _KEY_SET),
+            missing_keys=_KEY_SET - root.keys(),
         )
         for position, root in roots.items()
     ]
@@ -76,13 +93,17 @@ def from_array(source: int, name: str, text: str, elements: list[Any]) -> list[R
     """
     The objects of a JSON array; the keys of their envelopes are matched without regard to case.
 
+    The decoder does not report places, and a second pass to find them takes too long: they are unknown.
+
     Raises:
         SourceUndecodable: An element or a part of its envelope has not the type that it should.
     """
-    return [_from_element(source, name, text, (0, position), element) for position, element in enumerate(elements)]
+    location = Location(name)
+    return [_from_element(source, location, text, (0, position), element) for position, element in enumerate(elements)]
 
 
-def _from_element(source: int, name: str, text: str, pointer: Pointer, element: Any) -> RawObject:
+def _from_element(source: int, location: Location, text: str, pointer: Pointer, element: Any) -> RawObject:
+    name = location.source
     if element is not None and not isinstance(element, dict):
         raise _misshapen(name, text, pointer, "each element of a package is an object")
     written = element or {}
@@ -99,8 +120,10 @@ def _from_element(source: int, name: str, text: str, pointer: Pointer, element: 
         envelope.get("apiVersion") or "",
         _mapping(name, text, (*pointer, "metadata"), envelope),
         _mapping(name, text, (*pointer, "spec"), envelope),
+        location,
         spelling,
         tuple(key for key in written if key.lower() not in known),
+        _KEY_SET - spelling.keys(),
     )
 
 

@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parser_svc.bounds import MAX_VIOLATIONS, Bounds
+from parser_svc.bounds import Bounds
+from parser_svc.correcting import fixes
 from parser_svc.envelope import RawObject
 from parser_svc.places import NOWHERE, Pointer, Written, places
 from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
 from parser_svc.validation import Outcome, validate
 from services.core.errors import RequestInvalid
-from services.core.model import Credential, Key, Location, Package, Violation
+from services.core.model import Credential, Key, Location, Package, Position, Related, Violation
+from services.kinds.diagnostics import DIAGNOSTICS, Code
 from services.kinds.fields import Fault, Remark
 
 _Fault = tuple[int, Fault]
@@ -51,6 +53,7 @@ class Parsed:
 
     Attributes:
         package: None when there are violations, unless the caller wants what survives them.
+        sources: Names of the sources that contribute objects, in order, whether there is a package or not.
         violations: By position of the object, then in the order of packages.md 3.5; empty for a valid package.
         missing_env_refs: Environment keys referred to without a supplied value, sorted.
         missing_secrets: Secret keys referred to, sorted.
@@ -59,6 +62,7 @@ class Parsed:
     """
 
     package: Package | None
+    sources: tuple[str, ...]
     violations: tuple[Violation, ...]
     missing_env_refs: tuple[str, ...]
     missing_secrets: tuple[str, ...]
@@ -96,20 +100,17 @@ def parse(
     faults = _distinct(outcome)
     remarks = _remarks(raw_objects, outcome) if options.warn else []
     held = [(position, key, name) for position, (key, names) in sorted(outcome.credentials.items()) for name in names]
-    violations, warnings, credentials = _told(
-        sources, raw_objects, faults[:MAX_VIOLATIONS], remarks[:MAX_VIOLATIONS], held[:MAX_VIOLATIONS]
-    )
+    violations, warnings, credentials = _told(sources, raw_objects, faults, remarks, held)
     if not raw_objects and not options.allow_empty:
         reason = "the package has no objects; write at least one"
-        violations = (Violation("Package", "resources", reason, Location(sources[0].name)),)
-    if len(faults) > MAX_VIOLATIONS:
-        text = f"there are {len(faults)} violations; these are the first {MAX_VIOLATIONS}"
-        warnings = (Violation("Package", "resources", text, Location(sources[0].name)), *warnings)
+        code, location = Code.PACKAGE_EMPTY, Location(sources[0].name)
+        violations = (Violation("Package", "resources", reason, location, code, DIAGNOSTICS[code].severity),)
     contributing = {raw.source for raw in raw_objects}
     names = tuple(source.name for number, source in enumerate(sources) if number in contributing)
     valid = options.keep_valid_parts or not violations
     return Parsed(
         package=Package(outcome.objects, names) if valid else None,
+        sources=names,
         violations=violations,
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),
         missing_secrets=tuple(sorted(outcome.secret_keys)),
@@ -143,10 +144,11 @@ def _told(
     held: Sequence[_Held],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[Credential, ...]]:
     """Violations, warnings and credentials, each with its place."""
+    findings: list[tuple[int, Fault | Remark]] = [*faults, *remarks]
     of_interest: list[tuple[int, Pointer]] = [
-        *((position, fault.pointer) for position, fault in faults),
+        *((position, finding.pointer) for position, finding in findings),
         *((fault.first, ()) for _, fault in faults if fault.first is not None),
-        *((position, remark.pointer) for position, remark in remarks),
+        *((other.position, other.pointer) for _, fault in faults for other in fault.related),
         *((position, ("spec", name)) for position, _, name in held),
     ]
     located = _locate(sources, raw_objects, of_interest)
@@ -156,23 +158,34 @@ def _told(
         return located[raw.source].get(raw.pointer_to(within), NOWHERE)
 
     def location(position: int, within: Pointer) -> Location:
-        return Location(sources[raw_objects[position].source].name, *written(position, within).place)
+        return Location(raw_objects[position].location.source, *written(position, within).place)
 
-    def told(position: int, path: str, reason: str, pointer: Pointer) -> Violation:
-        kind = raw_objects[position].kind or "unknown"
-        return Violation(kind, f"root[{position}].{path}", reason, location(position, pointer))
+    def told(position: int, finding: Fault | Remark, reason: str, related: tuple[Related, ...]) -> Violation:
+        raw = raw_objects[position]
+        marked = written(position, finding.pointer)
+        return Violation(
+            raw.kind or "unknown",
+            f"root[{position}].{finding.path}",
+            reason,
+            Location(raw.location.source, *marked.place),
+            finding.code,
+            DIAGNOSTICS[finding.code].severity,
+            Position(*marked.end),
+            related,
+            fixes(finding.rewrite, raw.location.source, marked) if finding.rewrite else (),
+        )
 
     violations = tuple(
         told(
             position,
-            fault.path,
+            fault,
             fault.reason if fault.first is None else f"{fault.reason} ({location(fault.first, ())})",
-            fault.pointer,
+            tuple(Related(location(other.position, other.pointer), other.text) for other in fault.related),
         )
         for position, fault in faults
     )
     warnings = tuple(
-        told(position, remark.path, remark.text, remark.pointer)
+        told(position, remark, remark.text, ())
         for position, remark in remarks
         if remark.unless_written is None or written(position, remark.pointer).text not in (None, remark.unless_written)
     )

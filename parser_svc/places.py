@@ -8,6 +8,7 @@ from typing import Any
 from yaml import YAMLError
 from yaml._yaml import CParser
 from yaml.events import (
+    AliasEvent,
     CollectionEndEvent,
     CollectionStartEvent,
     DocumentEndEvent,
@@ -22,6 +23,11 @@ from yaml.events import (
 
 from services.kinds.fields import THE_KEY
 
+_LINE_BREAK = re.compile("[\n\r\x85\u2028\u2029]")
+"""What libyaml counts as the end of a line."""
+
+_ENDS = (MappingEndEvent, SequenceEndEvent)
+
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 Pointer = tuple[str | int, ...]
@@ -34,45 +40,93 @@ Place = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Written:
     """
-    How a value stands in its source.
+    How a value or key stands in its source.
 
     Attributes:
         place: Where it begins.
-        text: What stands there, when it is a scalar; else None.
+        end: Behind its last character in its first line.
+        text: What stands there, when it is the scalar that was looked for; else None.
+        raw: The same with its quotes; empty unless it is in one line, without anchor and tag.
     """
 
     place: Place
-    text: str | None
+    end: Place = (0, 0)
+    text: str | None = None
+    raw: str = ""
 
 
-NOWHERE = Written((0, 0), None)
+NOWHERE = Written((0, 0))
 """What stands for a value that is not found."""
 
 
 def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
     """
-    Find values in a YAML stream, or in JSON, which YAML's events can tell the places of as well.
+    Find values and keys in a YAML stream, or in JSON, which YAML's events can tell the places of as well.
 
     Returns:
-        For each pointer its value, or the nearest value around it, which then has no text. Left out when not even the
-        document is found: libyaml does not read all of JSON.
+        For each pointer its value; of a value that is missing, the key of the nearest thing around it, or that thing
+        itself. Left out when not even the document is found: libyaml does not read all of JSON.
     """
-    found = {
-        pointer: Written((event.start_mark.line + 1, event.start_mark.column + 1), getattr(event, "value", None))
-        for pointer, event in _found(text, wanted)
-    }
+    found: dict[Pointer, Any] = {}
+    ends: dict[Pointer, Any] = {}
+    event: Any
+    for pointer, event in _found(text, wanted, keys=True):
+        if event.__class__ in _ENDS:
+            ends[pointer] = event
+        else:
+            found[pointer] = event
+            # In JSON a key may stand twice; the last one counts.
+            ends.pop(pointer, None)
+    # libyaml counts characters from behind a byte order mark.
+    marked = text.removeprefix("\ufeff")
     nearest: dict[Pointer, Written] = {}
+    around: dict[Pointer, Written] = {}
     for pointer in wanted:
-        for length in range(len(pointer), 0, -1):
-            if (written := found.get(pointer[:length])) is not None:
-                nearest[pointer] = written if length == len(pointer) else Written(written.place, None)
+        if (event := found.get(pointer)) is not None:
+            nearest[pointer] = _written(marked, event, ends.get(pointer))
+            continue
+        for length in range(len(pointer) - 1, 0, -1):
+            near = pointer[:length]
+            if (event := found.get(near)) is not None:
+                if near not in around:
+                    # A scalar is marked itself, as nothing can be missing in it; unless there is nothing to mark.
+                    is_empty = event.end_mark.index == event.start_mark.index
+                    is_marked = isinstance(event, ScalarEvent) and not is_empty
+                    key = None if is_marked else found.get((*near, THE_KEY))
+                    written = _written(marked, key or event, None if key else ends.get(near))
+                    around[near] = Written(written.place, written.end)
+                nearest[pointer] = around[near]
                 break
     return nearest
 
 
+def _written(text: str, event: Any, closing: Any) -> Written:
+    """
+    How the thing stands that begins with *event*.
+
+    Args:
+        text: The source.
+        event: Its first event.
+        closing: The event that closes it; None for a scalar or an alias, and where nobody looked for it.
+    """
+    start, end = event.start_mark, (closing or event).end_mark
+    place = start.line + 1, start.column + 1
+    is_flow = event.__class__ is ScalarEvent or event.__class__ is AliasEvent or closing is not None
+    if is_flow and end.line == start.line:
+        raw = ""
+        if event.__class__ is ScalarEvent and event.anchor is None and event.tag is None:
+            raw = text[start.index : end.index]
+        return Written(place, (end.line + 1, end.column + 1), getattr(event, "value", None), raw)
+    line_end = _LINE_BREAK.search(text, start.index)
+    first_line = text[start.index : line_end.start() if line_end else len(text)].rstrip(" \t")
+    return Written(place, (place[0], place[1] + len(first_line)), getattr(event, "value", None))
+
+
 def source_texts(text: str, wanted: Collection[Pointer]) -> dict[Pointer, str]:
     """How the scalars at the pointers are written; those that are aliases are left out."""
-    return {pointer: event.value for pointer, event in _found(text, wanted) if isinstance(event, ScalarEvent)}
+    return {
+        pointer: event.value for pointer, event in _found(text, wanted, keys=False) if isinstance(event, ScalarEvent)
+    }
 
 
 def place_of_repeated_key(text: str, mapping: Any, key: str) -> Place:
@@ -102,8 +156,15 @@ def place_of_byte(text: str, offset: int) -> Place:
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def _found(text: str, wanted: Collection[Pointer]) -> Iterator[tuple[Pointer, Any]]:
-    """The values at the pointers and around them, each with the event that it begins with."""
+def _found(text: str, wanted: Collection[Pointer], keys: bool) -> Iterator[tuple[Pointer, Any]]:
+    """
+    The values at the pointers and around them, each with the event that it begins with.
+
+    Args:
+        text: The source.
+        wanted: The pointers.
+        keys: Whether their keys come as well, with ``THE_KEY``; and the ends of flow lists and mappings.
+    """
     documents = _Open(_tree(wanted), (), False, -1)
     stack = [documents]
     # So many lists and mappings are open that nobody asks about.
@@ -116,7 +177,9 @@ def _found(text: str, wanted: Collection[Pointer]) -> Iterator[tuple[Pointer, An
             if skipped:
                 skipped -= 1
             else:
-                stack.pop()
+                closed = stack.pop()
+                if closed.is_flow:
+                    yield closed.pointer, event
         elif skipped:
             skipped += cls is MappingStartEvent or cls is SequenceStartEvent
         else:
@@ -125,7 +188,7 @@ def _found(text: str, wanted: Collection[Pointer]) -> Iterator[tuple[Pointer, An
                 # A key; its value comes next. Only what JSON ignores behind its array can make a list a key.
                 around.step = event.value if cls is ScalarEvent else ""
                 skipped = int(cls is MappingStartEvent or cls is SequenceStartEvent)
-                if THE_KEY in around.tree.get(around.step, ()):
+                if keys and around.step in around.tree and not skipped:
                     yield (*around.pointer, around.step, THE_KEY), event
                 continue
             step = around.step if around.is_mapping else around.step + 1
@@ -134,8 +197,9 @@ def _found(text: str, wanted: Collection[Pointer]) -> Iterator[tuple[Pointer, An
             if tree is not None:
                 yield (*around.pointer, step), event
             if cls is MappingStartEvent or cls is SequenceStartEvent:
-                if tree:
-                    stack.append(_Open(tree, (*around.pointer, step), cls is MappingStartEvent))
+                is_flow = keys and tree is not None and bool(event.flow_style)
+                if tree or is_flow:
+                    stack.append(_Open(tree or {}, (*around.pointer, step), cls is MappingStartEvent, is_flow=is_flow))
                 else:
                     skipped = 1
 
@@ -143,9 +207,13 @@ def _found(text: str, wanted: Collection[Pointer]) -> Iterator[tuple[Pointer, An
 class _Open:
     """A list or mapping that is being read, with what is wanted of it: steps, and what is wanted behind each."""
 
-    __slots__ = ("is_mapping", "pointer", "step", "tree")
+    __slots__ = ("is_flow", "is_mapping", "pointer", "step", "tree")
 
-    def __init__(self, tree: dict[Any, Any], pointer: Pointer, is_mapping: bool, step: Any = None) -> None:
+    def __init__(
+        self, tree: dict[Any, Any], pointer: Pointer, is_mapping: bool, step: Any = None, is_flow: bool = False
+    ) -> None:
+        self.is_flow = is_flow
+        """Whether it is in brackets, and somebody asks where they close."""
         self.tree = tree
         self.pointer = pointer
         self.is_mapping = is_mapping

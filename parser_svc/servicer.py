@@ -1,12 +1,15 @@
 """ParserService on the wire."""
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import grpc
+from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Value
+from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
@@ -20,7 +23,14 @@ from services.kinds.canonical import canonical_text
 from services.kinds.schema import kind_schema, package_schema
 from services.kinds.summary import summary_document
 from services.kinds.table import KINDS
-from services.rpc.convert.objects import credential_to_pb, package_from_pb, package_to_pb, violation_to_pb
+from services.rpc.convert.objects import (
+    credential_to_pb,
+    object_bytes,
+    objects_to_pb,
+    package_from_pb,
+    violation_to_pb,
+)
+from services.rpc.parts import parts, pieces, text_bytes
 from services.rpc.server import Register
 
 SERVICE = "pkger.parser.v1.ParserService"
@@ -38,6 +48,8 @@ _WRITTEN: dict[int, Encoding] = {
     parser_pb2.ENCODING_JSON: Encoding.JSON,
 }
 
+_VIEWS = frozenset((parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUMMARY, parser_pb2.PACKAGE_VIEW_WARNINGS))
+
 
 class ParserServicer(ParserServiceServicer):
     """Translates, has sources gathered, and calls ``parse`` and ``render``."""
@@ -47,15 +59,18 @@ class ParserServicer(ParserServiceServicer):
 
     async def ParsePackage(
         self, request: parser_pb2.ParsePackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> parser_pb2.ParsePackageResponse:
+    ) -> AsyncIterator[parser_pb2.ParsePackageResponse]:
+        _check_view(request.view)
         sources = await self._gatherer.gather([_wanted(*numbered) for numbered in enumerate(request.sources)])
         # In a thread of its own, so that health checks are answered while a large package is read.
-        return await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds)
+        for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds):
+            yield message
 
     async def RenderPackage(
         self, request: parser_pb2.RenderPackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> parser_pb2.RenderPackageResponse:
-        return parser_pb2.RenderPackageResponse(text=await asyncio.to_thread(_rendered, request))
+    ) -> AsyncIterator[parser_pb2.RenderPackageResponse]:
+        for piece in pieces(await asyncio.to_thread(_rendered, request)):
+            yield parser_pb2.RenderPackageResponse(text=piece)
 
     async def ListKinds(
         self, request: parser_pb2.ListKindsRequest, context: "grpc.aio.ServicerContext[Any, Any]"
@@ -83,19 +98,48 @@ def register(gatherer: Gatherer) -> Register:
 
 def _answer(
     request: parser_pb2.ParsePackageRequest, sources: Sequence[Source], bounds: Bounds
-) -> parser_pb2.ParsePackageResponse:
+) -> list[parser_pb2.ParsePackageResponse]:
+    """All messages of the answer."""
     env = {key: _tree(value) for key, value in request.env.items()}
-    options = Options(request.allow_empty, request.keep_valid_parts, warn=not request.omit_warnings)
+    wants_warnings = parser_pb2.PACKAGE_VIEW_WARNINGS in request.view
+    options = Options(request.allow_empty, request.keep_valid_parts, warn=wants_warnings)
     parsed = parse(sources, env, options, bounds)
-    return parser_pb2.ParsePackageResponse(
-        package=package_to_pb(parsed.package) if parsed.package else None,
-        summary_json="" if request.omit_summary else _summary(parsed),
-        violations=map(violation_to_pb, parsed.violations),
-        missing_env_refs=parsed.missing_env_refs,
-        missing_secrets=parsed.missing_secrets,
-        warnings=map(violation_to_pb, parsed.warnings),
-        credentials=map(credential_to_pb, parsed.credentials),
+    messages = [parser_pb2.ParsePackageResponse(header=_header(parsed)), *_findings(parsed)]
+    if parsed.package and parser_pb2.PACKAGE_VIEW_OBJECTS in request.view:
+        cut = parts(parsed.package.objects, object_bytes)
+        messages += (parser_pb2.ParsePackageResponse(objects=objects_to_pb(part)) for part in cut)
+    if parsed.package and parser_pb2.PACKAGE_VIEW_SUMMARY in request.view:
+        messages += (parser_pb2.ParsePackageResponse(summary_json=piece) for piece in pieces(_summary(parsed)))
+    return messages
+
+
+def _header(parsed: Parsed) -> parser_pb2.PackageHeader:
+    objects = parsed.package.objects if parsed.package else ()
+    return parser_pb2.PackageHeader(
+        sources=parsed.sources,
+        object_count=len(objects),
+        kind_counts=Counter(item.key.kind for item in objects),
+        violation_count=len(parsed.violations),
+        warning_count=len(parsed.warnings),
     )
+
+
+def _findings(parsed: Parsed) -> Iterator[parser_pb2.ParsePackageResponse]:
+    """What the package needs, what is wrong with it, what looks wrong, and where it holds credentials."""
+    for keys in parts(parsed.missing_env_refs, text_bytes):
+        yield parser_pb2.ParsePackageResponse(missing=parser_pb2.MissingValues(env_refs=keys))
+    for keys in parts(parsed.missing_secrets, text_bytes):
+        yield parser_pb2.ParsePackageResponse(missing=parser_pb2.MissingValues(secrets=keys))
+    for part in parts(map(violation_to_pb, parsed.violations), _bytes):
+        yield parser_pb2.ParsePackageResponse(violations=object_pb2.Violations(violations=part))
+    for part in parts(map(violation_to_pb, parsed.warnings), _bytes):
+        yield parser_pb2.ParsePackageResponse(warnings=object_pb2.Violations(violations=part))
+    for found in parts(map(credential_to_pb, parsed.credentials), _bytes):
+        yield parser_pb2.ParsePackageResponse(credentials=parser_pb2.Credentials(credentials=found))
+
+
+def _bytes(message: Message) -> int:
+    return message.ByteSize()
 
 
 def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
@@ -105,6 +149,18 @@ def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
     if not encoding:
         raise RequestInvalid("encoding", "packages are written as YAML or JSON")
     return render(package_from_pb(request.package), encoding)
+
+
+def _check_view(view: Sequence[int]) -> None:
+    """
+    Refuse what this version cannot send.
+
+    Raises:
+        RequestInvalid: A view is unspecified, or unknown to this version.
+    """
+    for position, wanted in enumerate(view):
+        if wanted not in _VIEWS:
+            raise RequestInvalid(f"view[{position}]", f"{wanted} is no view; use OBJECTS, SUMMARY or WARNINGS")
 
 
 def _wanted(position: int, source: parser_pb2.Source) -> Wanted:

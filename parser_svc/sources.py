@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from parser_svc.bounds import Bounds, Usage
 from parser_svc.envelope import RawObject, from_array, from_documents
 from parser_svc.json_reader import read_array
-from parser_svc.yaml_reader import read_documents
+from parser_svc.yaml_reader import read_stream
 from services.core.errors import EncodingInvalid, SourceUndecodable
 
 UNNAMED = "string"
@@ -105,7 +105,8 @@ def _read(number: int, source: Source, usage: Usage) -> list[RawObject]:
             case Encoding.JSON:
                 return from_array(number, source.name, source.text, read_array(source.name, source.text, usage))
             case Encoding.YAML:
-                return from_documents(number, source.name, source.text, read_documents(source.name, source.text, usage))
+                documents, starts = read_stream(source.name, source.text, usage)
+                return from_documents(number, source.name, source.text, documents, {} if source.generated else starts)
             case Encoding.JSONNET:
                 raise EncodingInvalid(source.name, "jsonnet", "evaluate it and send the JSON that it gives")
     except SourceUndecodable as error:

@@ -9,15 +9,18 @@ from parser_svc.envelope import RawObject
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
 from services.kinds import endpoint
 from services.kinds.canonical import canonical_text, spec_of
-from services.kinds.field_table import nearest
-from services.kinds.fields import Fault, Fields, Remark
+from services.kinds.diagnostics import Code
+from services.kinds.fields import Elsewhere, Fault, Fields, Remark, Rewrite
 from services.kinds.kind import Kind, Reading, Scope
 from services.kinds.references import Reference, Use, read_reference
 from services.kinds.schema import API_VERSIONS
+from services.kinds.shapes import nearest
 from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS
 
 _META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _LONGEST_META_NAME = 63
+_ACCEPTED = sorted(ACCEPTED)
+_KINDS_LISTED = ", ".join(sorted(KINDS))
 _SHOWN_NAMES = 5
 """So many names a reason lists at most."""
 
@@ -114,10 +117,13 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     if raw.kind in FAMILY_NAMES:
         return None
     if raw.kind not in KINDS:
-        return Fault("kind", _wrong_kind(raw.kind), ("kind",))
+        return _wrong_kind(raw.kind)
     if raw.api_version not in API_VERSIONS:
         found = f"found {raw.api_version[:60]!r}" if raw.api_version else "it is missing"
-        return Fault("apiVersion", f"apiVersion must be {' or '.join(API_VERSIONS)}; {found}", ("apiVersion",))
+        reason = f"apiVersion must be {' or '.join(API_VERSIONS)}; {found}"
+        meant = raw.api_version.strip().lower()
+        rewrite = Rewrite(meant) if meant in API_VERSIONS else None
+        return Fault(Code.API_VERSION_INVALID, "apiVersion", reason, ("apiVersion",), rewrite=rewrite)
     meta, display = read_reference(raw.metadata.get("name")), read_reference(raw.spec.get("name"))
     # A supplied value need not keep to the format (packages.md, P6); what the package itself says must.
     declared = meta.resolved({})
@@ -126,17 +132,17 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
             f"metadata.name must be 1 to {_LONGEST_META_NAME} lower-case letters, digits, - or _, "
             f"with a letter or digit first and last; found {declared[:80]!r}"
         )
-        return Fault("metadata.name", reason, ("metadata", "name"))
+        return Fault(Code.NAME_INVALID, "metadata.name", reason, ("metadata", "name"))
     name = meta.resolved(env)
     return _Named(position, raw, KINDS[raw.kind], meta, display, name, display.resolved(env) or name)
 
 
-def _wrong_kind(kind: str) -> str:
-    listed = ", ".join(sorted(KINDS))
+def _wrong_kind(kind: str) -> Fault:
     if not kind:
-        return f"kind is missing; write one of {listed}"
-    alike = nearest(kind.strip(), sorted(ACCEPTED))
-    return f"there is no kind {kind[:60]!r}; write " + (alike or f"one of {listed}")
+        return Fault(Code.KIND_MISSING, "kind", f"kind is missing; write one of {_KINDS_LISTED}", ("kind",))
+    alike = nearest(kind.strip(), _ACCEPTED)
+    reason = f"there is no kind {kind[:60]!r}; write " + (alike or f"one of {_KINDS_LISTED}")
+    return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",), rewrite=Rewrite(alike) if alike else None)
 
 
 def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[_Named]:
@@ -161,8 +167,9 @@ def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[
 
 def _taken(item: _Named, pointer: tuple[str, str], name: str, first: int) -> Fault:
     path = ".".join(pointer)
+    related = (Elsewhere(first, pointer, f"root[{first}] has this name"),)
     reason = f"choose another name: {name[:80]!r} is taken among the {item.kind.resource_type} by root[{first}]"
-    return Fault(path, reason, pointer, first)
+    return Fault(Code.NAME_TAKEN, path, reason, pointer, first, related=related)
 
 
 def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> None:
@@ -194,6 +201,7 @@ def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> N
         tuple(attached),
         _env_references(item.kind, (*own, *through_labels, *reading.references), scope.env),
         _written(item, reading),
+        item.raw.location,
     )
 
 
@@ -222,25 +230,44 @@ def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tu
         # The paths of associations lack the element "spec" (packages.md, P7).
         path = entry.path.removeprefix("spec.")
         kind, name = entry.text("kind"), read_reference(entry.value.get("name")).resolved(env)
+        pointer = (*entry.pointer, "name")
         if kind not in ACCEPTED:
             found = f"found {kind[:60]!r}" if kind else "it is missing"
+            reason = f"the kind of an association must be Label; {found}"
+            rewrite = Rewrite(LABEL) if nearest(kind, _ACCEPTED) == LABEL else None
             faults.append(
-                Fault(f"{path}.kind", f"the kind of an association must be Label; {found}", (*entry.pointer, "kind"))
+                Fault(Code.ASSOCIATION_KIND_INVALID, f"{path}.kind", reason, (*entry.pointer, "kind"), rewrite=rewrite)
             )
         elif kind != LABEL:
             continue
         elif name not in labels.by_name:
-            faults.append(Fault(path, _unknown_label(name, labels), entry.pointer))
+            faults.append(_unknown_label(path, pointer, name, entry.value.get("name") == name, labels))
         elif name in attached:
-            faults.append(Fault(path, f"the label {name!r} is associated twice; leave one out", entry.pointer))
+            reason = f"the label {name!r} is associated twice; leave one out"
+            faults.append(Fault(Code.LABEL_REPEATED, path, reason, pointer))
         else:
             attached.add(name)
     return [Key(LABEL, name) for name in sorted(attached)], faults
 
 
-def _unknown_label(name: str, labels: _Labels) -> str:
+def _unknown_label(path: str, pointer: tuple[str | int, ...], name: str, is_literal: bool, labels: _Labels) -> Fault:
+    """
+    The fault of an association with a label that the package does not have.
+
+    Args:
+        path: Of the association.
+        pointer: To the name that it gives.
+        name: The name that it gives; empty: none.
+        is_literal: Whether the name stands there as it is.
+        labels: The labels of the package.
+    """
     if not name:
-        return "the association names no label; write the metadata.name of one as its name"
+        reason = "the association names no label; write the metadata.name of one as its name"
+        return Fault(Code.LABEL_NOT_FOUND, path, reason, pointer)
     if called := labels.by_display_name.get(name):
-        return f"associations name a label by its metadata.name: write {called.name[:80]!r}, not {name[:80]!r}"
-    return f"the package has no label with the metadata.name {name[:80]!r}; it has {labels.shown}"
+        reason = f"associations name a label by its metadata.name: write {called.name[:80]!r}, not {name[:80]!r}"
+        related = (Elsewhere(called.position, ("metadata", "name"), "this label is meant"),)
+        rewrite = Rewrite(called.name) if is_literal else None
+        return Fault(Code.LABEL_NOT_FOUND, path, reason, pointer, rewrite=rewrite, related=related)
+    reason = f"the package has no label with the metadata.name {name[:80]!r}; it has {labels.shown}"
+    return Fault(Code.LABEL_NOT_FOUND, path, reason, pointer)

@@ -18,7 +18,7 @@ from yaml.reader import ReaderError
 
 from parser_svc.anchors import Anchors
 from parser_svc.bounds import Usage
-from parser_svc.places import place_of_byte, place_of_repeated_key
+from parser_svc.places import Place, place_of_byte, place_of_repeated_key
 from parser_svc.scalars import MERGE, PlainScalars, plain_scalar, tagged_scalar
 from services.core.errors import SourceUndecodable
 
@@ -46,6 +46,16 @@ def read_documents(source: str, text: str, usage: Usage | None = None) -> list[A
         SourceUndecodable: The text is no YAML, repeats a key, merges something else than mappings, or misuses an alias.
         SourceTooLarge: The text exceeds a bound.
     """
+    return read_stream(source, text, usage)[0]
+
+
+def read_stream(source: str, text: str, usage: Usage | None = None) -> tuple[list[Any], dict[int, Place]]:
+    """
+    Read all documents of a stream; arguments and errors as for ``read_documents``.
+
+    Returns:
+        The root of each document, and where the root begins, by position of the document, if it is a mapping or list.
+    """
     try:
         return _construct(source, text, usage or Usage())
     except ReaderError as error:
@@ -57,7 +67,7 @@ def read_documents(source: str, text: str, usage: Usage | None = None) -> list[A
         raise _undecodable(source, text, error) from None
 
 
-def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0915
+def _construct(source: str, text: str, usage: Usage) -> tuple[list[Any], dict[int, Place]]:  # noqa: PLR0915
     """The one pass over all events: iterative, and flat because most of the time that parsing takes is spent here."""
     # Bounds are looked at while events are pulled: libyaml neither recurses nor looks far ahead.
     pull = CParser(text).get_event
@@ -65,6 +75,7 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
     anchors = Anchors(source, usage)
     max_depth = usage.bounds.depth
     documents: list[Any] = []
+    starts: dict[int, Place] = {}
     items = documents
     # The lists and mappings whose end has not come yet: the items of what each stands in, its event, its anchor.
     stack: list[tuple[list[Any], Any, str | None]] = []
@@ -87,7 +98,9 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
                 if event.anchor is not None:
                     anchors.close(event.anchor, value)
             elif cls is MappingStartEvent or cls is SequenceStartEvent:
-                if len(stack) >= max_depth:
+                if not stack:
+                    starts[len(documents)] = event.start_mark.line + 1, event.start_mark.column + 1
+                elif len(stack) >= max_depth:
                     usage.check_depth(source, len(stack) + 1)
                 if event.anchor is not None:
                     anchors.open(event.anchor)
@@ -113,7 +126,7 @@ def _construct(source: str, text: str, usage: Usage) -> list[Any]:  # noqa: PLR0
                 others += 2
             elif cls is StreamEndEvent:
                 usage.take_nodes(source, pulled - others)
-                return documents
+                return documents, starts
         usage.take_nodes(source, _EVENTS - others)
         usage.look_at_the_clock(source)
         others = 0

@@ -10,13 +10,14 @@ from pkger.planner.v1 import planner_pb2
 from planner_svc.credentials import refuse_written_secrets
 from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_emptying, refuse_owned
 from planner_svc.planning import Remarks, make_plan
-from planner_svc.reading import Known, ParsedPackage, Reader
+from planner_svc.reading import Known, Reader
 from planner_svc.secrets import refuse_unusable_keys, secrets_of
 from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.views import Planned
 from services.core.errors import RequestInvalid, ServiceUnavailable
 from services.core.model import Desired, Key, Package, UnreadableSpecError
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
+from services.rpc.parsing import Parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     # The parser is at work for most of the time that a plan takes: enough to read what is there.
     reading = asyncio.create_task(reader.known(request))
     try:
-        parsed = await reader.package(request.package) if request.HasField("package") else ParsedPackage()
+        parsed = await reader.package(request.package) if request.HasField("package") else Parsed()
         if parsed.violations:
             return parsed.violations
         known = await reading
@@ -53,13 +54,11 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     return Gathered(planned, parsed.objects)
 
 
-async def _planned(
-    request: planner_pb2.CreatePlanRequest, parsed: ParsedPackage, known: Known, reader: Reader
-) -> Planned:
+async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known: Known, reader: Reader) -> Planned:
     stack, traits = known.stack, known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.skip]
     desired = Desired(
-        package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.sources)),
+        package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
         skip=skipped_keys(skips),
         is_end=request.HasField("destroy"),
         secret_keys=frozenset(request.secret_keys),

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
-from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from pkger.planner.v1 import planner_pb2
 
 from planner_svc.matching import Owner, ResourceKey, kinds_of_record
@@ -13,6 +11,7 @@ from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, platform_traits, read_record
 
 
@@ -34,29 +33,15 @@ class Known:
     live: Sequence[Resource]
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedPackage:
-    """What the parser says of a package; all of it empty where there is none."""
-
-    objects: Sequence[object_pb2.Object] = ()
-    sources: Sequence[str] = ()
-    violations: Sequence[object_pb2.Violation] = ()
-    missing_env_refs: Sequence[str] = ()
-    missing_secrets: Sequence[str] = ()
-    warnings: Sequence[object_pb2.Violation] = ()
-    credentials: Sequence[parser_pb2.Credential] = ()
-
-
 class Reader:
     """Asks the parser, the stack service and the driver; every failure is an error, never "there is none"."""
 
     def __init__(self, parser: Peer, stack: Peer, platforms: Platforms) -> None:
         self._parser = parser
-        self._parser_stub = ParserServiceStub(parser.channel)
         self._stack = stack
         self._platforms = platforms
 
-    async def package(self, sources: planner_pb2.PackageSources) -> ParsedPackage:
+    async def package(self, sources: planner_pb2.PackageSources) -> Parsed:
         """
         Have *sources* parsed; without the parser's summary, as the plan makes one with ids.
 
@@ -65,19 +50,11 @@ class Reader:
         Raises:
             PkgerError: The sources cannot be decoded.
         """
-        request = parser_pb2.ParsePackageRequest(sources=sources.sources, omit_summary=True, allow_empty=True)
+        view = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_WARNINGS)
+        request = parser_pb2.ParsePackageRequest(sources=sources.sources, view=view, allow_empty=True)
         for key, value in sources.env.items():
             request.env[key].CopyFrom(value)
-        answer = await self._parser.call(self._parser_stub.ParsePackage, request)
-        return ParsedPackage(
-            answer.package.objects,
-            answer.package.sources,
-            answer.violations,
-            answer.missing_env_refs,
-            answer.missing_secrets,
-            answer.warnings,
-            answer.credentials,
-        )
+        return await parse_package(self._parser, request)
 
     async def known(self, request: planner_pb2.CreatePlanRequest) -> Known:
         """

@@ -39,9 +39,9 @@ specs = st.builds(_spec, words, st.dictionaries(words, json_values, max_size=3))
 
 env_references = st.builds(model.EnvReference, words, words, json_values, json_values, st.sampled_from(["", "time"]))
 
-written_values = st.builds(model.WrittenValue, words, json_values.map(canonical_text))
-
 locations = st.builds(model.Location, words, st.integers(0, 10_000), st.integers(0, 500))
+
+written_values = st.builds(model.WrittenValue, words, json_values.map(canonical_text))
 
 objects = st.builds(
     model.Object,
@@ -51,7 +51,7 @@ objects = st.builds(
     label_lists,
     st.lists(env_references, max_size=2).map(tuple),
     st.lists(written_values, max_size=2).map(tuple),
-    locations,
+    st.none() | locations,
 )
 
 packages = st.builds(
@@ -60,7 +60,24 @@ packages = st.builds(
     st.lists(words, max_size=3).map(tuple),
 )
 
-violations = st.builds(model.Violation, words, words, words, locations)
+positions = st.builds(model.Position, st.integers(0, 10_000), st.integers(0, 500))
+
+_edits = st.builds(model.Edit, locations, positions, words)
+
+violations = st.builds(
+    model.Violation,
+    words,
+    words,
+    words,
+    locations,
+    words,
+    st.sampled_from(model.Severity),
+    positions,
+    st.lists(st.builds(model.Related, locations, words), max_size=2).map(tuple),
+    st.lists(st.builds(model.Fix, words, st.lists(_edits, max_size=2).map(tuple), st.booleans()), max_size=2).map(
+        tuple
+    ),
+)
 credentials = st.builds(model.Credential, keys, words, locations)
 
 references = st.builds(model.Reference, words, words, resource_ids)

@@ -1,19 +1,18 @@
 """What was found in a package, as text with the offending lines and as JSON."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pkger.parser.v1 import parser_pb2
 from rich.console import Console
 from rich.text import Text
 
-from services.core.model import Location, Violation
+from services.core.model import Edit, Location, Violation
 from services.kinds import endpoint
 from services.kinds.table import KINDS
 from services.rpc.convert.objects import credential_from_pb, violation_from_pb
+from services.rpc.parsing import Parsed
 
 _CREDENTIAL = re.compile("tok|pass|user|secret|key|auth|cred", re.IGNORECASE)
 """In a line that may hold a credential, however its field is misspelled."""
@@ -30,7 +29,7 @@ class Findings:
     Attributes:
         violations: What makes it invalid; of kind "Source" and without a path, for a source that cannot be read.
         warnings: What only looks wrong.
-        kinds: Kinds of its objects, one for each; empty for an invalid package.
+        kinds: Number of its objects of each kind; empty for an invalid package.
         missing_env_refs: Environment keys that have no value.
         missing_secrets: Secret keys that it refers to.
         credentials: Where it holds credentials: those lines are not shown.
@@ -38,18 +37,18 @@ class Findings:
 
     violations: Sequence[Violation] = ()
     warnings: Sequence[Violation] = ()
-    kinds: Sequence[str] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict)
     missing_env_refs: Sequence[str] = ()
     missing_secrets: Sequence[str] = ()
     credentials: Sequence[Location] = ()
 
     @classmethod
-    def of(cls, answer: parser_pb2.ParsePackageResponse) -> Self:
+    def of(cls, answer: Parsed) -> Self:
         """What the parser found."""
         return cls(
             tuple(map(violation_from_pb, answer.violations)),
             tuple(map(violation_from_pb, answer.warnings)),
-            tuple(item.key.kind for item in answer.package.objects),
+            dict(answer.header.kind_counts),
             tuple(answer.missing_env_refs),
             tuple(answer.missing_secrets),
             tuple(credential_from_pb(each).location for each in answer.credentials),
@@ -89,7 +88,7 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
     for row, style in rows:
         level = "warning: " if style == "yellow" else ""
         out.print(Text.assemble((f"{row.location!s:<{places}}  {row.kind:<{kinds}}  {row.path}".rstrip(), "bold")))
-        out.print(Text(f"    {level}{row.reason}", style))
+        out.print(Text(f"    {level}{row.reason} [{row.code}]", style))
         if (row.location.source, row.location.line) in hidden or _may_hold_credential(row, lines):
             continue
         for line in _excerpt(row.location, lines.get(row.location.source, ())):
@@ -126,7 +125,7 @@ def _excerpt(location: Location, lines: Sequence[str]) -> list[str]:
 def _sum(found: Findings) -> str:
     warned = f", {_count(len(found.warnings), 'warning')}" if found.warnings else ""
     if found.valid:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(found.kinds).items()))
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.kinds.items()))
         return f"The package is valid: {kinds or 'no objects'}{warned}."
     if any(violation.kind == "Source" for violation in found.violations):
         return f"{_count(len(found.violations), 'source')} cannot be read; the rest was not checked."
@@ -146,4 +145,32 @@ def _document(violation: Violation) -> dict[str, Any]:
         "source": place.source,
         "line": place.line,
         "column": place.column,
+        "endLine": violation.end.line,
+        "endColumn": violation.end.column,
+        "code": violation.code,
+        "severity": violation.severity.value,
+        "related": [
+            {
+                "source": each.location.source,
+                "line": each.location.line,
+                "column": each.location.column,
+                "text": each.text,
+            }
+            for each in violation.related
+        ],
+        "fixes": [
+            {"title": fix.title, "preferred": fix.is_preferred, "edits": list(map(_edit_document, fix.edits))}
+            for fix in violation.fixes
+        ],
+    }
+
+
+def _edit_document(edit: Edit) -> dict[str, Any]:
+    return {
+        "source": edit.location.source,
+        "line": edit.location.line,
+        "column": edit.location.column,
+        "endLine": edit.end.line,
+        "endColumn": edit.end.column,
+        "newText": edit.text,
     }

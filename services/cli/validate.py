@@ -15,6 +15,7 @@ from services.cli.show import console, print_json
 from services.cli.sources import expanded, read_sources
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
 from services.core.model import Location, Violation
+from services.rpc.parsing import parse_package
 from services.settings import Bounds, load
 
 _UNREADABLE = (SourceUndecodable, SourceTooLarge, SourceUnreadable, EncodingInvalid)
@@ -96,11 +97,11 @@ async def _check(
     broken = list(unreadable)
     left = list(sources)
     while left:
-        request = parser_pb2.ParsePackageRequest(sources=left, omit_summary=True)
+        request = parser_pb2.ParsePackageRequest(sources=left, view=[parser_pb2.PACKAGE_VIEW_WARNINGS])
         for key, value in env.items():
             request.env[key].string_value = value
         try:
-            answer = await services.parser.call(ParserServiceStub(services.parser.channel).ParsePackage, request)
+            answer = await parse_package(services.parser, request)
         except _UNREADABLE as error:
             broken.append(_violation(error))
             spared = [source for source in left if (source.name or source.url) != error.metadata["source"]]
@@ -117,4 +118,4 @@ def _violation(error: PkgerError) -> Violation:
     data = error.metadata
     location = Location(data["source"], int(data.get("line", 0)), int(data.get("column", 0)))
     reason = data.get("problem") or str(error).removeprefix(f"{data['source']}: ")
-    return Violation("Source", "", reason, location)
+    return Violation("Source", "", reason, location, error.reason.lower().replace("_", "-"))

@@ -137,30 +137,6 @@ class WrittenValue:
     text: str
 
 
-class Object(NamedTuple):
-    """
-    One declared resource, normalised. ``associations`` are labels, sorted by name; ``written`` by pointer.
-
-    ``location`` is where it stands in its source; None when nobody knows.
-    """
-
-    key: Key
-    api_version: str
-    spec: Spec
-    associations: tuple[Key, ...] = ()
-    env_references: tuple[EnvReference, ...] = ()
-    written: tuple[WrittenValue, ...] = ()
-    location: "Location | None" = None
-
-
-@dataclass(frozen=True, slots=True)
-class Package:
-    """Objects with unique keys, in the order of their sources."""
-
-    objects: tuple[Object, ...]
-    sources: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Location:
     """A place in a source; line and column count from 1, 0 means unknown."""
@@ -173,14 +149,107 @@ class Location:
         return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
 
 
+class Object(NamedTuple):
+    """
+    One declared resource, normalised.
+
+    Attributes:
+        key: Its identity within the package.
+        api_version: As written.
+        spec: Its content.
+        associations: Labels, sorted by name.
+        env_references: Where it refers to environment values.
+        written: Where its source says something else than the spec, sorted by pointer.
+        location: Its first character in its source; None where nobody knows. No part of what the object says.
+    """
+
+    key: Key
+    api_version: str
+    spec: Spec
+    associations: tuple[Key, ...] = ()
+    env_references: tuple[EnvReference, ...] = ()
+    written: tuple[WrittenValue, ...] = ()
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """Objects with unique keys, in the order of their sources."""
+
+    objects: tuple[Object, ...]
+    sources: tuple[str, ...] = ()
+
+
+class Severity(Enum):
+    """How much a violation matters."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFORMATION = "information"
+
+
+class Position(NamedTuple):
+    """A line and a column of a source, counted from 1; 0 means unknown."""
+
+    line: int = 0
+    column: int = 0
+
+
+UNKNOWN_POSITION = Position()
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that a violation is about; ``text`` is one sentence about it."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replaces the characters from ``location`` up to ``end``, which stands behind the last of them, with ``text``."""
+
+    location: Location
+    end: Position
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to correct a violation; ``is_preferred``: it is most likely what was meant."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    is_preferred: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rule of the package format that an object breaks; ``path`` as in packages.md 8."""
+    """
+    One rule of the package format that an object breaks, or something that looks like a mistake.
+
+    Attributes:
+        kind: Kind of the object.
+        path: The field, as packages.md 8 writes it.
+        reason: One sentence: what is wrong, and what to write instead.
+        location: Where what is marked begins.
+        code: Which rule; a code of ``services.kinds.diagnostics``.
+        severity: How much it matters.
+        end: Behind the last character that is marked, in the first line of what is marked at most.
+        related: Other places that it is about.
+        fixes: Ways to correct it.
+    """
 
     kind: str
     path: str
     reason: str
     location: Location
+    code: str = ""
+    severity: Severity = Severity.ERROR
+    end: Position = UNKNOWN_POSITION
+    related: tuple[Related, ...] = ()
+    fixes: tuple[Fix, ...] = ()
 
 
 class Credential(NamedTuple):

@@ -1,11 +1,12 @@
 """Buckets: retention and measurement schemas (packages.md 4.2)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
-from services.kinds.fields import Fault, Fields, Remark, found_text
+from services.kinds.diagnostics import Code
+from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table, nearest_word, text_code
+from services.kinds.fields import Fault, Fields, Remark, Rewrite, found_text
 from services.kinds.kind import Kind, Reading, Scope, owned_ids, read_plainly
 from services.kinds.shapes import Integer, Text
 
@@ -35,7 +36,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
 def _further_rules(fields: Fields) -> tuple[Remark, ...]:
     further = fields.mappings("retentionRules")[1:]
     text = "only the first retention rule takes effect; this one will be ignored"
-    return tuple(Remark(rule.path, text, rule.pointer) for rule in further)
+    return tuple(Remark(Code.RETENTION_RULE_IGNORED, rule.path, text, rule.pointer) for rule in further)
 
 
 def _name(entry: Mapping[str, str]) -> str:
@@ -49,13 +50,14 @@ def _schema_faults(schema: Fields, _values: Mapping[str, Any]) -> list[Fault]:
         faults += _column_faults(column)
     typed = [column for column in columns if column.text("type") in _COLUMN_TYPES]
     if not any(column.text("name") == "time" for column in typed):
-        faults.append(schema.fault("columns", "a schema needs a column named time, of type timestamp"))
+        reason = "a schema needs a column named time, of type timestamp"
+        faults.append(schema.fault(Code.COLUMN_MISSING, "columns", reason))
     if not any(column.text("type") == "field" for column in typed):
-        faults.append(schema.fault("columns", "a schema needs at least one column of type field"))
+        faults.append(schema.fault(Code.COLUMN_MISSING, "columns", "a schema needs at least one column of type field"))
     names = sorted((column.text("name") for column in columns), key=lambda name: (_in_one_case(name), name))
     for _, alike in groupby(names, key=_in_one_case):
         # Each but the last has an equal one behind it, as neighbours are told of (packages.md 4.2).
-        faults += [schema.fault("columns", _repeated(name)) for name in list(alike)[:-1]]
+        faults += [schema.fault(Code.COLUMN_REPEATED, "columns", _repeated(name)) for name in list(alike)[:-1]]
     return faults
 
 
@@ -74,19 +76,28 @@ def _column_faults(column: Fields) -> list[Fault]:
     name, type_, data_type = column.text("name"), column.text("type"), column.text("dataType")
     if type_ not in _COLUMN_TYPES:
         reason = f"the type of a column must be timestamp, tag or field; {found_text(column, 'type')}"
-        return [*faults, column.fault("type", reason)]
+        return [*faults, _word_fault(column, "type", reason, _COLUMN_TYPES)]
     if name == "time" and type_ != "timestamp":
-        faults.append(column.fault("type", f"the column time must have the type timestamp; found {type_!r}"))
+        reason = f"the column time must have the type timestamp; found {type_!r}"
+        faults.append(column.fault(Code.COLUMN_MISMATCH, "type", reason, Rewrite("timestamp")))
     if name == "time" and data_type in _DATA_TYPES:
-        faults.append(column.fault("dataType", f"the column time has no dataType; leave {data_type!r} out"))
+        reason = f"the column time has no dataType; leave {data_type!r} out"
+        faults.append(column.fault(Code.COLUMN_MISMATCH, "dataType", reason))
     if type_ == "timestamp" and name != "time":
-        faults.append(column.fault("name", f"the one column of type timestamp is named time; found {name!r}"))
+        reason = f"the one column of type timestamp is named time; found {name!r}"
+        faults.append(column.fault(Code.COLUMN_MISMATCH, "name", reason))
     if type_ == "tag" and data_type in _DATA_TYPES:
-        faults.append(column.fault("dataType", f"tags are texts and have no dataType; leave {data_type!r} out"))
+        reason = f"tags are texts and have no dataType; leave {data_type!r} out"
+        faults.append(column.fault(Code.COLUMN_MISMATCH, "dataType", reason))
     if type_ == "field" and data_type not in _DATA_TYPES:
         reason = f"the dataType of a field must be one of {', '.join(_DATA_TYPES)}; {found_text(column, 'dataType')}"
-        faults.append(column.fault("dataType", reason))
+        faults.append(_word_fault(column, "dataType", reason, _DATA_TYPES))
     return faults
+
+
+def _word_fault(column: Fields, key: str, reason: str, words: Sequence[str]) -> Fault:
+    value = column.value.get(key)
+    return column.fault(text_code(value), key, reason, nearest_word(value, words))
 
 
 def _schema_name_faults(fields: Fields) -> list[Fault]:
@@ -103,7 +114,8 @@ def _schema_name_faults(fields: Fields) -> list[Fault]:
         problem = "must not contain quotes"
     else:
         return []
-    return [fields.fault("name", f"the name of a schema or column {problem}; found {name[:60]!r}")]
+    reason = f"the name of a schema or column {problem}; found {name[:60]!r}"
+    return [fields.fault(Code.COLUMN_NAME_INVALID, "name", reason)]
 
 
 _RULE = Table(

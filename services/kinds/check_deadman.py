@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from services.kinds import check
-from services.kinds.field_table import Field, Table
+from services.kinds.diagnostics import Code
+from services.kinds.field_table import Field, Table, nearest_word
 from services.kinds.fields import Fields, Remark
 from services.kinds.kind import Kind, Reading, Scope, read_plainly
 from services.kinds.shapes import Boolean, Duration, Text
@@ -36,8 +37,11 @@ def _read(fields: Fields, scope: Scope) -> Reading:
 def _unknown_level(fields: Fields) -> Remark:
     ways = ", ".join(check.LEVELS)
     if "level" not in fields.value:
-        return fields.own_remark(f"a check without a level reports {_UNKNOWN}; write level as one of {ways}")
-    return fields.remark("level", f"this is no level and will become {_UNKNOWN}; write one of {ways}")
+        text = f"a check without a level reports {_UNKNOWN}; write level as one of {ways}"
+        return fields.own_remark(Code.CHECK_LEVEL_UNKNOWN, text)
+    text = f"this is no level and will become {_UNKNOWN}; write one of {ways}"
+    rewrite = nearest_word(fields.text("level"), check.LEVELS)
+    return fields.remark(Code.CHECK_LEVEL_UNKNOWN, "level", text, rewrite=rewrite)
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:

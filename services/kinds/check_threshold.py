@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from services.kinds import check
+from services.kinds.diagnostics import Code
 from services.kinds.field_table import Field, Mappings, Table
 from services.kinds.fields import Fault, Fields, Numbering
 from services.kinds.kind import Kind, Reading, Scope, read_plainly
@@ -18,7 +19,7 @@ def _threshold_faults(fields: Fields, values: Mapping[str, Any]) -> list[Fault]:
     faults = [fault for key in ("level", "type") for fault in _THRESHOLD.field_faults(fields, values, key)]
     if values["min"] > values["max"]:
         found = f"min {values['min']} is greater than max {values['max']}"
-        faults.append(fields.fault("min", f"{found}; exchange them"))
+        faults.append(fields.fault(Code.RANGE_REVERSED, "min", f"{found}; exchange them"))
     return faults
 
 

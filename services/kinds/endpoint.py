@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from services.kinds.diagnostics import Code
 from services.kinds.field_table import DESCRIPTION, Field, Table
 from services.kinds.fields import Fault, Fields, found_text, text_of
 from services.kinds.kind import UNKNOWN_TIMES, Reading, Scope, embedded_id, short_name
@@ -38,7 +39,7 @@ class Credential:
         if fields.value.get(self.key) is not None:
             return []
         reason = f"{why} needs a {self.key}; write {self.key}: {{secretRef: {{key: KEY}}}}"
-        return [fields.fault(self.key, reason)]
+        return [fields.fault(Code.CREDENTIAL_MISSING, self.key, reason)]
 
 
 def read(
@@ -107,4 +108,6 @@ def _held(reference: Reference, env: Mapping[str, Any]) -> str | dict[str, Any]:
 def _url_faults(fields: Fields, url: str) -> list[Fault]:
     if is_url(url):
         return []
-    return [fields.fault("url", f"url must be a URL such as https://example.com/hook; {found_text(fields, 'url')}")]
+    code = Code.FIELD_MISSING if fields.value.get("url") is None else Code.URL_INVALID
+    reason = f"url must be a URL such as https://example.com/hook; {found_text(fields, 'url')}"
+    return [fields.fault(code, "url", reason)]

@@ -1,14 +1,13 @@
 """Tables of fields: one description reads a mapping, checks it, remarks on it and gives its JSON Schema."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import lru_cache
 from typing import Any, ClassVar
 
-from services.kinds.fields import Fault, Fields, Numbering, Remark, found_text, text_of
+from services.kinds.diagnostics import Code
+from services.kinds.fields import Fault, Fields, Note, Numbering, Remark, Rewrite, found_text, text_of
 from services.kinds.references import Referable
-from services.kinds.shapes import Schema, Shape, Text, object_schema
+from services.kinds.shapes import Duration, Integer, Schema, Shape, Text, items_ignored, nearest, object_schema
 
 Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
 """Finds what is wrong with one mapping, given how it was read, in the order of packages.md."""
@@ -92,7 +91,11 @@ class Table:
         """What is wrong with one field by itself."""
         shape = self._shapes[key]
         if problem := shape.problem(values[key]):
-            return [fields.fault(key, f"{key} must be {problem}; {found_text(fields, key)}")]
+            given = fields.value.get(key)
+            rewrite = nearest_word(given, getattr(shape, "words", ()))
+            return [
+                fields.fault(_code(shape, given), key, f"{key} must be {problem}; {found_text(fields, key)}", rewrite)
+            ]
         holding = self._holding.get(key)
         return holding.faults(fields, key, values[key]) if holding else []
 
@@ -103,7 +106,7 @@ class Table:
                 continue
             shape = self._shapes.get(key)
             if shape is None:
-                yield fields.remark(key, self._unknown(key), of_key=True)
+                yield self._unknown(fields, key)
             elif value is not None:
                 yield from _field_remarks(shape, fields, key, value)
 
@@ -140,12 +143,15 @@ class Table:
             if shape.problem(values[key]) or (key in self._holding and values[key])
         ]
 
-    @lru_cache(maxsize=256)  # noqa: B019 - there are as many tables as kinds of mappings, and they live for ever
-    def _unknown(self, key: str) -> str:
-        # Packages repeat the same unknown keys again and again, and likeness takes time to find.
-        if alike := nearest(key, self._fields):
-            return f"there is no field {key[:60]!r}, so it will be ignored; did you mean {alike!r}?"
-        return f"there is no field {key[:60]!r} here, so it will be ignored"
+    def _unknown(self, fields: Fields, key: str) -> Remark:
+        alike = nearest(key, self._fields)
+        if not alike:
+            text = f"there is no field {key[:60]!r} here, so it will be ignored"
+            return fields.remark(Code.UNKNOWN_FIELD, key, text, of_key=True)
+        text = f"there is no field {key[:60]!r}, so it will be ignored; did you mean {alike!r}?"
+        # A key cannot stand twice. What is under the key may be a credential, which nobody is to write out.
+        is_free = alike not in fields.value and alike not in self._secrets
+        return fields.remark(Code.UNKNOWN_FIELD, key, text, of_key=True, rewrite=Rewrite(alike) if is_free else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +190,11 @@ class Mappings:
             for fault in self.table.faults(element, value)
         ]
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         if not isinstance(given, list):
-            return "this will be ignored; write a list of mappings"
+            return Note(Code.VALUE_IGNORED, "this will be ignored; write a list of mappings")
         dropped = len([item for item in given if not isinstance(item, dict)])
-        return f"{dropped} of its items will be ignored; each must be a mapping" if dropped else ""
+        return items_ignored(dropped, "a mapping") if dropped else None
 
     def schema(self) -> Schema:
         few = {"type": "array", "minItems": 1} if self.required else {"type": ["array", "null"]}
@@ -214,9 +220,11 @@ class Nested:
         """What is wrong with its fields."""
         return self.table.faults(fields.mapping(key), values)
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         """Whether it is no mapping."""
-        return "" if isinstance(given, dict) else "this will be ignored; write a mapping"
+        if isinstance(given, dict):
+            return None
+        return Note(Code.VALUE_IGNORED, "this will be ignored; write a mapping")
 
     def schema(self) -> Schema:
         """The schema of the mapping; null counts as absent."""
@@ -224,17 +232,37 @@ class Nested:
         return {**schema, "type": ["object", "null"]}
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that *word* was probably meant to be; empty when none is near."""
-    by_folded = {candidate.lower().replace("_", ""): candidate for candidate in known}
-    folded = word.lower().replace("_", "")
-    [best, *_] = get_close_matches(folded, by_folded, n=1, cutoff=0.75) or [""]
-    return by_folded.get(best, "")
+def nearest_word(given: Any, words: Sequence[str]) -> Rewrite | None:
+    """Writes the one of *words* that a value was probably meant to be; None when none is near."""
+    word = nearest(given.strip(), filter(None, words)) if isinstance(given, str) and words else ""
+    return Rewrite(word) if word else None
+
+
+def text_code(given: Any) -> Code:
+    """What is wrong with a value that should be one of some words, or any text that is not empty."""
+    if given is None:
+        return Code.FIELD_MISSING
+    return Code.VALUE_NOT_ALLOWED if (text_of(given) or "").strip() else Code.VALUE_EMPTY
+
+
+def _code(shape: Shape, given: Any) -> Code:
+    """What is wrong with a value that breaks the rule of its shape."""
+    if given is None:
+        return Code.FIELD_MISSING
+    match shape:
+        case Integer():
+            return Code.VALUE_OUT_OF_RANGE
+        case Duration():
+            return Code.DURATION_INVALID
+        case Mappings():
+            return Code.LIST_EMPTY
+        case _:
+            return text_code(given)
 
 
 def _field_remarks(shape: Shape, fields: Fields, key: str, value: Any) -> Iterator[Remark]:
-    if text := shape.remark(value):
-        yield fields.remark(key, text)
+    if note := shape.remark(value):
+        yield fields.remark(note.code, key, note.text, rewrite=Rewrite(note.word) if note.word else None)
     elif isinstance(shape, Text) and not isinstance(value, str):
         yield _number_as_text(fields, key, value)
     elif isinstance(shape, Mappings):
@@ -248,9 +276,8 @@ def _field_remarks(shape: Shape, fields: Fields, key: str, value: Any) -> Iterat
 def _number_as_text(fields: Fields, key: str, value: Any) -> Remark:
     """A number that serves as text may come out otherwise than it is written, as ``000000`` does."""
     text = text_of(value) or ""
-    return fields.remark(
-        key, f"this is a number, which becomes the text {text!r}; put it in quotes", unless_written=text
-    )
+    reason = f"this is a number, which becomes the text {text!r}; put it in quotes"
+    return fields.remark(Code.NUMBER_AS_TEXT, key, reason, unless_written=text, rewrite=Rewrite(None))
 
 
 DESCRIPTION = Field("description", Text(), "What it is for.")

@@ -7,8 +7,51 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple
 
+from services.kinds.diagnostics import Code
+
 LARGEST_EXACT = 2.0**53
 """Up to here a float is exactly the integer that it shows."""
+
+
+THE_KEY = -1
+"""As the last step of a pointer: the key of the value that the pointer leads to, instead of the value."""
+
+Pointer = tuple[str | int, ...]
+"""The keys and positions that lead to a value within an object of a source; ``THE_KEY`` may end it."""
+
+
+class Rewrite(NamedTuple):
+    """
+    What to write in place of the key or scalar that a fault or remark marks.
+
+    Attributes:
+        text: The word to write; None: what stands there, in quotes.
+    """
+
+    text: str | None
+
+
+class Elsewhere(NamedTuple):
+    """Another place that a fault is about: position of the object in the package, place in it, one sentence."""
+
+    position: int
+    pointer: Pointer
+    text: str
+
+
+class Note(NamedTuple):
+    """
+    What a person should know of a value, wherever it stands.
+
+    Attributes:
+        code: The code.
+        text: One sentence: what happens, and what to write instead.
+        word: The word that was probably meant; empty when none is near.
+    """
+
+    code: Code
+    text: str
+    word: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,20 +60,22 @@ class Fault:
     A rule that one object breaks.
 
     Attributes:
+        code: Which rule.
         path: The field within the object, as packages.md 8 writes it.
         reason: One sentence: what is wrong, and what to write instead.
-        pointer: The keys and positions that lead to the field in the source, whether it is there or missing.
+        pointer: Leads to what is marked in the source, whether it is there or missing.
         first: For a name that is taken: position in the package of the object that has it.
+        rewrite: What corrects it; None: nothing that is known.
+        related: Other places that it is about.
     """
 
+    code: Code
     path: str
     reason: str
-    pointer: tuple[str | int, ...]
+    pointer: Pointer
     first: int | None = None
-
-
-THE_KEY = -1
-"""As the last step of a pointer: the key of the value that the pointer leads to, instead of the value."""
+    rewrite: Rewrite | None = None
+    related: tuple[Elsewhere, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +84,20 @@ class Remark:
     Something that looks like a mistake, though it breaks no rule.
 
     Attributes:
+        code: What it looks like.
         path: The field within the object, as packages.md 8 writes it.
         text: One sentence: what happens, and what to write instead.
-        pointer: The keys and positions that lead to it in the source.
+        pointer: Leads to what is marked in the source.
         unless_written: Does not apply when the source has exactly this text there; None: applies always.
+        rewrite: What corrects it; None: nothing that is known.
     """
 
+    code: Code
     path: str
     text: str
-    pointer: tuple[str | int, ...]
+    pointer: Pointer
     unless_written: str | None = None
+    rewrite: Rewrite | None = None
 
 
 class Numbering(Enum):
@@ -115,18 +164,26 @@ class Fields(NamedTuple):
         value = self.value.get(key)
         return Fields(value if isinstance(value, dict) else {}, f"{self.path}.{key}", (*self.pointer, key))
 
-    def fault(self, key: str, reason: str) -> Fault:
+    def fault(self, code: Code, key: str, reason: str, rewrite: Rewrite | None = None) -> Fault:
         """The field *key* breaks a rule."""
-        return Fault(f"{self.path}.{key}{self.suffix}", reason, (*self.pointer, key))
+        return Fault(code, f"{self.path}.{key}{self.suffix}", reason, (*self.pointer, key), rewrite=rewrite)
 
-    def remark(self, key: str, text: str, of_key: bool = False, unless_written: str | None = None) -> Remark:
+    def remark(
+        self,
+        code: Code,
+        key: str,
+        text: str,
+        of_key: bool = False,
+        unless_written: str | None = None,
+        rewrite: Rewrite | None = None,
+    ) -> Remark:
         """There is something to say about the value of the field *key*, or about the key itself."""
         pointer = (*self.pointer, key, THE_KEY) if of_key else (*self.pointer, key)
-        return Remark(f"{self.path}.{key}{self.suffix}", text, pointer, unless_written)
+        return Remark(code, f"{self.path}.{key}{self.suffix}", text, pointer, unless_written, rewrite)
 
-    def own_remark(self, text: str) -> Remark:
+    def own_remark(self, code: Code, text: str) -> Remark:
         """There is something to say about the mapping itself."""
-        return Remark(self.path, text, self.pointer)
+        return Remark(code, self.path, text, self.pointer)
 
 
 def text_of(value: Any) -> str | None:

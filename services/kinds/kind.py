@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from services.core.model import Key
+from services.kinds.diagnostics import Code
 from services.kinds.field_table import Table
 from services.kinds.fields import Fault, Fields, Remark
 from services.kinds.references import Use
@@ -108,7 +109,8 @@ def short_name(fields: Fields, name: str, minimum: int) -> list[Fault]:
     """The fault of a display name with fewer than *minimum* bytes."""
     if len(name.encode()) >= minimum:
         return []
-    return [fields.fault("name", f"the name {name!r} is too short; it needs at least {minimum} bytes")]
+    reason = f"the name {name!r} is too short; it needs at least {minimum} bytes"
+    return [fields.fault(Code.NAME_TOO_SHORT, "name", reason)]
 
 
 def owned_ids(number: int) -> dict[str, int]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.kinds import check, endpoint
+from services.kinds.diagnostics import Code
 from services.kinds.durations import go_duration, parse_duration
 from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.fields import Fault, Fields, Numbering
@@ -68,14 +69,16 @@ def _read(fields: Fields, scope: Scope) -> Reading:
 
 def _endpoint_faults(fields: Fields, name: str, scope: Scope) -> list[Fault]:
     if fields.value.get("endpointName") is None:
+        code = Code.FIELD_MISSING
         reason = "a rule needs an endpoint; write the metadata.name of one of the package as endpointName"
     elif name in scope.endpoints:
         return []
     else:
+        code = Code.ENDPOINT_NOT_FOUND
         names = sorted(scope.endpoints)
         has = ", ".join(names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
         reason = f"the package has no notification endpoint with the metadata.name {name[:80]!r}; it has {has}"
-    return [fields.fault("endpointName", reason)]
+    return [fields.fault(code, "endpointName", reason)]
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:

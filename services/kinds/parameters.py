@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from services.kinds.diagnostics import Code
 from services.kinds.durations import parse_duration
 from services.kinds.fields import Fault, Fields
 from services.kinds.flux.layout import rewritten
@@ -181,7 +182,8 @@ class _Values:
                 found.append(fault)
             if misfit := setting.supplied_misfit(self.supplied(name)):
                 reason = f"the value of {self.key_prefix + name!r} {misfit}"
-                found.append(Fault(self.field_prefix + name, reason, (*fields.pointer, "query")))
+                pointer = (*fields.pointer, "query")
+                found.append(Fault(Code.PARAMETER_MISMATCH, self.field_prefix + name, reason, pointer))
         return tuple(found)
 
     def parameters(self) -> tuple[Parameter, ...]:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from services.core.model import EnvReference
 from services.kinds.canonical import plain
-from services.kinds.fields import text_of
+from services.kinds.diagnostics import Code
+from services.kinds.fields import Note, text_of
 from services.kinds.shapes import Schema, object_schema
 from services.kinds.timestamp import Timestamp
 
@@ -119,15 +120,17 @@ class Referable:
         reference = read_reference(given)
         return bool(reference.literal or reference.env_key) and not reference.secret_key
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         """Whether it is a secret itself, or neither a text nor a reference; never quotes what is given."""
         if self.is_written_out(given):
             way = "comes from an environment value" if isinstance(given, dict) else "is written out"
-            return f"this credential {way}, and no plan accepts that; write {{secretRef: {{key: KEY}}}}"
+            text = f"this credential {way}, and no plan accepts that; write {{secretRef: {{key: KEY}}}}"
+            return Note(Code.CREDENTIAL_WRITTEN_OUT, text)
         if text_of(given) is not None or read_reference(given).is_one:
-            return ""
+            return None
         ways = "{envRef: {key: KEY}}" + (" or {secretRef: {key: KEY}}" if self.secret else "")
-        return f"this is neither a text nor a reference, so it will be ignored; write a text or {ways}"
+        text = f"this is neither a text nor a reference, so it will be ignored; write a text or {ways}"
+        return Note(Code.VALUE_IGNORED, text)
 
     def schema(self) -> Schema:
         """A literal or a reference; a mapping that is none counts as absent, so it fits, too."""

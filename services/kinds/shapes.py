@@ -1,16 +1,21 @@
 """What a field takes, said once: how it is read, what is wrong with it, what a person should know, its JSON Schema."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import Enum
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 from services.kinds.canonical import plain
+from services.kinds.diagnostics import Code
 from services.kinds.durations import canonical_duration, parse_duration
-from services.kinds.fields import described, integer_of, number_of, text_of
+from services.kinds.fields import Note, described, integer_of, number_of, text_of
 
 Schema = dict[str, Any]
+
+_LONGEST_WORD = 120
 
 _TEXT_TYPES = ["string", "number", "null"]
 _DURATION_PATTERN = r"^(-?([0-9]+(y|mo|w|d|h|ms|m|s|us|µs|ns))*)$"
@@ -33,8 +38,8 @@ class Shape(Protocol):
     def problem(self, value: Any) -> str:
         """What the field must be, when the normalised *value* breaks its rule: ends the sentence "it must be ..."."""
 
-    def remark(self, given: Any) -> str:
-        """How a value that was given, and is not null, is used otherwise than a person would think; mostly empty."""
+    def remark(self, given: Any) -> Note | None:
+        """How a value that was given, and is not null, is used otherwise than a person would think; mostly None."""
 
     def schema(self) -> Schema:
         """JSON Schema of the values that the field can use."""
@@ -94,12 +99,14 @@ class Text:
             return self.what or (_one_of(self.words) if self.words else "a text that is not empty")
         return _one_of(self.words) if self.words and value not in self.words else ""
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         text = text_of(given)
         if text is None:
             return _ignored(given, "a text")
-        means_nothing = self.known and text.lower() not in self.known
-        return f"{text[:40]!r} means nothing here; write {_one_of(self.known)}" if means_nothing else ""
+        if not self.known or text.lower() in self.known:
+            return None
+        meant = nearest(text, self.known)
+        return Note(Code.UNKNOWN_WORD, f"{text[:40]!r} means nothing here; write {_one_of(self.known)}", meant)
 
     def schema(self) -> Schema:
         if self.words:
@@ -124,11 +131,13 @@ class Integer:
         too_large = self.maximum is not None and value > self.maximum
         return self.what if too_small or too_large else ""
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         if isinstance(given, bool) or not isinstance(given, int | float):
             return _ignored(given, "a whole number, without quotes")
         value = integer_of(given)
-        return "" if value == given else f"{given!r} will be cut to the whole number {value}"
+        if value == given:
+            return None
+        return Note(Code.NUMBER_TRUNCATED, f"{given!r} will be cut to the whole number {value}")
 
     def schema(self) -> Schema:
         if self.minimum is None:
@@ -149,9 +158,9 @@ class Number:
     def problem(self, value: float) -> str:
         return ""
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         usable = isinstance(given, int | float) and not isinstance(given, bool) and number_of(given) == given
-        return "" if usable else _ignored(given, "a number, without quotes")
+        return None if usable else _ignored(given, "a number, without quotes")
 
     def schema(self) -> Schema:
         return {"type": ["number", "null"]}
@@ -169,8 +178,8 @@ class Boolean:
     def problem(self, value: bool) -> str:
         return ""
 
-    def remark(self, given: Any) -> str:
-        return "" if isinstance(given, bool) else _ignored(given, "true or false, without quotes")
+    def remark(self, given: Any) -> Note | None:
+        return None if isinstance(given, bool) else _ignored(given, "true or false, without quotes")
 
     def schema(self) -> Schema:
         return {"type": ["boolean", "null"]}
@@ -190,11 +199,11 @@ class Duration:
     def problem(self, value: str) -> str:
         return "a duration such as 1h30m" if self.required and not value else ""
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         text = text_of(given)
         if text is None or parse_duration(text) is None:
             return _ignored(given, "a duration such as 1h30m")
-        return ""
+        return None
 
     def schema(self) -> Schema:
         nullable = {} if self.required else {"type": ["string", "null"]}
@@ -213,11 +222,11 @@ class Texts:
     def problem(self, value: Sequence[str]) -> str:
         return ""
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         if not isinstance(given, list):
             return _ignored(given, "a list of texts")
         dropped = sum(text_of(item) is None for item in given)
-        return f"{dropped} of its items will be ignored; each must be a text" if dropped else ""
+        return items_ignored(dropped, "a text") if dropped else None
 
     def schema(self) -> Schema:
         return {"type": ["array", "null"], "items": {"type": _TEXT_TYPES[:2]}}
@@ -242,15 +251,34 @@ class Free:
     def problem(self, value: Any) -> str:
         return ""
 
-    def remark(self, given: Any) -> str:
-        return ""
+    def remark(self, given: Any) -> Note | None:
+        return None
 
     def schema(self) -> Schema:
         return self.says
 
 
-def _ignored(given: Any, wanted: str) -> str:
-    return f"found {described(given)}, which will be ignored; write {wanted}"
+def _ignored(given: Any, wanted: str) -> Note:
+    return Note(Code.VALUE_IGNORED, f"found {described(given)}, which will be ignored; write {wanted}")
+
+
+def items_ignored(count: int, wanted: str) -> Note:
+    """Items of a list are not what they should be."""
+    return Note(Code.ITEMS_IGNORED, f"{count} of its items will be ignored; each must be {wanted}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that *word* was probably meant to be; empty when none is near."""
+    # Nothing known is half as long, so nothing is near.
+    return "" if len(word) > _LONGEST_WORD else _nearest(word.lower().replace("_", ""), tuple(known))
+
+
+@lru_cache(maxsize=1024)
+def _nearest(folded: str, known: tuple[str, ...]) -> str:
+    # Packages repeat the same mistakes again and again, and likeness takes time to find.
+    by_folded = {candidate.lower().replace("_", ""): candidate for candidate in known}
+    [best, *_] = get_close_matches(folded, by_folded, n=1, cutoff=0.75) or [""]
+    return by_folded.get(best, "")
 
 
 def _one_of(words: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.kinds.canonical import plain
+from services.kinds.diagnostics import Code
 from services.kinds.durations import canonical_duration, go_duration, parse_duration
 from services.kinds.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.fields import Fault, Fields, Remark, found_text
@@ -39,8 +40,8 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     script = read_task_query(fields, scope.name, scope.env, options_count)
     values["query"] = script.text
     # These paths lack the element "spec" (packages.md, P7).
-    faults = [Fault("query", reason, (*fields.pointer, "task")) for reason in script.faults]
-    faults += [Fault("task", reason, (*fields.pointer, "query")) for reason in script.task.faults]
+    faults = [Fault(Code.OPTION_INVALID, "query", reason, (*fields.pointer, "task")) for reason in script.faults]
+    faults += [Fault(Code.OPTION_INVALID, "task", reason, (*fields.pointer, "query")) for reason in script.task.faults]
     faults += script.misfits
     for key, length in (("every", script.task.every), ("offset", script.task.offset)):
         if length is not None:
@@ -51,10 +52,12 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     if not values["cron"] and not values["every"]:
         replaced = script.task.every is not None
         found = "the task option every replaces it and is zero" if replaced else found_text(fields, "every")
-        faults.append(fields.fault("every", f"a task needs cron, or every as a duration such as 1h30m; {found}"))
-        faults.append(fields.fault("cron", "a task needs cron or every"))
+        reason = f"a task needs cron, or every as a duration such as 1h30m; {found}"
+        faults.append(fields.fault(Code.SCHEDULE_MISSING, "every", reason))
+        faults.append(fields.fault(Code.SCHEDULE_MISSING, "cron", "a task needs cron or every"))
     if script.faults:
-        faults.append(fields.fault("query", "the query cannot be used before the list task is right"))
+        reason = "the query cannot be used before the list task is right"
+        faults.append(fields.fault(Code.OPTION_INVALID, "query", reason))
     else:
         faults += _FIELDS.field_faults(fields, values, "query")
     faults += _FIELDS.field_faults(fields, values, STATUS.key)
@@ -84,7 +87,7 @@ def _written(fields: Fields) -> dict[str, Any]:
 
 def _replaced(fields: Fields) -> tuple[Remark, ...]:
     text = "the task's name, every, cron and offset will replace the script's `option task` when it is applied"
-    return (fields.remark("query", text),)
+    return (fields.remark(Code.OPTION_REPLACED, "query", text),)
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:

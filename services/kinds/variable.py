@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.kinds.canonical import plain
-from services.kinds.field_table import DESCRIPTION, Field, Table
+from services.kinds.diagnostics import Code
+from services.kinds.field_table import DESCRIPTION, Field, Table, nearest_word
 from services.kinds.fields import Fault, Fields, Remark
 from services.kinds.kind import Kind, Reading, Scope, owned_ids, short_name
 from services.kinds.references import Referable, Use, read_reference
@@ -66,11 +67,11 @@ def _read_arguments(fields: Fields, values: Mapping[str, Any]) -> tuple[dict[str
         case "map":
             pairs = fields.text_map("values")
             reason = "a map variable needs at least one value: a mapping of keys to texts"
-            return {"values": pairs}, [] if pairs else [fields.fault("values", reason)]
+            return {"values": pairs}, [] if pairs else [_no_values(fields, reason)]
         case "constant":
             texts = fields.texts("values")
             reason = "a constant variable needs at least one value: a list of texts"
-            return {"values": texts}, [] if texts else [fields.fault("values", reason)]
+            return {"values": texts}, [] if texts else [_no_values(fields, reason)]
         case "query":
             faults = [fault for key in ("query", "language") for fault in _QUERY.field_faults(fields, values, key)]
             return {"query": values["query"], "language": values["language"]}, faults
@@ -78,13 +79,19 @@ def _read_arguments(fields: Fields, values: Mapping[str, Any]) -> tuple[dict[str
             return {}, []
 
 
+def _no_values(fields: Fields, reason: str) -> Fault:
+    code = Code.FIELD_MISSING if fields.value.get("values") is None else Code.LIST_EMPTY
+    return fields.fault(code, "values", reason)
+
+
 def _unknown_type(fields: Fields, type_: str) -> tuple[Remark, ...]:
     if type_ in _TYPES:
         return ()
     ways = "write map, constant or query"
     if "type" not in fields.value:
-        return (fields.own_remark(f"a variable without a type has no values; {ways}"),)
-    return (fields.remark("type", f"there is no variable type {type_[:40]!r}, so values will be ignored; {ways}"),)
+        return (fields.own_remark(Code.UNKNOWN_VARIABLE_TYPE, f"a variable without a type has no values; {ways}"),)
+    text = f"there is no variable type {type_[:40]!r}, so values will be ignored; {ways}"
+    return (fields.remark(Code.UNKNOWN_VARIABLE_TYPE, "type", text, rewrite=nearest_word(type_, _TYPES)),)
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:

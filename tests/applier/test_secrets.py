@@ -1,5 +1,7 @@
 """Secrets that are given with an apply: written first, taken back as far as that goes, told to nobody (issue 4)."""
 
+from collections.abc import Iterable
+
 import pytest
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
@@ -21,7 +23,6 @@ from tests.applier.world import (
     ROLLED_BACK,
     SUCCEEDED,
     Case,
-    Events,
     World,
     check,
     end,
@@ -269,7 +270,7 @@ async def test_a_secret_that_cannot_be_written_takes_everything_back(
     assert await held(case) == ["new", "ours"]
 
 
-def outcome_texts(events: Events) -> str:
+def outcome_texts(events: Iterable[operation_pb2.OperationEvent]) -> str:
     return " ".join(str(event) for event in events)
 
 

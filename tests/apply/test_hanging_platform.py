@@ -62,7 +62,8 @@ async def test_a_plan_names_the_platform_that_hangs(services: Cluster) -> None:
     request = planner_pb2.CreatePlanRequest(validate_only=True)
     request.package.sources.extend(sources([text(LABEL)]))
     with pytest.raises(ServiceUnavailable) as raised:
-        await planner.call(PlannerServiceStub(planner.channel).CreatePlan, request, SECONDS)
+        async for _ in planner.stream(PlannerServiceStub(planner.channel).CreatePlan, request, SECONDS):
+            pass
     _check(raised.value, services)
 
 

@@ -1,4 +1,4 @@
-"""What a stored plan tells is what the planner told of it, and has the ids of what it created once it ran (issue 12)."""
+"""A stored plan tells what the planner told of it; once it ran, with the ids of what it created (issue 12)."""
 
 import pytest
 

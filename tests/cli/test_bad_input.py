@@ -86,9 +86,9 @@ async def test_every_violation_of_a_package_is_told_with_its_place(services: Clu
     assert [line.split(": ")[:2] for line in lines] == [
         [f"{one}:6:9", "root[0].spec.name"],
         [f"{one}:8:13", "root[1].apiVersion"],
-        [f"{other}:4:7", "root[2].spec.every"],
-        [f"{other}:4:7", "root[2].spec.cron"],
-        [f"{other}:4:7", "root[2].spec.query"],
+        [f"{other}:4:1", "root[2].spec.every"],
+        [f"{other}:4:1", "root[2].spec.cron"],
+        [f"{other}:4:1", "root[2].spec.query"],
         [f"{other}:4:16", "root[2].spec.status"],
     ]
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from services.kinds.canonical import plain
+from services.kinds.diagnostics import Code
 from services.kinds.fields import Fields, integer_of, text_of
 
 
@@ -80,7 +81,7 @@ def test_items_that_are_no_mappings_are_dropped_before_they_are_counted() -> Non
         "spec.key[1]",
         ("spec", "key", 3),
     )
-    fault = second.fault("a", "reason")
+    fault = second.fault(Code.FIELD_MISSING, "a", "reason")
     assert (fault.path, fault.pointer) == ("spec.key[1].a", ("spec", "key", 3, "a"))
 
 

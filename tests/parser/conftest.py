@@ -1,6 +1,6 @@
 """A parser service to call."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import pytest
@@ -11,7 +11,11 @@ from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
 from services.rpc.client import Peer
+from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.server import serving
+
+VIEWS = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUMMARY, parser_pb2.PACKAGE_VIEW_WARNINGS)
+"""All that can be asked for."""
 
 
 class Parser:
@@ -21,15 +25,17 @@ class Parser:
         self._peer = peer
         self._stub = ParserServiceStub(peer.channel)
 
-    async def parse(self, *sources: parser_pb2.Source, **options: Any) -> parser_pb2.ParsePackageResponse:
-        request = parser_pb2.ParsePackageRequest(sources=sources, **options)
-        return await self._peer.call(self._stub.ParsePackage, request)
+    async def parse(
+        self, *sources: parser_pb2.Source, view: Collection[parser_pb2.PackageView.ValueType] = VIEWS, **options: Any
+    ) -> Parsed:
+        request = parser_pb2.ParsePackageRequest(sources=sources, view=view, **options)
+        return await parse_package(self._peer, request)
 
     async def render(
         self, package: object_pb2.Package | None, encoding: parser_pb2.Encoding.ValueType = parser_pb2.ENCODING_YAML
     ) -> str:
         request = parser_pb2.RenderPackageRequest(package=package, encoding=encoding)
-        return (await self._peer.call(self._stub.RenderPackage, request)).text
+        return await render_package(self._peer, request)
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())

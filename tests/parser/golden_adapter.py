@@ -15,11 +15,11 @@ from google.protobuf.json_format import ParseDict
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pkger.parser.v1 import parser_pb2
-from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
 from parser_svc.__main__ import opened
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.rpc.client import Peer
+from services.rpc.parsing import parse_package
 from services.rpc.server import serving
 from services.settings import load
 
@@ -39,15 +39,15 @@ async def _answer(peer: Peer, case: dict[str, Any]) -> dict[str, Any]:
     source = parser_pb2.Source(
         text=case["source"], encoding=_ENCODINGS.get(case["encoding"], parser_pb2.ENCODING_UNSPECIFIED)
     )
-    request = parser_pb2.ParsePackageRequest(sources=[source])
+    request = parser_pb2.ParsePackageRequest(sources=[source], view=[parser_pb2.PACKAGE_VIEW_SUMMARY])
     for key, value in case["env"].items():
         ParseDict(value, request.env[key])
     try:
-        answer = await peer.call(ParserServiceStub(peer.channel).ParsePackage, request)
+        answer = await parse_package(peer, request)
     except (SourceUndecodable, SourceTooLarge):
         return {"decode_error": True, "errors": [], "summary": None}
     errors = [{"kind": violation.kind, "path": violation.path} for violation in answer.violations]
-    summary = json.loads(answer.summary_json) if answer.summary_json else None
+    summary = json.loads(answer.summary) if answer.summary else None
     return {"decode_error": False, "errors": errors, "summary": summary}
 
 

@@ -1,5 +1,6 @@
 """How the tests of the parser write packages and read answers."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -7,7 +8,7 @@ import orjson
 
 from parser_svc.package import Options, Parsed, parse
 from parser_svc.sources import Encoding, Source
-from services.core.model import Object
+from services.core.model import Edit, Object
 
 
 def document(kind: str, spec: str = "", name: str = "thing", version: str = "v2alpha1") -> str:
@@ -55,3 +56,12 @@ def warnings(text: str) -> list[str]:
         f"{warning.path}@{warning.location.line}:{warning.location.column}: {warning.reason}"
         for warning in parse_text(text).warnings
     ]
+
+
+def edited(text: str, edit: Edit) -> str:
+    """*text* after an edit."""
+    assert edit.end.line == edit.location.line
+    lines = re.split("(\n|\r\n?)", text)
+    line = lines[2 * edit.location.line - 2]
+    lines[2 * edit.location.line - 2] = line[: edit.location.column - 1] + edit.text + line[edit.end.column - 1 :]
+    return "".join(lines)

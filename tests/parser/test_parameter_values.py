@@ -9,6 +9,7 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Value
 from pkger.parser.v1 import parser_pb2
 
+from services.rpc.parsing import Parsed
 from tests.parser.conftest import Parser
 from tests.parser.parameter_values import CONVERTED, OTHERS, SCRIPT, TEXTS, by_name, expected, key, task, written
 
@@ -23,9 +24,9 @@ def source(documents: list[dict[str, Any]], encoding: int) -> parser_pb2.Source:
     return parser_pb2.Source(name="a", text=text, encoding=parser_pb2.Encoding.ValueType(encoding))
 
 
-def queries(answer: parser_pb2.ParsePackageResponse) -> dict[str, str]:
+def queries(answer: Parsed) -> dict[str, str]:
     """What became of the parameter of each task."""
-    tasks = orjson.loads(answer.summary_json)["summaryTask"]
+    tasks = orjson.loads(answer.summary)["summaryTask"]
     return {found["templateMetaName"]: written(found["query"]) for found in tasks}
 
 
@@ -64,7 +65,7 @@ async def test_a_default_that_does_not_fit_is_refused_at_its_line(
     documents = [task(name, value_type, default=value) for name, value in unusable(value_type).items()]
     sent = source(documents, encoding)
     answer = await parser.parse(sent)
-    assert not answer.HasField("package")
+    assert answer.objects == []
     assert [violation.path for violation in answer.violations] == [
         f"root[{number}].spec.params[0].default" for number, _ in enumerate(documents)
     ]
@@ -87,8 +88,8 @@ async def test_a_supplied_value_that_fits_is_converted_and_shown_as_given(parser
     assert list(answer.missing_env_refs) == []
 
 
-def _tasks(answer: parser_pb2.ParsePackageResponse) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = orjson.loads(answer.summary_json)["summaryTask"]
+def _tasks(answer: Parsed) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = orjson.loads(answer.summary)["summaryTask"]
     return found
 
 
@@ -97,7 +98,7 @@ async def test_a_supplied_value_that_does_not_fit_is_refused_with_its_key(parser
     values = unusable(value_type)
     documents = [task(name, value_type) for name in values]
     answer = await parser.parse(source(documents, YAML), env=env(values))
-    assert not answer.HasField("package")
+    assert answer.objects == []
     assert [violation.path for violation in answer.violations] == [
         f"root[{number}].spec.params.x" for number, _ in enumerate(documents)
     ]
@@ -224,7 +225,7 @@ async def test_parameters_of_charts_are_held_to_their_types(parser: Parser) -> N
     for found, name in zip(answer.violations, given, strict=True):
         assert repr(name) in found.reason
     answer = await parser.parse(right, env={name: Value(string_value="8") for name in given if name.endswith("n")})
-    shown = orjson.loads(answer.summary_json)["dashboards"][0]["charts"]
+    shown = orjson.loads(answer.summary)["dashboards"][0]["charts"]
     assert [chart["properties"]["queries"][0]["text"] for chart in shown] == [
         "option params = {n: 8, t: 1h0m0s}\n",
         "option params = {n: 7, t: 1h0m0s}\n",

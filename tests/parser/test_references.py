@@ -86,7 +86,7 @@ def test_associations_follow_the_resolved_name_of_a_label() -> None:
     literal = document("Bucket", "associations: [{kind: Label, name: here}]", "b1")
     assert places(f"{label}---\n{bucket}---\n{literal}") == []
     assert places(f"{label}---\n{bucket}", {"k": "there"}) == []
-    assert places(f"{label}---\n{literal}", {"k": "there"}) == ["root[1].associations[0]@13:18"]
+    assert places(f"{label}---\n{literal}", {"k": "there"}) == ["root[1].associations[0]@13:38"]
 
 
 def test_references_are_listed_in_the_order_of_their_fields() -> None:

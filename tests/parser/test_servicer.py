@@ -3,10 +3,11 @@
 import orjson
 import pytest
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 
 from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
-from tests.parser.conftest import Parser
+from tests.parser.conftest import VIEWS, Parser
 from tests.parser.parsing import document
 
 LABEL = document("Label", "name: {envRef: {key: shown, default: Good}}")
@@ -16,25 +17,41 @@ def source(text: str, name: str = "", encoding: int = 0) -> parser_pb2.Source:
     return parser_pb2.Source(name=name, text=text, encoding=parser_pb2.Encoding.ValueType(encoding))
 
 
+def placeless(package: object_pb2.Package) -> object_pb2.Package:
+    """What the package says, wherever it stands."""
+    for item in package.objects:
+        item.ClearField("location")
+    return package
+
+
 async def test_a_valid_package_comes_back_with_its_summary(parser: Parser) -> None:
     answer = await parser.parse(source(LABEL))
     assert list(answer.violations) == []
-    assert list(answer.package.sources) == ["string"]
-    [item] = answer.package.objects
+    assert list(answer.header.sources) == ["string"]
+    [item] = answer.objects
     assert (item.key.kind, item.key.name, item.api_version) == ("Label", "thing", "influxdata.com/v2alpha1")
     assert item.spec_json == '{"color":"","description":"","name":"Good"}'
     assert list(answer.missing_env_refs) == ["shown"]
-    assert orjson.loads(answer.summary_json)["labels"][0]["name"] == "Good"
+    assert orjson.loads(answer.summary)["labels"][0]["name"] == "Good"
 
 
-async def test_the_summary_can_be_left_out(parser: Parser) -> None:
-    assert (await parser.parse(source(LABEL), omit_summary=True)).summary_json == ""
+async def test_nothing_but_what_is_wrong_and_what_is_needed_comes_unasked(parser: Parser) -> None:
+    answer = await parser.parse(source(LABEL + "color: red\n"), view=())
+    assert (answer.objects, answer.summary, answer.warnings) == ([], "", [])
+    assert answer.missing_env_refs == ["shown"]
+    assert (answer.header.object_count, dict(answer.header.kind_counts)) == (1, {"Label": 1})
+    assert (list(answer.header.sources), answer.header.violation_count, answer.header.warning_count) == (
+        ["string"],
+        0,
+        0,
+    )
 
 
 async def test_a_faulty_package_is_an_answer(parser: Parser) -> None:
     answer = await parser.parse(source(document("Label", "name: x"), name="labels.yml"))
-    assert not answer.HasField("package")
-    assert answer.summary_json == ""
+    assert (answer.objects, answer.summary) == ([], "")
+    assert (answer.header.object_count, dict(answer.header.kind_counts)) == (0, {})
+    assert (list(answer.header.sources), answer.header.violation_count) == (["labels.yml"], 1)
     [violation] = answer.violations
     place = violation.location
     assert (violation.kind, violation.path) == ("Label", "root[0].spec.name")
@@ -53,7 +70,7 @@ async def test_environment_values_arrive_with_their_types(parser: Parser) -> Non
         "f": Value(struct_value=Struct(fields={"k": Value(string_value="v")})),
     }
     answer = await parser.parse(source(document("Variable", f"selected: [{selected}]")), env=env)
-    [item] = answer.package.objects
+    [item] = answer.objects
     assert [reference.value_json for reference in item.env_references] == [
         '"text"',
         "12",
@@ -68,7 +85,7 @@ async def test_environment_values_arrive_with_their_types(parser: Parser) -> Non
 
 async def test_an_empty_package_is_valid_when_asked_for(parser: Parser) -> None:
     assert (await parser.parse(source(""))).violations[0].path == "resources"
-    assert (await parser.parse(source(""), allow_empty=True)).HasField("package")
+    assert (await parser.parse(source(""), allow_empty=True)).header.violation_count == 0
 
 
 async def test_a_faulty_source_is_an_error(parser: Parser) -> None:
@@ -88,22 +105,25 @@ async def test_a_faulty_request_is_an_error(parser: Parser) -> None:
         await parser.parse(parser_pb2.Source(name="x"))
     with pytest.raises(RequestInvalid, match=r"sources\[1\].encoding"):
         await parser.parse(source(LABEL), source(LABEL, encoding=9))
+    for unknown in (0, 9):
+        with pytest.raises(RequestInvalid, match=r"view\[1\]"):
+            await parser.parse(source(LABEL), view=[*VIEWS[:1], parser_pb2.PackageView.ValueType(unknown)])
 
 
 async def test_warnings_change_nothing_and_can_be_left_out(parser: Parser) -> None:
     answer = await parser.parse(source("kind: Check", name="a.yml"))
-    assert answer.HasField("package")
+    assert (len(answer.objects), answer.header.warning_count) == (0, 1)
     [warning] = answer.warnings
     assert (warning.path, warning.location.source, warning.location.column) == ("root[0].kind", "a.yml", 7)
-    assert list((await parser.parse(source("kind: Check"), omit_warnings=True)).warnings) == []
+    assert (await parser.parse(source("kind: Check"), view=VIEWS[:2])).warnings == []
 
 
 async def test_what_survives_violations_comes_when_asked_for(parser: Parser) -> None:
     text = "---\n".join([LABEL, "kind: x\n", document("Bucket", "retentionRules: [{}]")])
     answer = await parser.parse(source(text), keep_valid_parts=True)
     assert len(answer.violations) == 3
-    assert [item.key.kind for item in answer.package.objects] == ["Label", "Bucket"]
-    assert len(orjson.loads(answer.summary_json)["buckets"]) == 1
+    assert [item.key.kind for item in answer.objects] == ["Label", "Bucket"]
+    assert len(orjson.loads(answer.summary)["buckets"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,7 +133,7 @@ async def test_a_package_is_written_and_read_back(parser: Parser, encoding: pars
     env = {"shown": Value(string_value="Other")}
     package = (await parser.parse(source(LABEL), env=env)).package
     text = await parser.render(package, encoding)
-    assert (await parser.parse(source(text), env=env)).package == package
+    assert placeless((await parser.parse(source(text), env=env)).package) == placeless(package)
 
 
 async def test_what_cannot_be_written_is_an_error(parser: Parser) -> None:

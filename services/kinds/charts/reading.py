@@ -7,11 +7,12 @@ from typing import Any
 from services.kinds.canonical import plain
 from services.kinds.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
 from services.kinds.charts.rules import chart_faults
-from services.kinds.field_table import nearest
-from services.kinds.fields import Fault, Fields, found_text
+from services.kinds.diagnostics import Code
+from services.kinds.fields import Fault, Fields, Rewrite, found_text
 from services.kinds.kind import Scope
 from services.kinds.parameters import Script, read_chart_query
 from services.kinds.references import Use
+from services.kinds.shapes import nearest
 
 Chart = dict[str, Any]
 """
@@ -78,7 +79,9 @@ def _unknown_kind(chart: Fields) -> Fault:
     """A chart of which nothing else can be said (CH1)."""
     alike = nearest(chart.text("kind").strip(), CHART_KINDS)
     hint = f"; did you mean {alike!r}?" if alike else ""
-    return chart.fault("kind", f"kind must be {KIND_NAME.problem('')}; {found_text(chart, 'kind')}{hint}")
+    reason = f"kind must be {KIND_NAME.problem('')}; {found_text(chart, 'kind')}{hint}"
+    code = Code.FIELD_MISSING if chart.value.get("kind") is None else Code.UNKNOWN_CHART_KIND
+    return chart.fault(code, "kind", reason, Rewrite(alike) if alike else None)
 
 
 def _read_scripts(chart: Fields, scope: Scope, position: int, kept_position: int) -> list[tuple[str, Script]]:

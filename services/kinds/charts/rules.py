@@ -5,6 +5,7 @@ from typing import Any
 
 from services.kinds.charts.kinds import ChartKind
 from services.kinds.charts.shapes import Domain
+from services.kinds.diagnostics import Code
 from services.kinds.fields import Fault, Fields
 
 
@@ -39,7 +40,8 @@ def _unreadable(chart: Fields, axis: int, domain: Any) -> Iterator[Fault]:
     for place, text in Domain().unreadable(domain):
         # Two axes with the same entry have one fault, as it is the same in all that is told of it (packages.md 8.2).
         reason = f"the domain of an axis must hold numbers only; found {text[:60]!r}"
-        yield Fault(f"{chart.path}.axes", reason, (*chart.pointer, "axes", axis, "domain", place))
+        pointer = (*chart.pointer, "axes", axis, "domain", place)
+        yield Fault(Code.NUMBER_INVALID, f"{chart.path}.axes", reason, pointer)
 
 
 def _field_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any], *keys: str) -> Iterator[Fault]:
@@ -58,14 +60,16 @@ def _color_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> 
     for needed in kind.needed_colors:
         types = [color["type"] for color in values["colors"]]
         if needed not in types:
-            yield chart.fault("colors", f"a {kind.name} needs a color of type {needed}; found {_listed(types)}")
+            reason = f"a {kind.name} needs a color of type {needed}; found {_listed(types)}"
+            yield chart.fault(Code.COLOR_MISSING, "colors", reason)
 
 
 def _axis_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> Iterator[Fault]:
     for needed in kind.needed_axes:
         names = [axis["name"] for axis in values["axes"]]
         if needed not in names:
-            yield chart.fault("axes", f"this kind of chart needs an axis named {needed}; found {_listed(names)}")
+            reason = f"this kind of chart needs an axis named {needed}; found {_listed(names)}"
+            yield chart.fault(Code.AXIS_MISSING, "axes", reason)
 
 
 def _listed(found: Iterable[str]) -> str:

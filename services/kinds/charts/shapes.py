@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from services.kinds.charts.floats import FLOAT_PATTERN, parse_float
-from services.kinds.fields import fits, integer_of, number_of, text_of
+from services.kinds.fields import Note, fits, integer_of, number_of, text_of
 from services.kinds.shapes import Integer, Schema, Text, Texts
 
 
@@ -25,7 +25,7 @@ class OptionalInteger:
         """Nothing: any will do."""
         return ""
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         """Whether it is cut, or no number."""
         return Integer().remark(given)
 
@@ -54,7 +54,7 @@ class AnyCase:
         """The words, when it is none of them."""
         return Text(words=self.words).problem(value.lower())
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         """Whether it is no text."""
         return Text().remark(given)
 
@@ -86,7 +86,7 @@ class Domain:
         """The items that are texts but say no number, with their places in the list."""
         return [(place, text) for place, text, number in _numbers(value) if number is None]
 
-    def remark(self, given: Any) -> str:
+    def remark(self, given: Any) -> Note | None:
         """Whether it is no list, or holds what is neither text nor number."""
         return Texts().remark(given)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from services.kinds.diagnostics import Code
 from services.kinds.durations import go_duration, parse_go_duration
 from services.kinds.field_table import Field, Table
 from services.kinds.fields import Fault, Fields, described, found_text, text_of
@@ -78,13 +79,13 @@ class Setting:
             return None
         if self.default_entry:
             reason = f"the default of {self.name!r} {self._misfit(described(self.default))}"
-            return self.default_entry.fault("default", reason)
+            return self.default_entry.fault(Code.PARAMETER_MISMATCH, "default", reason)
         # Values of the script fit the type of the script, so only an entry can have given another one.
         if not self.type_entry:
             return None
         found = described(self.default) if self.nanoseconds is None else f"the duration {go_duration(self.nanoseconds)}"
         reason = f"the value of {self.name!r} in the script {self._misfit(found)}; correct the type, or add a default"
-        return self.type_entry.fault("type", reason)
+        return self.type_entry.fault(Code.PARAMETER_MISMATCH, "type", reason)
 
     def _keeps_script(self) -> bool:
         """Whether no default changes the script, since nobody says a type (packages.md, P18)."""

@@ -12,7 +12,9 @@ from services.core import model
 from services.core.errors import RequestInvalid
 from services.kinds.canonical import canonical_text, spec_from_text
 from services.rpc.convert.enums import Numbers
+from services.rpc.parts import text_bytes
 
+_SEVERITY = Numbers(model.Severity, object_pb2.Severity, "SEVERITY")
 _ORIGIN = Numbers(model.Origin, object_pb2.Origin, "ORIGIN")
 
 
@@ -70,11 +72,13 @@ def spec_from_json(text: str, field: str = "spec_json") -> model.Spec:
 
 def object_fields(item: model.Object) -> Any:
     """An object as part of another message."""
+    place = {"location": location_fields(item.location)} if item.location else {}
     return {
+        **place,
+        "display_name": item.spec.display_name,
         "key": key_fields(item.key),
         "api_version": item.api_version,
         "spec_json": item.spec.text,
-        "display_name": item.spec.display_name,
         "associations": map(key_fields, item.associations),
         "env_references": [
             {
@@ -121,6 +125,27 @@ def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model
     )
 
 
+def object_bytes(item: model.Object) -> int:
+    """About how many bytes an object takes in a message, for ``services.rpc.parts``."""
+    references = sum(
+        100
+        + text_bytes(reference.resource_field)
+        + text_bytes(reference.env_key)
+        + text_bytes(canonical_text(reference.value))
+        + text_bytes(canonical_text(reference.default))
+        for reference in item.env_references
+    )
+    written = sum(20 + text_bytes(place.pointer) + text_bytes(place.text) for place in item.written)
+    names = sum(20 + text_bytes(key.kind) + text_bytes(key.name) for key in (item.key, *item.associations))
+    source = text_bytes(item.location.source) if item.location else 0
+    return 100 + text_bytes(item.spec.text) + text_bytes(item.spec.display_name) + names + references + written + source
+
+
+def objects_to_pb(items: Iterable[model.Object]) -> object_pb2.Objects:
+    """Translate a part of the objects of a package."""
+    return object_pb2.Objects(objects=map(object_fields, items))
+
+
 def package_to_pb(package: model.Package) -> object_pb2.Package:
     """Translate a package."""
     return object_pb2.Package(objects=map(object_fields, package.objects), sources=package.sources)
@@ -144,12 +169,27 @@ def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
         path=violation.path,
         reason=violation.reason,
         location=location_fields(violation.location),
+        code=violation.code,
+        severity=_SEVERITY.number(violation.severity),
+        end=_position_fields(violation.end),
+        related=map(_related_fields, violation.related),
+        fixes=map(_fix_fields, violation.fixes),
     )
 
 
 def violation_from_pb(message: object_pb2.Violation) -> model.Violation:
     """Translate a violation."""
-    return model.Violation(message.kind, message.path, message.reason, _location_from_pb(message.location))
+    return model.Violation(
+        message.kind,
+        message.path,
+        message.reason,
+        _location_from_pb(message.location),
+        message.code,
+        _SEVERITY.find(message.severity) or model.Severity.ERROR,
+        _position_from_pb(message.end),
+        tuple([model.Related(_location_from_pb(each.location), each.text) for each in message.related]),
+        tuple([model.Fix(fix.title, tuple(map(_edit_from_pb, fix.edits)), fix.preferred) for fix in message.fixes]),
+    )
 
 
 def credential_to_pb(credential: model.Credential) -> parser_pb2.Credential:
@@ -171,6 +211,30 @@ def location_fields(location: model.Location) -> Any:
 
 def _location_from_pb(message: object_pb2.Location) -> model.Location:
     return model.Location(message.source, message.line, message.column)
+
+
+def _related_fields(related: model.Related) -> Any:
+    return {"location": location_fields(related.location), "text": related.text}
+
+
+def _fix_fields(fix: model.Fix) -> Any:
+    return {"title": fix.title, "edits": map(_edit_fields, fix.edits), "preferred": fix.is_preferred}
+
+
+def _position_fields(position: model.Position) -> Any:
+    return {"line": position.line, "column": position.column}
+
+
+def _position_from_pb(message: object_pb2.Position) -> model.Position:
+    return model.Position(message.line, message.column)
+
+
+def _edit_fields(edit: model.Edit) -> Any:
+    return {"location": location_fields(edit.location), "end": _position_fields(edit.end), "new_text": edit.text}
+
+
+def _edit_from_pb(message: object_pb2.Edit) -> model.Edit:
+    return model.Edit(_location_from_pb(message.location), _position_from_pb(message.end), message.new_text)
 
 
 def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:

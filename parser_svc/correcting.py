@@ -1,0 +1,56 @@
+"""Makes fixes of violations: edits that write another word in place of a key or scalar."""
+
+import json
+import re
+
+from parser_svc.places import Written
+from parser_svc.scalars import plain_scalar
+from services.core.model import Edit, Fix, Location, Position
+from services.kinds.fields import Rewrite
+
+_WORD = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_./]*")
+"""Needs no escape in quotes, and no quotes in YAML, unless it looks like a number or the like."""
+
+
+def fixes(rewrite: Rewrite, source: str, written: Written) -> tuple[Fix, ...]:
+    """
+    The fix of a violation, if it is certain what to replace.
+
+    Args:
+        rewrite: What to write.
+        source: Name of the source.
+        written: What it replaces.
+    """
+    new = _new_text(rewrite, written)
+    if not new:
+        return ()
+    title = "Put it in quotes" if rewrite.text is None else f"Write {rewrite.text}"
+    return (Fix(title, (Edit(Location(source, *written.place), Position(*written.end), new),), is_preferred=True),)
+
+
+def _new_text(rewrite: Rewrite, written: Written) -> str:
+    """What the edit writes; empty when it is uncertain what it would replace."""
+    quote = written.raw[:1] if written.raw[:1] in ("'", '"') else ""
+    if not written.raw or written.text is None or _unquoted(written.raw, quote) != written.text:
+        return ""
+    if rewrite.text is None:
+        return "" if quote or not _WORD.fullmatch(written.raw.lstrip("+-.")) else f'"{written.raw}"'
+    if not _WORD.fullmatch(rewrite.text):
+        return ""
+    if not quote and plain_scalar(rewrite.text) is not rewrite.text:
+        quote = '"'
+    return f"{quote}{rewrite.text}{quote}"
+
+
+def _unquoted(raw: str, quote: str) -> str | None:
+    """The scalar that *raw* is; None when it is not certain."""
+    match quote:
+        case '"':
+            try:
+                return str(json.loads(raw))
+            except ValueError:
+                return None
+        case "'":
+            return raw[1:-1].replace("''", "'") if raw.endswith("'") else None
+        case _:
+            return raw

@@ -1,0 +1,401 @@
+"""The table of diagnostics: every violation and warning has a code of it. ``docs/diagnostics.md`` is made from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from services.core.model import Severity
+
+
+class Code(StrEnum):
+    """Names one rule. A code keeps its meaning for ever; a code that is no longer used is never used again."""
+
+    API_VERSION_INVALID = "api-version-invalid"
+    ASSOCIATION_KIND_INVALID = "association-kind-invalid"
+    AXIS_MISSING = "axis-missing"
+    CHECK_LEVEL_UNKNOWN = "check-level-unknown"
+    COLOR_MISSING = "color-missing"
+    COLUMN_MISMATCH = "column-mismatch"
+    COLUMN_MISSING = "column-missing"
+    COLUMN_NAME_INVALID = "column-name-invalid"
+    COLUMN_REPEATED = "column-repeated"
+    CREDENTIAL_MISSING = "credential-missing"
+    CREDENTIAL_WRITTEN_OUT = "credential-written-out"
+    DURATION_INVALID = "duration-invalid"
+    ENCODING_INVALID = "encoding-invalid"
+    ENDPOINT_NOT_FOUND = "endpoint-not-found"
+    FAMILY_IGNORED = "family-ignored"
+    FIELD_MISSING = "field-missing"
+    ITEMS_IGNORED = "items-ignored"
+    KIND_MISSING = "kind-missing"
+    LABEL_NOT_FOUND = "label-not-found"
+    LABEL_REPEATED = "label-repeated"
+    LIST_EMPTY = "list-empty"
+    NAME_INVALID = "name-invalid"
+    NAME_TAKEN = "name-taken"
+    NAME_TOO_SHORT = "name-too-short"
+    NUMBER_AS_TEXT = "number-as-text"
+    NUMBER_INVALID = "number-invalid"
+    NUMBER_TRUNCATED = "number-truncated"
+    OPTION_INVALID = "option-invalid"
+    OPTION_REPLACED = "option-replaced"
+    PACKAGE_EMPTY = "package-empty"
+    PARAMETER_MISMATCH = "parameter-mismatch"
+    RANGE_REVERSED = "range-reversed"
+    RETENTION_RULE_IGNORED = "retention-rule-ignored"
+    SCHEDULE_MISSING = "schedule-missing"
+    SOURCE_TOO_LARGE = "source-too-large"
+    SOURCE_UNDECODABLE = "source-undecodable"
+    SOURCE_UNREADABLE = "source-unreadable"
+    UNKNOWN_CHART_KIND = "unknown-chart-kind"
+    UNKNOWN_FIELD = "unknown-field"
+    UNKNOWN_KIND = "unknown-kind"
+    UNKNOWN_VARIABLE_TYPE = "unknown-variable-type"
+    UNKNOWN_WORD = "unknown-word"
+    URL_INVALID = "url-invalid"
+    VALUE_EMPTY = "value-empty"
+    VALUE_IGNORED = "value-ignored"
+    VALUE_NOT_ALLOWED = "value-not-allowed"
+    VALUE_OUT_OF_RANGE = "value-out-of-range"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """
+    One row of the table.
+
+    Attributes:
+        severity: Errors make a package invalid; warnings and information do not.
+        about: One sentence: when the code is given.
+        wrong: A package that gets this code and no other; empty for an error of a source that no text can show.
+        right: The same package, corrected; it gets no code at all.
+    """
+
+    severity: Severity
+    about: str
+    wrong: str = ""
+    right: str = ""
+
+
+def _text(kind: str, spec: str = "", name: str = "example", version: str = "v2alpha1") -> str:
+    """A YAML document of one object; *spec* is the YAML of its spec."""
+    head = f"apiVersion: influxdata.com/{version}\nkind: {kind}\nmetadata:\n  name: {name}\n"
+    return head + ("spec:\n" + "".join(f"  {line}\n" for line in spec.splitlines()) if spec else "")
+
+
+def _error(kind: str, about: str, wrong: str, right: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, about, _text(kind, wrong), _text(kind, right))
+
+
+def _warning(kind: str, about: str, wrong: str, right: str, severity: Severity = Severity.WARNING) -> Diagnostic:
+    return Diagnostic(severity, about, _text(kind, wrong), _text(kind, right))
+
+
+_LABEL = _text("Label", "name: Fleet", "fleet")
+_LABELLED = "associations:\n- {{kind: {}, name: {}}}"
+_SLACK = "url: https://hooks.slack.com/x\n"
+_HTTP = "url: https://example.com/hook\nmethod: POST\n"
+_RULE = "every: 1m\nendpointName: {}\nstatusRules: [{{currentLevel: CRIT}}]"
+_CHECK = "every: 1m\nquery: from(bucket)\nstatusMessageTemplate: is dead\n"
+_TIME, _FIELD = "{name: time, type: timestamp}", "{name: load, type: field, dataType: float}"
+_AXES = "{name: x}, {name: y}"
+
+
+def _schema(*columns: str, name: str = "cpu") -> str:
+    return f"measurementSchemas:\n- name: {name}\n  columns: [{', '.join(columns)}]"
+
+
+def _chart(fields: str) -> str:
+    return f"charts:\n- {{{fields}}}"
+
+
+def _task(default: str, value_type: str, option: str = "params", script: str = "n: 1", key: str = "n") -> str:
+    return (
+        f"every: 1h\nquery: 'option {option} = {{{script}}}'\n"
+        f"{option}: [{{key: {key}, default: {default}, type: {value_type}}}]"
+    )
+
+
+def _with_label(spec: str) -> str:
+    return _LABEL + "---\n" + _text("Bucket", spec)
+
+
+DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
+    {
+        Code.API_VERSION_INVALID: Diagnostic(
+            Severity.ERROR,
+            "The apiVersion is missing or is no version of the package format.",
+            _text("Label", version="v3"),
+            _text("Label"),
+        ),
+        Code.ASSOCIATION_KIND_INVALID: Diagnostic(
+            Severity.ERROR,
+            "The kind of an association is missing or is no kind; only labels can be associated.",
+            _with_label(_LABELLED.format("Tag", "fleet")),
+            _with_label(_LABELLED.format("Label", "fleet")),
+        ),
+        Code.AXIS_MISSING: _error(
+            "Dashboard",
+            "The kind of chart needs an axis that the chart does not have.",
+            _chart("kind: xy, geom: line, width: 6, height: 3, axes: [{name: x}]"),
+            _chart(f"kind: xy, geom: line, width: 6, height: 3, axes: [{_AXES}]"),
+        ),
+        Code.CHECK_LEVEL_UNKNOWN: _warning(
+            "CheckDeadman",
+            "The level of a deadman check is missing or is no level, so the check reports UNKNOWN.",
+            _CHECK + "level: fatal",
+            _CHECK + "level: crit",
+        ),
+        Code.COLOR_MISSING: _error(
+            "Dashboard",
+            "The kind of chart needs a color of a type that the chart does not have.",
+            _chart("kind: gauge, width: 6, height: 3, colors: [{type: max, hex: '#fff'}]"),
+            _chart("kind: gauge, width: 6, height: 3, colors: [{type: min, hex: '#000'}, {type: max, hex: '#fff'}]"),
+        ),
+        Code.COLUMN_MISMATCH: _error(
+            "Bucket",
+            "The name, type and dataType of a column do not go together: only the column time is a timestamp, "
+            "and only columns of type field have a dataType.",
+            _schema(_TIME, _FIELD, "{name: host, type: tag, dataType: string}"),
+            _schema(_TIME, _FIELD, "{name: host, type: tag}"),
+        ),
+        Code.COLUMN_MISSING: _error(
+            "Bucket",
+            "A measurement schema has no time column or no column of type field.",
+            _schema(_TIME),
+            _schema(_TIME, _FIELD),
+        ),
+        Code.COLUMN_NAME_INVALID: _error(
+            "Bucket",
+            "The name of a schema or column is empty, too long, not printable, has quotes or begins with _.",
+            _schema(_TIME, _FIELD, name="_cpu"),
+            _schema(_TIME, _FIELD),
+        ),
+        Code.COLUMN_REPEATED: _error(
+            "Bucket",
+            "Two columns of a schema have the same name, whatever its case.",
+            _schema(_TIME, _FIELD, "{name: Load, type: tag}"),
+            _schema(_TIME, _FIELD, "{name: host, type: tag}"),
+        ),
+        Code.CREDENTIAL_MISSING: _error(
+            "NotificationEndpointHTTP",
+            "The endpoint needs a credential that is not given.",
+            _HTTP + "type: bearer",
+            _HTTP + "type: bearer\ntoken: {secretRef: {key: hook-token}}",
+        ),
+        Code.CREDENTIAL_WRITTEN_OUT: _warning(
+            "NotificationEndpointSlack",
+            "The package holds a credential, or takes it from an environment value, instead of naming a secret; "
+            "platforms may refuse it.",
+            _SLACK + "token: {envRef: {key: slack}}",
+            _SLACK + "token: {secretRef: {key: slack}}",
+        ),
+        Code.DURATION_INVALID: _error(
+            "NotificationRule",
+            "A required duration cannot be read or is zero.",
+            "every: 0s\nendpointName: hook\nstatusRules: [{currentLevel: CRIT}]",
+            "every: 5m\nendpointName: hook\nstatusRules: [{currentLevel: CRIT}]",
+        ),
+        Code.ENCODING_INVALID: Diagnostic(
+            Severity.ERROR, "The source is written in a way that the parser may not read, such as Jsonnet."
+        ),
+        Code.ENDPOINT_NOT_FOUND: _error(
+            "NotificationRule",
+            "A rule names a notification endpoint that the package does not have.",
+            _RULE.format("pager"),
+            _RULE.format("hook"),
+        ),
+        Code.FAMILY_IGNORED: Diagnostic(
+            Severity.WARNING,
+            "The kind is a family of kinds, so the object is ignored.",
+            "apiVersion: influxdata.com/v2alpha1\nkind: Check\nmetadata:\n  name: example\n",
+            _text("CheckDeadman", _CHECK + "level: crit"),
+        ),
+        Code.FIELD_MISSING: _error("Task", "A required field is missing or null.", "every: 1h", "every: 1h\nquery: x"),
+        Code.ITEMS_IGNORED: _warning(
+            "Bucket",
+            "Items of a list have the wrong type, so they are ignored.",
+            "retentionRules: [3600]",
+            "retentionRules: [{type: expire, everySeconds: 3600}]",
+        ),
+        Code.KIND_MISSING: Diagnostic(
+            Severity.ERROR,
+            "The object has no kind.",
+            "apiVersion: influxdata.com/v2alpha1\nmetadata:\n  name: example\n",
+            _text("Label"),
+        ),
+        Code.LABEL_NOT_FOUND: Diagnostic(
+            Severity.ERROR,
+            "An association names no label of the package; labels are named by their metadata.name.",
+            _with_label(_LABELLED.format("Label", "Fleet")),
+            _with_label(_LABELLED.format("Label", "fleet")),
+        ),
+        Code.LABEL_REPEATED: Diagnostic(
+            Severity.ERROR,
+            "An object is associated with the same label twice.",
+            _with_label("associations:\n- {kind: Label, name: fleet}\n- {kind: Label, name: fleet}"),
+            _with_label("associations:\n- {kind: Label, name: fleet}"),
+        ),
+        Code.LIST_EMPTY: _error(
+            "Variable",
+            "What should be a list or mapping with at least one usable entry has none.",
+            "type: constant\nvalues: []",
+            "type: constant\nvalues: [a]",
+        ),
+        Code.NAME_INVALID: Diagnostic(
+            Severity.ERROR,
+            "The metadata.name is missing or has not the form of a name.",
+            _text("Label", name="My Label"),
+            _text("Label", name="my-label"),
+        ),
+        Code.NAME_TAKEN: Diagnostic(
+            Severity.ERROR,
+            "An earlier object of the package has the same metadata.name or, where names are unique, display name.",
+            _LABEL + "---\n" + _text("Label", "name: Fleet"),
+            _LABEL + "---\n" + _text("Label", "name: Trucks"),
+        ),
+        Code.NAME_TOO_SHORT: _error("Label", "The display name is too short.", "name: x", "name: xy"),
+        Code.NUMBER_AS_TEXT: _warning(
+            "Label",
+            "A number stands where a text is wanted, and its text differs from what is written.",
+            "color: 000000",
+            'color: "000000"',
+        ),
+        Code.NUMBER_INVALID: _error(
+            "Dashboard",
+            "The domain of an axis holds a text that is no number.",
+            _chart(f"kind: scatter, width: 6, height: 3, axes: [{_AXES[:-1]}, domain: [low, 10]}}]"),
+            _chart(f"kind: scatter, width: 6, height: 3, axes: [{_AXES[:-1]}, domain: [0, 10]}}]"),
+        ),
+        Code.NUMBER_TRUNCATED: _warning(
+            "Bucket",
+            "A number with a fraction stands where a whole number is wanted; the fraction is cut off.",
+            "retentionRules: [{type: expire, everySeconds: 3600.5}]",
+            "retentionRules: [{type: expire, everySeconds: 3600}]",
+        ),
+        Code.OPTION_INVALID: Diagnostic(
+            Severity.ERROR,
+            "An option of a task, in its script or in its list task, is no duration, so the query cannot be used.",
+            _text("Task", _task("1d", "duration", "task", "every: 1h", "every"), version="v2alpha2"),
+            _text("Task", _task("24h", "duration", "task", "every: 1h", "every"), version="v2alpha2"),
+        ),
+        Code.OPTION_REPLACED: _warning(
+            "Task",
+            "The task's name, every, cron and offset replace the script's option task when it is applied.",
+            "every: 1h\nquery: 'option task = {every: 1h}'",
+            "every: 1h\nquery: 'from(bucket: \"b\")'",
+            Severity.INFORMATION,
+        ),
+        Code.PACKAGE_EMPTY: Diagnostic(
+            Severity.ERROR, "The package has no objects.", "# nothing is declared here\n", _text("Label")
+        ),
+        Code.PARAMETER_MISMATCH: _error(
+            "Task",
+            "The default of a parameter, or the value supplied for it, does not fit its type.",
+            _task("many", "int"),
+            _task("7", "int"),
+        ),
+        Code.RANGE_REVERSED: _error(
+            "CheckThreshold",
+            "The min of a threshold is greater than its max.",
+            _CHECK + "thresholds: [{level: CRIT, type: inside_range, min: 9, max: 1}]",
+            _CHECK + "thresholds: [{level: CRIT, type: inside_range, min: 1, max: 9}]",
+        ),
+        Code.RETENTION_RULE_IGNORED: _warning(
+            "Bucket",
+            "A bucket has several retention rules; only the first takes effect.",
+            "retentionRules:\n- {type: expire, everySeconds: 3600}\n- {type: expire, everySeconds: 7200}",
+            "retentionRules:\n- {type: expire, everySeconds: 3600}",
+        ),
+        Code.SCHEDULE_MISSING: _error("Task", "A task has neither every nor cron.", "query: x", "query: x\nevery: 1h"),
+        Code.SOURCE_TOO_LARGE: Diagnostic(Severity.ERROR, "The sources together exceed a bound of the parser."),
+        Code.SOURCE_UNDECODABLE: Diagnostic(
+            Severity.ERROR,
+            "The source is not what its encoding says, or an object in it is no mapping with an envelope.",
+            "kind: [Label\n",
+            _text("Label"),
+        ),
+        Code.SOURCE_UNREADABLE: Diagnostic(Severity.ERROR, "The source is at an address that cannot be read."),
+        Code.UNKNOWN_CHART_KIND: _error(
+            "Dashboard", "There is no such kind of chart.", _chart("kind: pie"), _chart("kind: markdown")
+        ),
+        Code.UNKNOWN_FIELD: _warning(
+            "Label",
+            "There is no such field, so it is ignored.",
+            "colour: red",
+            "color: red",
+        ),
+        Code.UNKNOWN_KIND: Diagnostic(Severity.ERROR, "There is no such kind.", _text("Labels"), _text("Label")),
+        Code.UNKNOWN_VARIABLE_TYPE: _warning(
+            "Variable",
+            "The type of a variable is missing or is no type, so the variable has no values.",
+            "type: choice",
+            "type: constant\nvalues: [a]",
+        ),
+        Code.UNKNOWN_WORD: _warning(
+            "Task",
+            "The word is allowed but means nothing here.",
+            "every: 1h\nquery: x\nparams: [{key: a, type: duraton}]",
+            "every: 1h\nquery: x\nparams: [{key: a, type: duration}]",
+        ),
+        Code.URL_INVALID: _error(
+            "NotificationEndpointSlack", "The value is no URL.", "url: ':hook'", "url: https://example.com/hook"
+        ),
+        Code.VALUE_EMPTY: _error(
+            "Task",
+            "A required text is empty, or what stands there is no text.",
+            "every: 1h\nquery: ' '",
+            "every: 1h\nquery: x",
+        ),
+        Code.VALUE_IGNORED: _warning(
+            "Label",
+            "The value has a type that the field cannot use, so it is ignored.",
+            "description: true",
+            'description: "true"',
+        ),
+        Code.VALUE_NOT_ALLOWED: _error(
+            "Task",
+            "The field takes one of a few words, and this is none of them.",
+            "every: 1h\nquery: x\nstatus: aktive",
+            "every: 1h\nquery: x\nstatus: active",
+        ),
+        Code.VALUE_OUT_OF_RANGE: _error(
+            "Bucket",
+            "The number is too small or too large for the field, or what stands there is no number.",
+            "retentionRules: [{type: expire, everySeconds: 60}]",
+            "retentionRules: [{type: expire, everySeconds: 3600}]",
+        ),
+    }
+)
+"""Every code with its row, sorted by code."""
+
+_SEVERITIES = {
+    Severity.ERROR: "Error: the package is invalid.",
+    Severity.WARNING: "Warning: the package is valid.",
+    Severity.INFORMATION: "Information: the package is valid.",
+}
+
+_HEAD = """# Diagnostics
+
+Every violation and every warning has a code, which programs can rely on; `pkger validate` shows it. A code keeps its
+meaning for ever. This page is made from the table in `services/kinds/diagnostics.py`:
+`python -m services.kinds.diagnostics > docs/diagnostics.md`.
+"""
+
+
+def page() -> str:
+    """The text of ``docs/diagnostics.md``."""
+    return "\n".join([_HEAD, *(_section(code, row) for code, row in DIAGNOSTICS.items())])
+
+
+def _section(code: Code, row: Diagnostic) -> str:
+    parts = [f"## {code}\n", f"{row.about} {_SEVERITIES[row.severity]}\n"]
+    for title, example in (("Wrong", row.wrong), ("Right", row.right)):
+        if example:
+            parts.append(f"{title}:\n\n```yaml\n{example}```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,86 @@
+"""Calls of the parser, whose answers come in parts: joined here."""
+
+from dataclasses import dataclass, field
+
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
+
+from services.rpc.client import Peer
+
+
+@dataclass(slots=True)
+class Parsed:
+    """
+    The answer of ``ParsePackage``, joined.
+
+    Attributes:
+        header: What the package has.
+        missing_env_refs: Environment keys referred to without a supplied value, sorted.
+        missing_secrets: Secret keys referred to, sorted.
+        violations: All violations; empty for a valid package.
+        warnings: All warnings; empty unless they were asked for.
+        credentials: Where the package holds credentials.
+        objects: Its objects; empty unless they were asked for.
+        summary: Its summary as JSON text; empty unless it was asked for.
+    """
+
+    header: parser_pb2.PackageHeader = field(default_factory=parser_pb2.PackageHeader)
+    missing_env_refs: list[str] = field(default_factory=list)
+    missing_secrets: list[str] = field(default_factory=list)
+    violations: list[object_pb2.Violation] = field(default_factory=list)
+    warnings: list[object_pb2.Violation] = field(default_factory=list)
+    credentials: list[parser_pb2.Credential] = field(default_factory=list)
+    objects: list[object_pb2.Object] = field(default_factory=list)
+    summary: str = ""
+
+    @property
+    def package(self) -> object_pb2.Package:
+        """The objects as one message, to be rendered."""
+        return object_pb2.Package(objects=self.objects, sources=self.header.sources)
+
+    def add(self, message: parser_pb2.ParsePackageResponse, pieces: list[str]) -> None:
+        """Add a message of the answer; pieces of the summary go to *pieces*."""
+        match message.WhichOneof("part"):
+            case "header":
+                self.header = message.header
+            case "missing":
+                self.missing_env_refs += message.missing.env_refs
+                self.missing_secrets += message.missing.secrets
+            case "violations":
+                self.violations += message.violations.violations
+            case "warnings":
+                self.warnings += message.warnings.violations
+            case "credentials":
+                self.credentials += message.credentials.credentials
+            case "objects":
+                self.objects += message.objects.objects
+            case "summary_json":
+                pieces.append(message.summary_json)
+            case None:
+                """A part that this version does not know."""
+
+
+async def parse_package(peer: Peer, request: parser_pb2.ParsePackageRequest) -> Parsed:
+    """
+    Have the parser at *peer* parse a package.
+
+    Raises:
+        PkgerError: What the parser answered with, or ``ServiceUnavailable``.
+    """
+    parsed, pieces = Parsed(), list[str]()
+    async for message in peer.stream(ParserServiceStub(peer.channel).ParsePackage, request):
+        parsed.add(message, pieces)
+    parsed.summary = "".join(pieces)
+    return parsed
+
+
+async def render_package(peer: Peer, request: parser_pb2.RenderPackageRequest) -> str:
+    """
+    Have the parser at *peer* write a package as text.
+
+    Raises:
+        PkgerError: What the parser answered with, or ``ServiceUnavailable``.
+    """
+    stream = peer.stream(ParserServiceStub(peer.channel).RenderPackage, request)
+    return "".join([message.text async for message in stream])

@@ -1,0 +1,107 @@
+"""Answers in parts: no message is above 1 MiB, however large the package, and the parts joined are the whole."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import orjson
+import pytest
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
+
+from parser_svc.bounds import Bounds
+from parser_svc.gathering import Gatherer
+from parser_svc.servicer import SERVICE, register
+from services.rpc.client import Peer
+from services.rpc.parsing import parse_package, render_package
+from services.rpc.parts import MAX_PART_BYTES
+from services.rpc.server import serving
+from tests.parser.conftest import VIEWS
+from tests.parser.parsing import document
+
+ORDER = ["header", "missing", "violations", "warnings", "credentials", "objects", "summary_json"]
+
+
+@pytest.fixture
+async def address() -> AsyncIterator[str]:
+    bounds = Bounds(bytes=64 * 1024 * 1024, nodes=10_000_000)
+    async with serving([register(Gatherer(bounds))], [SERVICE], "127.0.0.1:0") as address:
+        yield address
+
+
+async def messages(address: str, request: Any, method: str) -> list[Any]:
+    """All messages, received by a client with the limits that Python's gRPC has by default: 4 MiB."""
+    async with grpc.aio.insecure_channel(address) as channel:
+        received = [message async for message in getattr(ParserServiceStub(channel), method)(request)]
+    assert max(message.ByteSize() for message in received) <= MAX_PART_BYTES
+    return received
+
+
+def kinds(received: list[parser_pb2.ParsePackageResponse]) -> list[str]:
+    """The kinds of parts, each once; parts of one kind follow each other."""
+    parts = [str(message.WhichOneof("part")) for message in received]
+    assert parts.count("header") == 1
+    assert parts == sorted(parts, key=ORDER.index)
+    return list(dict.fromkeys(parts))
+
+
+def request(text: str, **options: Any) -> parser_pb2.ParsePackageRequest:
+    source = parser_pb2.Source(name="a.json", text=text)
+    return parser_pb2.ParsePackageRequest(sources=[source], view=VIEWS, **options)
+
+
+def an_object(number: int, kind: str = "Label", **spec: Any) -> dict[str, Any]:
+    name, version = {"name": f"n{number}"}, "influxdata.com/v2alpha1"
+    return {"apiVersion": version, "kind": kind, "metadata": name, "spec": spec}
+
+
+async def test_20000_objects_and_their_text_come_in_parts(address: str) -> None:
+    spec = {"description": "é" * 100, "name": {"envRef": {"key": "k" * 40}}, "type": "constant", "values": ["a"]}
+    objects = [an_object(n, "Variable", **spec | {"name": {"envRef": {"key": f"k{n}"}}}) for n in range(20_000)]
+    asked = request(orjson.dumps(objects).decode())
+    received = await messages(address, asked, "ParsePackage")
+    assert kinds(received) == ["header", "missing", "objects", "summary_json"]
+    async with Peer("parser", address) as peer:
+        parsed = await parse_package(peer, asked)
+        assert [item.key.name for item in parsed.objects] == [f"n{n}" for n in range(20_000)]
+        assert {item.display_name for item in parsed.objects[:2]} == {"env-k0", "env-k1"}
+        assert (parsed.header.object_count, dict(parsed.header.kind_counts)) == (20_000, {"Variable": 20_000})
+        assert parsed.missing_env_refs == sorted(f"k{n}" for n in range(20_000))
+        assert len(orjson.loads(parsed.summary)["variables"]) == 20_000
+        rendering = parser_pb2.RenderPackageRequest(package=parsed.package, encoding=parser_pb2.ENCODING_JSON)
+        text = await render_package(peer, rendering)
+    pieces = await messages(address, rendering, "RenderPackage")
+    assert "".join(piece.text for piece in pieces) == text
+    assert len(orjson.loads(text)) == 20_000
+
+
+async def test_50000_violations_come_in_parts(address: str) -> None:
+    faulty = [an_object(n, name="x", nothing="y") for n in range(50_000)]
+    received = await messages(address, request(orjson.dumps(faulty).decode()), "ParsePackage")
+    assert kinds(received) == ["header", "violations", "warnings"]
+    [header, *rest] = received
+    assert (header.header.violation_count, header.header.warning_count) == (50_000, 50_000)
+    violations = [each for message in rest for each in message.violations.violations]
+    assert [each.path for each in violations] == [f"root[{n}].spec.name" for n in range(50_000)]
+    assert violations[-1].severity == object_pb2.SEVERITY_ERROR
+    assert violations[-1].end.column - violations[-1].location.column == len('"x"')
+
+
+async def test_credentials_come_in_parts(address: str) -> None:
+    objects = [an_object(n, "NotificationEndpointSlack", url="x", token="canary-8a1f") for n in range(20_000)]
+    received = await messages(address, request(orjson.dumps(objects).decode()), "ParsePackage")
+    assert kinds(received) == ["header", "warnings", "credentials", "objects", "summary_json"]
+    found = [each for message in received for each in message.credentials.credentials]
+    assert [each.key.name for each in found] == [f"n{n}" for n in range(20_000)]
+
+
+async def test_a_single_object_may_be_above_the_bound(address: str) -> None:
+    text = document("Label", f"description: {'x' * 2 * MAX_PART_BYTES}", "a1") + "---\n" + document("Label", "", "b1")
+    source = parser_pb2.Source(text=text)
+    view = [parser_pb2.PACKAGE_VIEW_OBJECTS]
+    async with Peer("parser", address) as peer:
+        stub = ParserServiceStub(peer.channel)
+        asked = parser_pb2.ParsePackageRequest(sources=[source], view=view)
+        received = [message async for message in peer.stream(stub.ParsePackage, asked)]
+    assert [[item.key.name for item in message.objects.objects] for message in received[1:]] == [["a1"], ["b1"]]
