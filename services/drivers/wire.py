@@ -27,7 +27,7 @@ from services.drivers.mutation import (
     Update,
 )
 from services.engine.outcome import RejectionReason
-from services.kinds.canonical import spec_from_text
+from services.kinds.canonical import checked_spec
 from services.rpc.convert.objects import references_from_pb, references_to_pb
 from services.rpc.convert.operations import rejection_number
 from services.rpc.parts import parts, text_bytes
@@ -109,7 +109,7 @@ def _secret_from_pb(
 
 def _write_from_pb(change: driver_pb2.CreateResource | driver_pb2.UpdateResource) -> Create | Update | Rejected:
     try:
-        spec = spec_from_text(change.spec_json)
+        spec = checked_spec(change.spec_json)
     # TypeError: nested deeper than canonical text can be written.
     except (ValueError, TypeError) as error:
         return Rejected(RejectionReason.CONTENT_REFUSED, f"the spec of a {change.kind} cannot be read: {error}")

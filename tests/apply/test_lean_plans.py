@@ -1,0 +1,63 @@
+"""What a plan costs on its road, in counts that no host changes (issue 12)."""
+
+from collections import Counter
+
+import pytest
+from pkger.model.v1 import plan_pb2
+
+from bench.package import Mix, package_text
+from services.core import model
+from services.kinds import canonical
+from tests.cluster import Cluster
+
+OBJECTS = 300
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often specs are read as JSON and written, in all services of this process."""
+    counts: Counter[str] = Counter()
+    read_object, checked_spec, canonical_text = model.read_object, canonical.checked_spec, canonical.canonical_text
+
+    def reads(text: str) -> object:
+        counts["read"] += 1
+        return read_object(text)
+
+    def checks(text: str) -> model.Spec:
+        counts["read"] += 1
+        return checked_spec(text)
+
+    def writes(value: object) -> str:
+        counts["written"] += 1
+        return canonical_text(value)
+
+    monkeypatch.setattr(model, "read_object", reads)
+    for module in ("services.kinds.canonical", "services.drivers.wire"):
+        monkeypatch.setattr(f"{module}.checked_spec", checks)
+    # Within this module, it writes specs, and looks whether one is nested too deep.
+    monkeypatch.setattr(canonical, "canonical_text", writes)
+    return counts
+
+
+async def test_a_spec_is_read_and_written_as_seldom_as_can_be(services: Cluster, counted: Counter[str]) -> None:
+    package = package_text(OBJECTS, Mix.MIXED)
+    assert (await services.apply(package, stack="s")).counts.creates == OBJECTS
+    # The parser writes it, the driver reads it, as that is where trust ends.
+    assert (counted["read"], counted["written"]) == (OBJECTS, OBJECTS)
+
+    counted.clear()
+    assert (await services.apply(package, stack="s")).no_change
+    assert (counted["read"], counted["written"]) == (0, OBJECTS)
+
+
+async def test_a_plan_is_hardly_larger_than_the_specs_that_it_writes(services: Cluster) -> None:
+    view = [plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD]
+    made = (await services.plan(package_text(OBJECTS, Mix.MIXED), stack="s", view=view)).parts
+    written = sum(len(step.create.spec_json.encode()) for step in made.steps)
+    assert made.body.ByteSize() <= 1.4 * written
+
+
+async def test_a_plan_has_nothing_of_what_is_unchanged(services: Cluster) -> None:
+    await services.apply(package_text(OBJECTS, Mix.MIXED), stack="s")
+    made = (await services.plan(package_text(OBJECTS, Mix.MIXED), stack="s")).parts
+    assert (made.body.ByteSize(), list(made.body.record.entries)) == (0, [])
