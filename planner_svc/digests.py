@@ -1,7 +1,7 @@
 """The digest of a plan: what an apply would do, and what that was concluded from (engine.md 7)."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from planner_svc.steps import Stage
 from services.core.model import Desired, InventoryEntry, PlatformTraits, StackRecord, Step, StepReference
@@ -29,19 +29,33 @@ def plan_digest(
         ordered: The stages with their steps.
         inventory: What the stack owns once the plan has run.
     """
-    content = {
+    digest = hashlib.sha256()
+    # Line by line: the content of a large plan is tens of megabytes.
+    for line in _content(desired, stack, platform, ordered, inventory):
+        digest.update(canonical_text(line).encode() + b"\n")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _content(
+    desired: Desired,
+    stack: StackRecord,
+    platform: PlatformTraits,
+    ordered: Sequence[Stage],
+    inventory: Sequence[InventoryEntry],
+) -> Iterator[object]:
+    yield {
         "stack": stack.name or stack.id,
         "target": [stack.target.platform, stack.target.org],
         "base_generation": stack.generation,
         "ends_stack": desired.is_end,
         "platform": [platform.platform, platform.version],
-        "stages": [[stage.name, [_step_content(step) for step in stage.steps]] for stage in ordered],
-        "inventory": [
-            [*entry.key, entry.resource_id, entry.origin.value, [label.name for label in entry.associations]]
-            for entry in inventory
-        ],
     }
-    return "sha256:" + hashlib.sha256(canonical_text(content).encode()).hexdigest()
+    for stage in ordered:
+        yield {"stage": stage.name}
+        yield from map(_step_content, stage.steps)
+    yield {"inventory": len(inventory)}
+    for entry in inventory:
+        yield [*entry.key, entry.resource_id, entry.origin.value, [label.name for label in entry.associations]]
 
 
 def _step_content(step: Step) -> list[object]:
