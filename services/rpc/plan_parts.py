@@ -33,15 +33,25 @@ class JoinedPlan:
         header: The header.
         body: Remarks, steps and changes of the record.
         diffs: The differences.
-        summary: The summary document as JSON text; empty when nobody asked for it.
-        content: What a store makes the views of; empty when nobody asked for it.
+        summaries: Pieces of the summary document.
+        contents: Pieces of what a store makes the views of.
     """
 
     header: plan_pb2.Plan = field(default_factory=plan_pb2.Plan)
     body: journal_pb2.PlanBody = field(default_factory=journal_pb2.PlanBody)
     diffs: plan_pb2.PlanDiffs = field(default_factory=plan_pb2.PlanDiffs)
-    summary: str = ""
-    content: bytes = b""
+    summaries: list[str] = field(default_factory=list)
+    contents: list[bytes] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        """The summary document as JSON text; empty when nobody asked for it."""
+        return "".join(self.summaries)
+
+    @property
+    def content(self) -> bytes:
+        """What a store makes the views of; empty when nobody asked for it."""
+        return b"".join(self.contents)
 
     @property
     def steps(self) -> Sequence[plan_pb2.Step]:
@@ -65,11 +75,11 @@ class JoinedPlan:
             case "diffs":
                 self.diffs.MergeFrom(part.diffs)
             case "summary_json":
-                self.summary += part.summary_json
+                self.summaries.append(part.summary_json)
             case "record":
                 self.body.record.MergeFrom(part.record)
             case "content":
-                self.content += part.content
+                self.contents.append(part.content)
 
 
 async def joined(
