@@ -320,9 +320,8 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
     """
     Store a plan as header, body and content; translate stored messages to the contracts of issue 12.
 
-    Stored plans, blocked steps, and the events of unfinished operations are translated from the frozen messages of
-    ``stack_svc.frozen``. Translated plans have no content, so their differences and summaries are lost. The events of
-    finished operations are deleted; their rows keep state, cause and times.
+    Stored plans, blocked steps and events are translated from the frozen messages of ``stack_svc.frozen``. Translated
+    plans have no content, so their differences and summaries are lost.
 
     ``plan_bodies.header`` is the first column, as lists read no other; ``body`` and ``content`` are as in
     ``pkger.journal.v1.NewPlan``. ``blocks.reason`` is a number of ``pkger.model.v1.BlockedReason``.
@@ -336,9 +335,6 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
     db.execute("ALTER TABLE plans ADD COLUMN kind TEXT NOT NULL DEFAULT 'APPLY' CHECK (kind IN ('APPLY', 'UNINSTALL'))")
     db.execute("UPDATE plans SET kind = 'UNINSTALL' WHERE ends_stack")
     db.execute("ALTER TABLE plans DROP COLUMN ends_stack")
-    db.execute(
-        f"DELETE FROM events WHERE operation NOT IN (SELECT name FROM operations WHERE {_IS_UNFINISHED})"  # noqa: S608
-    )
     db.execute("ALTER TABLE plan_bodies RENAME TO old_plan_bodies")
     db.execute("ALTER TABLE blocks RENAME TO old_blocks")
     db.execute(
@@ -373,13 +369,10 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
             "INSERT INTO plan_bodies (plan, header, body, content) VALUES (?, ?, ?, x'')",
             [name, translated.header.SerializeToString(), translated.body.SerializeToString()],
         )
-        if state == "APPLYING":
+        if operation:
             _translate_journal(db, operation, translated)
     db.execute("DROP TABLE old_plan_bodies")
     db.execute("DROP TABLE old_blocks")
-
-
-_IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
 
 
 def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collection[InventoryEntry] | None:
@@ -403,7 +396,7 @@ def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collect
 
 
 def _translate_journal(db: sqlite_utils.Database, operation: str, plan: Translated) -> None:
-    """Translate the blocked steps and the events of an unfinished operation, which runs *plan*."""
+    """Translate the blocked steps and the events of an operation that runs *plan*, or ran it."""
     for (body,) in db.execute("SELECT body FROM old_blocks WHERE operation = ?", [operation]).fetchall():
         blocks = blocks_of(frozen.Operation.FromString(body), plan.plan.steps)
         db.execute("INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [operation, *blocks])

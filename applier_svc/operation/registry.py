@@ -76,9 +76,9 @@ class Registry:
                     yield Begun(operation)
                 has_started = True
                 yield event
-            if has_started:
+            # One that FAILED ended before it started, as if the request had never been made.
+            if has_started or (await self.get(operation)).state != operation_pb2.OPERATION_STATE_FAILED:
                 return
-            # It ended before it started, as if the request had never been made.
 
     def start(self, asked: NewRequest | PlanRequest) -> Feed:
         """

@@ -108,7 +108,7 @@ def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
         lines.append(Text(f"  step {effect.number}: {undo}{what}: {blocked.message}", "red"))
         lines.append(Text(f"    ways out: {', '.join(map(_way_out, blocked.decisions))}"))
     if (more := operation.blocked_step_count - SHOWN_BLOCKED) > 0:
-        lines.append(Text(f"  and {more} more; -o json has them all"))
+        lines.append(Text(f"  and {more} more"))
     short = operation.name.rpartition("/")[2]
     lines.append(
         Text(f"decide with `pkger operations recover {short} --step NUMBER=WAY`; what is not named is retried")

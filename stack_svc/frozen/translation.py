@@ -90,8 +90,8 @@ def event_of(body: bytes, header: plan_pb2.Plan) -> bytes:
     """
     Translate a frozen OperationEvent of an operation that runs the plan with *header*.
 
-    The wire format of all other events than ``accepted`` and ``finished`` is unchanged. ``finished`` of a BLOCKED
-    operation gets the generation of its plan, as the stack stays at that.
+    The wire format of all other events than ``accepted`` and ``finished`` is unchanged. ``finished`` gets the generation
+    that its plan was made from, and the next one where it succeeded with a change.
     """
     old = messages.OperationEvent.FromString(body)
     event = operation_pb2.OperationEvent(
@@ -108,10 +108,15 @@ def event_of(body: bytes, header: plan_pb2.Plan) -> bytes:
             event.finished.leftover_count = len(old.finished.leftovers)
             event.finished.no_change = old.finished.no_change
             event.finished.stack_id = old.finished.stack_id
-            event.finished.generation = header.base_generation
+            event.finished.generation = _generation_after(event.finished, header)
         case _:
             return body
     return event.SerializeToString()
+
+
+def _generation_after(finished: operation_pb2.Finished, header: plan_pb2.Plan) -> int:
+    has_moved = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED and not finished.no_change
+    return header.base_generation + has_moved if finished.stack_id else 0
 
 
 def _step(old: Any) -> model.Step:

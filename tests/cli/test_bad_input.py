@@ -128,7 +128,7 @@ async def test_a_name_that_no_stack_can_have_is_told_before_the_plan(
     file.write_text(STEPS[1])
     env = environment(tmp_path, services.addresses)
     ended = await pkger(verb, "-f", str(file), "--stack", " x\n", env=env)
-    told = "Error: named.name: a stack's name is 1 to 200 printable characters without blanks at the ends\n"
+    told = "Error: stack.name: a stack's name is 1 to 200 printable characters without blanks at the ends\n"
     assert (ended.code, ended.out, ended.err) == (1, "", told)
 
 

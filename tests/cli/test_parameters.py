@@ -15,8 +15,8 @@ async def test_texts_that_read_as_the_type_are_converted(services: Cluster, tmp_
     usable = {name: expected(*given) for name, given in GIVEN.items() if expected(*given) is not None}
     ended = await pkger(*_arguments("plan", list(usable), tmp_path), "-o", "json", env=_env(services, tmp_path))
     assert (ended.code, ended.err) == (0, "")
-    steps = json.loads(ended.out)["steps"]
-    assert {step["key"]["name"]: written(step["new_spec"]["query"]) for step in steps} == usable
+    creates = [step["create"] for step in json.loads(ended.out)["steps"]]
+    assert {create["key"]["name"]: written(create["spec"]["query"]) for create in creates} == usable
 
 
 async def test_all_other_texts_are_refused_with_their_keys(services: Cluster, tmp_path: Path) -> None:

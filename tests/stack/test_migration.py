@@ -192,7 +192,7 @@ async def record_of(service: Client, plan: str) -> tuple[list[str], list[str]]:
     )
 
 
-async def test_a_finished_stack_of_ebdd516_is_there_without_events(opened: Client) -> None:
+async def test_a_finished_stack_of_ebdd516_is_there_with_its_events(opened: Client) -> None:
     stack = await opened.get(FINISHED_STACK)
     assert (stack.name, stack.generation, stack.resource_count) == ("s", 1, 6)
     assert len(await opened.resources(FINISHED_STACK)) == 6
@@ -201,8 +201,11 @@ async def test_a_finished_stack_of_ebdd516_is_there_without_events(opened: Clien
 
     assert (operation.state, operation.done_count) == (operation_pb2.OPERATION_STATE_SUCCEEDED, 10)
     assert operation.end_time == operation.update_time
-    assert not operation.HasField("result")
-    assert not (await opened.events(FINISHED_OPERATION)).events
+    events = (await opened.events(FINISHED_OPERATION)).events
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert (events[0].accepted.plan, events[0].accepted.counts.creates) == (operation.plan, 6)
+    assert events[-1].finished == operation.result
+    assert (operation.result.state, operation.result.generation) == (operation.state, stack.generation)
     assert len(await steps_of(opened, operation.plan)) == 10
     assert await record_of(opened, operation.plan) == ([], [])
 

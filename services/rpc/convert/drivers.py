@@ -14,6 +14,9 @@ from services.rpc.convert.objects import references_to_pb
 from services.rpc.convert.operations import rejection_from_pb
 from services.rpc.convert.plans import text_of
 
+LONGEST_MESSAGE = 900
+"""Characters that are kept of a driver's words: in UTF-8, an event with one of them stays below 4 KiB."""
+
 _UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
 _IDENTITY = Numbers(model.Identity, driver_pb2.Identity, "IDENTITY")
 _NAME_UNIQUENESS = Numbers(model.NameUniqueness, driver_pb2.NameUniqueness, "NAME_UNIQUENESS")
@@ -122,12 +125,17 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
             return Done(sending.resource_id, result.done.observed_spec_json)
         case "rejected":
             reason = rejection_from_pb(result.rejected.reason)
-            return Failed(result.rejected.message, reason, _seconds(result.rejected))
+            return Failed(_shortened(result.rejected.message), reason, _seconds(result.rejected))
         case "ambiguous":
-            return Unknown(result.ambiguous.message, retry_after=_seconds(result.ambiguous))
+            return Unknown(_shortened(result.ambiguous.message), retry_after=_seconds(result.ambiguous))
         case _:
             # Anything unlisted is ambiguous (engine.md 4).
             return Unknown("the driver gave no result")
+
+
+def _shortened(message: str) -> str:
+    """What a driver says, at a length that fits into an event (operation.proto)."""
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
 
 
 def _seconds(message: driver_pb2.Rejected | driver_pb2.Ambiguous) -> float | None:
