@@ -90,8 +90,8 @@ def event_of(body: bytes, header: plan_pb2.Plan) -> bytes:
     """
     Translate a frozen OperationEvent of an operation that runs the plan with *header*.
 
-    The wire format of all other events than ``accepted`` and ``finished`` is unchanged. ``finished`` gets the generation
-    that its plan was made from, and the next one where it succeeded with a change.
+    The wire format of all other events than ``accepted`` and ``finished`` is unchanged. ``finished`` gets the
+    generation that its plan was made from, and the next one where it succeeded with a change.
     """
     old = messages.OperationEvent.FromString(body)
     event = operation_pb2.OperationEvent(
