@@ -12,7 +12,6 @@ from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
-from pkger.stack.v1 import stack_pb2
 from rich.text import Text
 
 from services.cli.errors import Failed, InvalidPackageError, text_of, told_plainly
@@ -30,11 +29,12 @@ from services.cli.show import (
     print_stack,
 )
 from services.cli.sources import read_sources
-from services.cli.stacks import record
 from services.core.errors import PkgerError
+from services.core.model import Target
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_missing_values
+from services.rpc.resources import read_stack
 from services.settings import Bounds, load
 
 PLANNING = ("parser", "planner", "stack", "platform")
@@ -194,8 +194,8 @@ async def _finish(
     if made.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL:
         out.print(Text(f"stack {made.header.stack_name or made.header.stack_id} is gone"))
     if finished.stack_id:
-        request = stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=finished.stack_id))
-        print_stack(out, *await record(services, request))
+        ref = object_pb2.StackRef(id=finished.stack_id)
+        print_stack(out, *await read_stack(services.stack, Target(), ref))
 
 
 async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool) -> None:

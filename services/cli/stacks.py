@@ -10,6 +10,8 @@ from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.show import console, listing_document, print_json, print_stack, print_stacks, stack_document
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.resources import read_stack
 
 NEEDS = ("stack",)
 
@@ -21,35 +23,15 @@ async def show(name: str, org: str, environ: Mapping[str, str], output: str) -> 
     Raises:
         Failed: There is none of that name.
     """
-    request = stack_pb2.GetStackRequest(target=object_pb2.Target(org=org), stack=object_pb2.StackRef(name=name))
+    target = target_from_pb(object_pb2.Target(org=org))
     with Interrupts() as interrupts, told_plainly():
         async with session(NEEDS, environ) as services:
-            stack, resources = await interrupts.or_stop(record(services, request))
+            request = read_stack(services.stack, target, object_pb2.StackRef(name=name))
+            stack, resources = await interrupts.or_stop(request)
     if output == "json":
         print_json(console(), stack_document(stack, resources))
     else:
         print_stack(console(), stack, resources)
-
-
-async def record(
-    services: Session, request: stack_pb2.GetStackRequest
-) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
-    """
-    A stack and what it owns.
-
-    Raises:
-        StackNotFound: There is none.
-    """
-    stub = StackServiceStub(services.stack.channel)
-    stack = (await services.stack.call(stub.GetStack, request)).stack
-    listing = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=stack.id))
-    found: list[object_pb2.InventoryEntry] = []
-    while True:
-        page = await services.stack.call(stub.ListResources, listing)
-        found += page.resources
-        if not page.next_page_token:
-            return stack, found
-        listing.page_token = page.next_page_token
 
 
 async def list_all(environ: Mapping[str, str], output: str) -> None:

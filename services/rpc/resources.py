@@ -92,9 +92,11 @@ async def find_owners(
     return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}
 
 
-async def read_record(stack: Peer, target: Target, ref: object_pb2.StackRef) -> StackRecord:
+async def read_stack(
+    stack: Peer, target: Target, ref: object_pb2.StackRef
+) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
     """
-    The record of a stack, all of one generation.
+    A stack and all that it owns, of one generation.
 
     Args:
         stack: The stack service.
@@ -107,7 +109,7 @@ async def read_record(stack: Peer, target: Target, ref: object_pb2.StackRef) -> 
         PkgerError: The stack service does not tell.
     """
 
-    async def read() -> StackRecord:
+    async def read() -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
         stub = StackServiceStub(stack.channel)
         request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=ref)
         header = (await stack.call(stub.GetStack, request)).stack
@@ -121,9 +123,14 @@ async def read_record(stack: Peer, target: Target, ref: object_pb2.StackRef) -> 
             if not page.next_page_token:
                 break
             listing.page_token = page.next_page_token
-        return stack_from_pb(header, entries)
+        return header, entries
 
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(StackMoved), stop=stop_after_attempt(RECORD_ATTEMPTS), reraise=True
     )
     return await retrying(read)
+
+
+async def read_record(stack: Peer, target: Target, ref: object_pb2.StackRef) -> StackRecord:
+    """What planners need of a stack; arguments and errors as of ``read_stack``."""
+    return stack_from_pb(*await read_stack(stack, target, ref))
