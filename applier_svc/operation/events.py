@@ -19,14 +19,7 @@ Event = (
     | operation_pb2.Finished
 )
 _FIELDS = {
-    operation_pb2.Accepted: "accepted",
-    operation_pb2.StageStarted: "stage_started",
-    operation_pb2.StepsSent: "steps_sent",
-    operation_pb2.StepsEnded: "steps_ended",
-    operation_pb2.RollbackStarted: "rollback_started",
-    operation_pb2.StepsUndone: "steps_undone",
-    operation_pb2.LateEffects: "late_effects",
-    operation_pb2.Finished: "finished",
+    field.message_type: field.name for field in operation_pb2.OperationEvent.DESCRIPTOR.oneofs_by_name["event"].fields
 }
 
 
@@ -65,7 +58,7 @@ class Feed:
             for number in range(1, len(events) + 1)
         ]
         for message, event in zip(stamped, events, strict=True):
-            getattr(message, _FIELDS[type(event)]).CopyFrom(event)
+            getattr(message, _FIELDS[event.DESCRIPTOR]).CopyFrom(event)
         return stamped
 
     async def publish(self, *messages: Message) -> None:
