@@ -15,6 +15,9 @@ from services.rpc.convert.enums import Numbers
 from services.rpc.parts import text_bytes
 
 _SEVERITY = Numbers(model.Severity, object_pb2.Severity, "SEVERITY")
+_FRAME = 100
+"""Bytes of an object, or of a part of one, beside its texts."""
+
 _ORIGIN = Numbers(model.Origin, object_pb2.Origin, "ORIGIN")
 
 
@@ -127,18 +130,15 @@ def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model
 
 def object_bytes(item: model.Object) -> int:
     """About how many bytes an object takes in a message, for ``services.rpc.parts``."""
-    references = sum(
-        100
-        + text_bytes(reference.resource_field)
-        + text_bytes(reference.env_key)
-        + text_bytes(canonical_text(reference.value))
-        + text_bytes(canonical_text(reference.default))
-        for reference in item.env_references
-    )
-    written = sum(20 + text_bytes(place.pointer) + text_bytes(place.text) for place in item.written)
-    names = sum(20 + text_bytes(key.kind) + text_bytes(key.name) for key in (item.key, *item.associations))
-    source = text_bytes(item.location.source) if item.location else 0
-    return 100 + text_bytes(item.spec.text) + text_bytes(item.spec.display_name) + names + references + written + source
+    taken = _FRAME + text_bytes(item.spec.text) + text_bytes(item.spec.display_name) + text_bytes(item.key.name)
+    for label in item.associations:
+        taken += 20 + text_bytes(label.name)
+    for reference in item.env_references:
+        values = text_bytes(canonical_text(reference.value)) + text_bytes(canonical_text(reference.default))
+        taken += _FRAME + text_bytes(reference.resource_field) + text_bytes(reference.env_key) + values
+    for place in item.written:
+        taken += 20 + text_bytes(place.pointer) + text_bytes(place.text)
+    return taken + (text_bytes(item.location.source) if item.location else 0)
 
 
 def objects_to_pb(items: Iterable[model.Object]) -> object_pb2.Objects:
