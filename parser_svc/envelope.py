@@ -1,6 +1,6 @@
 """The envelope of objects (packages.md 3): apiVersion, kind, metadata, spec, not yet validated."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -89,17 +89,25 @@ def from_documents(
     ]
 
 
-def from_array(source: int, name: str, text: str, elements: list[Any]) -> list[RawObject]:
+def from_array(source: int, name: str, text: str, elements: list[Any], starts: Sequence[Place] = ()) -> list[RawObject]:
     """
     The objects of a JSON array; the keys of their envelopes are matched without regard to case.
 
-    The decoder does not report places, and a second pass to find them takes too long: they are unknown.
+    Args:
+        source: Position of the source.
+        name: Its name.
+        text: Its text.
+        elements: What it holds.
+        starts: Where the elements begin; empty when nobody is to know.
 
     Raises:
         SourceUndecodable: An element or a part of its envelope has not the type that it should.
     """
-    location = Location(name)
-    return [_from_element(source, location, text, (0, position), element) for position, element in enumerate(elements)]
+    places = starts or [_UNKNOWN] * len(elements)
+    return [
+        _from_element(source, Location(name, *place), text, (0, position), element)
+        for position, (element, place) in enumerate(zip(elements, places, strict=True))
+    ]
 
 
 def _from_element(source: int, location: Location, text: str, pointer: Pointer, element: Any) -> RawObject:

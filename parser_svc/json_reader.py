@@ -6,6 +6,7 @@ import re
 from typing import Any, NoReturn
 
 from parser_svc.bounds import Usage
+from parser_svc.places import Place
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.kinds.fields import LARGEST_EXACT, fits
 
@@ -15,9 +16,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][-+.eE0-9]*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_array(source: str, text: str, usage: Usage | None = None) -> list[Any]:
+def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list[Any], list[Place]]:
     """
-    Read the JSON array that *text* begins with; what follows it is ignored.
+    Read the JSON array that *text* begins with, and where its elements begin; what follows it is ignored.
 
     Numbers are floats, but for integers of 64 bits that a float may not hold; of repeated keys the last one wins.
 
@@ -33,9 +34,10 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> list[Any]:
     usage = usage or Usage()
     if text.startswith("\ufeff"):
         raise SourceUndecodable(source, "JSON must not begin with a byte order mark; save the file without it", 1, 1)
-    start = _SPACE.match(text).end()  # type: ignore[union-attr]
+    start = _after_space(text, 0)
+    value: Any
     try:
-        value, _ = _DECODER.raw_decode(text, start)
+        value, starts = _elements(text, start) or (_DECODER.raw_decode(text, start)[0], [])
     except json.JSONDecodeError as error:
         problem = error.msg[:1].lower() + error.msg[1:].removesuffix(" at").removesuffix(" starting")
         raise SourceUndecodable(source, f"this is no JSON: {problem}", error.lineno, error.colno) from None
@@ -44,14 +46,59 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> list[Any]:
     except _BadNumber as error:
         raise SourceUndecodable(source, error.problem, *_place(text, _index_of_number(text, error.text))) from None
     if value is None:
-        return []
+        return [], []
     if not isinstance(value, list):
         problem = "a package in JSON is an array of objects; put the object into [ ]"
         raise SourceUndecodable(source, problem, *_place(text, start))
     # The decoder takes time in proportion to the text, which is bounded; so one look at the clock is enough.
     usage.look_at_the_clock(source)
     _check_bounds(source, value, usage)
-    return _without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
+    return (_without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value), _places(text, starts)
+
+
+def _elements(text: str, start: int) -> tuple[list[Any], list[int]] | None:
+    """
+    The elements of the array at *start* and where they begin; None for what is no array, which the decoder then tells.
+
+    Raises:
+        RecursionError: An element is nested too deeply.
+        _BadNumber: A number is none that JSON has.
+    """
+    values: list[Any] = []
+    starts: list[int] = []
+    if text[start : start + 1] != "[":
+        return None
+    index = _after_space(text, start + 1)
+    if text[index : index + 1] == "]":
+        return values, starts
+    while True:
+        starts.append(index)
+        try:
+            value, index = _DECODER.raw_decode(text, index)
+        except json.JSONDecodeError:
+            return None
+        values.append(value)
+        index = _after_space(text, index)
+        if text[index : index + 1] == "]":
+            return values, starts
+        if text[index : index + 1] != ",":
+            return None
+        index = _after_space(text, index + 1)
+
+
+def _after_space(text: str, index: int) -> int:
+    return _SPACE.match(text, index).end()  # type: ignore[union-attr]
+
+
+def _places(text: str, indexes: list[int]) -> list[Place]:
+    """The places of *indexes*, which are sorted."""
+    found: list[Place] = []
+    line, passed = 1, 0
+    for index in indexes:
+        line += text.count("\n", passed, index)
+        passed = index
+        found.append((line, index - text.rfind("\n", 0, index)))
+    return found
 
 
 class _BadNumber(Exception):

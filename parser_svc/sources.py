@@ -103,7 +103,8 @@ def _read(number: int, source: Source, usage: Usage) -> list[RawObject]:
     try:
         match source.encoding or encoding_of(source.name) or _begins_as(source.text):
             case Encoding.JSON:
-                return from_array(number, source.name, source.text, read_array(source.name, source.text, usage))
+                elements, places = read_array(source.name, source.text, usage)
+                return from_array(number, source.name, source.text, elements, () if source.generated else places)
             case Encoding.YAML:
                 documents, starts = read_stream(source.name, source.text, usage)
                 return from_documents(number, source.name, source.text, documents, {} if source.generated else starts)

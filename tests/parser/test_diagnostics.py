@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -215,10 +214,22 @@ def test_objects_know_their_places_and_display_names() -> None:
     assert [str(item.location) for item in package.objects] == ["a.yml:4:1", "a.yml:12:1"]
 
 
-@pytest.mark.parametrize("source", [Source("a.json", "[null]"), Source("a", "--- {}", generated=True)])
-def test_objects_of_json_and_of_generated_text_have_no_places(source: Source) -> None:
-    label = document("Label")
-    text = json.dumps([yaml.safe_load(label)]) if source.text == "[null]" else label
-    package = parse([replace(source, text=text)], {}).package
+@pytest.mark.parametrize("space", ["", " ", "\n", "\r\n\t", " \n \n"])
+def test_objects_of_json_know_their_places(space: str) -> None:
+    labels = [json.dumps(yaml.safe_load(document("Label", f"name: ü{number}", f"l{number}"))) for number in range(3)]
+    text = f"{space}[{space}" + f"{space},{space}".join(labels) + f"{space}]{space}"
+    package = parse([Source("a.json", text)], {}).package
     assert package
-    assert [str(item.location) for item in package.objects] == [source.name]
+    lines = text.split("\n")
+    for item, label in zip(package.objects, labels, strict=True):
+        assert item.location
+        assert lines[item.location.line - 1][item.location.column - 1 :].startswith(label)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a"])
+def test_objects_of_generated_text_have_no_places(name: str) -> None:
+    label = document("Label")
+    text = json.dumps([yaml.safe_load(label)]) if name == "a.json" else label
+    package = parse([Source(name, text, generated=True)], {}).package
+    assert package
+    assert [str(item.location) for item in package.objects] == [name]

@@ -17,7 +17,7 @@ ENVELOPE = '"apiVersion": "influxdata.com/v2alpha1", "kind": "Label", "metadata"
 
 
 def read(text: str) -> list[Any]:
-    return read_array("a.json", text)
+    return read_array("a.json", text)[0]
 
 
 @pytest.mark.parametrize(
