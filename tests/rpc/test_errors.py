@@ -144,22 +144,29 @@ def _leased(left: timedelta) -> PkgerError:
     )
 
 
+def _advised(error: PkgerError) -> float:
+    """Seconds after which a retry is advised."""
+    detail = RetryInfo()
+    assert to_status(error).details[-1].Unpack(detail)
+    return detail.retry_delay.ToMilliseconds() / 1000
+
+
 @pytest.mark.parametrize(
     ("error", "least", "most"),
     [
         (errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"), 1, 1),
-        (_leased(timedelta(seconds=-5)), 1, 1),
-        (_leased(timedelta(seconds=LONGEST_RETRY_SECONDS / 2)), 2, LONGEST_RETRY_SECONDS / 2),
-        (_leased(timedelta(hours=1)), LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS),
         (errors.StackLeased("prod", "applier-1", "op-1", ""), 1, 1),
         (errors.OperationUnfinished("prod", "operations/1", "APPLYING"), 1, 10),
     ],
 )
 def test_a_retry_is_advised_after_the_time_that_it_takes(error: PkgerError, least: float, most: float) -> None:
-    detail = RetryInfo()
-    assert to_status(error).details[-1].Unpack(detail)
+    assert least <= _advised(error) <= most
 
-    assert least <= detail.retry_delay.ToMilliseconds() / 1000 <= most
+
+def test_a_retry_is_advised_at_the_end_of_a_lease() -> None:
+    assert _advised(_leased(timedelta(seconds=-5))) == 1
+    assert 1 <= _advised(_leased(timedelta(seconds=LONGEST_RETRY_SECONDS / 2))) <= LONGEST_RETRY_SECONDS / 2
+    assert _advised(_leased(timedelta(hours=1))) == LONGEST_RETRY_SECONDS
 
 
 def test_no_retry_is_advised_while_an_operation_waits_for_a_decision() -> None:
