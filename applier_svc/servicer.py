@@ -17,6 +17,7 @@ from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import NewRequest, PlanRequest, RequestId
 from services.core.errors import RequestInvalid
 from services.rpc.convert.operations import decision_from_pb
+from services.rpc.parts import parts
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
@@ -26,7 +27,7 @@ OPERATION_KEY = "pkger-operation"
 """Key in the initial metadata of a stream that has the name of its operation (applier.proto)."""
 
 SHOWN_BLOCKED = 1000
-"""Blocked steps of one operation that are told (operation.proto)."""
+"""Blocked steps of one operation that are told, if they fit into a message (operation.proto)."""
 
 
 class ApplierServicer(ApplierServiceServicer):
@@ -104,7 +105,8 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.GetOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> applier_pb2.GetOperationResponse:
         operation = await self._operations.get(request.operation)
-        del operation.blocked_steps[SHOWN_BLOCKED:]
+        shown = next(parts(operation.blocked_steps[:SHOWN_BLOCKED], operation_pb2.BlockedStep.ByteSize), [])
+        del operation.blocked_steps[len(shown) :]
         return applier_pb2.GetOperationResponse(operation=operation)
 
     async def ListOperations(

@@ -68,7 +68,8 @@ class Fetcher:
         except TimeoutError:
             seconds = math.ceil(usage.bounds.seconds)
             raise SourceUnreadable(shown, f"there is no full answer within {seconds} seconds") from None
-        except (aiohttp.ClientError, OSError) as error:
+        # UnicodeError: the name of the server is none that can be looked up.
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise SourceUnreadable(shown, f"cannot be fetched: {_plain(str(error) or type(error).__name__)}") from None
 
     async def _fetch(self, address: str, url: URL, usage: Usage) -> bytes:

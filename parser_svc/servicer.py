@@ -35,6 +35,9 @@ from services.rpc.server import Register
 
 SERVICE = "pkger.parser.v1.ParserService"
 
+MOST_NAME_BYTES = 256 * 1024
+"""Of the names of all sources of a package together (parser.proto)."""
+
 _ENCODINGS: dict[int, Encoding | None] = {
     parser_pb2.ENCODING_UNSPECIFIED: None,
     parser_pb2.ENCODING_YAML: Encoding.YAML,
@@ -61,6 +64,7 @@ class ParserServicer(ParserServiceServicer):
         self, request: parser_pb2.ParsePackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[parser_pb2.ParsePackageResponse]:
         _check_view(request.view)
+        _check_names(request.sources)
         sources = await self._gatherer.gather([_wanted(*numbered) for numbered in enumerate(request.sources)])
         # In a thread of its own, so that health checks are answered while a large package is read.
         for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds):
@@ -161,6 +165,18 @@ def _check_view(view: Sequence[int]) -> None:
     for position, wanted in enumerate(view):
         if wanted not in _VIEWS:
             raise RequestInvalid(f"view[{position}]", f"{wanted} is no view; use OBJECTS, SUMMARY or WARNINGS")
+
+
+def _check_names(sources: Sequence[parser_pb2.Source]) -> None:
+    """
+    Refuse names of sources that would not fit into the header of a plan, which has them all.
+
+    Raises:
+        RequestInvalid: They are too long, together.
+    """
+    taken = sum(len((source.name or source.url).encode()) for source in sources)
+    if taken > MOST_NAME_BYTES:
+        raise RequestInvalid("sources", f"their names have {taken:,} bytes together; at most {MOST_NAME_BYTES:,} fit")
 
 
 def _wanted(position: int, source: parser_pb2.Source) -> Wanted:

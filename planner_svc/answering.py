@@ -52,9 +52,9 @@ def answer_to(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answ
     wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_kept else {*view}
     steps = list(steps_parts(planned.plan.steps)) if plan_pb2.PLAN_VIEW_STEPS in wanted else []
     record = list(record_parts(planned.plan.record)) if plan_pb2.PLAN_VIEW_RECORD in wanted else []
-    content = b""
-    if is_kept or plan_pb2.PLAN_VIEW_CONTENT in view:
-        content = compressed_content(planned, gathered.objects)
+    # Of an apply with nothing to do, only the header is kept: a dry run shows the rest.
+    is_asked = plan_pb2.PLAN_VIEW_CONTENT in view and not planned.plan.no_change
+    content = compressed_content(planned, gathered.objects) if is_kept or is_asked else b""
     if is_kept:
         kept = JoinedPlan()
         for part in chain(remarks, steps, record):

@@ -18,9 +18,7 @@ _LEVEL = 1
 
 
 def compressed_content(planned: Planned, objects: Iterable[object_pb2.Object]) -> bytes:
-    """The content of a plan that was made from *objects*; empty for one that changes nothing."""
-    if planned.plan.no_change:
-        return b""
+    """The content of a plan that was made from *objects*."""
     compressor = zlib.compressobj(_LEVEL)
     return b"".join(
         [*(compressor.compress(part.SerializeToString()) for part in _parts(planned, objects)), compressor.flush()]

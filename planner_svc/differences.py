@@ -48,16 +48,17 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
     """
     changed = _spec_changes(matching, platform)
     # Nothing refers to what refers to others, so a reference never makes another one change.
-    references = wanted_references(desired, matching, _replacements(matching, changed, platform).keys(), platform)
-    names = names_of_resources(matching)
+    replaced = _replacements(matching, changed, platform).keys()
+    references = wanted_references(desired, matching, replaced, platform)
+    names = names_of_resources(matching, replaced)
     for key, match in matching.matches.items():
         if match.live and match.wanted and (match.live.references or key in references):
             differing = reference_changes(live_references(match.live, names), references.get(key, ()))
             told = {change.path for change in changed[key]}
             further = [change for change in differing if change.path not in told]
             changed[key] = tuple(sorted([*changed[key], *further], key=lambda change: change.path))
-    replaced = _replacements(matching, changed, platform)
-    return Differences(changed, replaced, references, names_of_resources(matching, replaced.keys()))
+    found = _replacements(matching, changed, platform)
+    return Differences(changed, found, references, names_of_resources(matching, found.keys()))
 
 
 def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:

@@ -82,7 +82,8 @@ async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known
         # In a thread: a large plan takes a moment, in which other calls are answered.
         return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held)
     except UnreadableSpecError as error:
-        raise ServiceUnavailable("platform", stack.target.platform, str(error)) from error
+        driver = reader.driver(stack.target)
+        raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error
 
 
 def _told(warning: object_pb2.Violation) -> str:

@@ -89,6 +89,8 @@ class Reader:
                 return await self._record_by_id(request)
             case "name":
                 return await self._record_by_name(request, target)
+            case _ if request.HasField("stack"):
+                raise RequestInvalid("stack", "name the stack, by id or by name")
             case _ if request.HasField("destroy"):
                 raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
             case _:
@@ -116,6 +118,10 @@ class Reader:
         """Which stacks own *resources*; one call, and none when there is nothing to ask."""
         owners = await find_owners(self._stack, target, resources)
         return {key: Owner(owner.stack_id, owner.stack_name) for key, owner in owners.items()}
+
+    def driver(self, target: Target) -> Peer:
+        """The driver of the platform of *target*."""
+        return self._platforms.driver(target.platform)
 
     async def _traits(self, target: Target) -> PlatformTraits:
         """

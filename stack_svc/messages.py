@@ -158,8 +158,8 @@ def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
     """
     return Filter(
         request.stack_id,
-        [STATES.member(state) for state in request.states],
-        [KINDS.member(kind) for kind in request.kinds],
+        [STATES.member(state, "states") for state in request.states],
+        [KINDS.member(kind, "kinds") for kind in request.kinds],
         _time(request.since, "since") if request.HasField("since") else 0,
         _time(request.until, "until") if request.HasField("until") else _LATEST,
     )

@@ -47,7 +47,7 @@ def plan_parts(
     Cut a plan into parts, none of which is above 1 MiB: its *header*, its remarks, and the *wanted* views.
 
     Differences and summary need the content of the plan, and have the ids of the resources that its operation created.
-    Without content, and for a plan that changes nothing, there are none.
+    Without content there are none: that of an apply with nothing to do is not kept.
     """
     yield plan_pb2.PlanPart(header=header)
     body = journal_pb2.PlanBody.FromString(kept.work.body)
@@ -56,7 +56,7 @@ def plan_parts(
     if plan_pb2.PLAN_VIEW_STEPS in wanted:
         for steps in parts(body.steps, plan_pb2.Step.ByteSize):
             yield plan_pb2.PlanPart(steps=plan_pb2.PlanSteps(steps=steps))
-    if kept.content and not header.no_change and wanted & {plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY}:
+    if kept.content and wanted & {plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY}:
         yield from _comparisons(body, kept, wanted)
     if plan_pb2.PLAN_VIEW_RECORD in wanted:
         for record in _cut(body.record):

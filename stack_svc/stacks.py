@@ -175,11 +175,14 @@ def resources(
 
     Raises:
         StackNotFound: There is no such stack.
-        StackMoved: The page before was of another generation, or of another stack with the same name.
+        StackMoved: The page before was of another generation.
+        RequestInvalid: The page before was of another stack, such as one that had the name before.
     """
     stack = header(db, choice)
     record = stack.record
-    if after != FIRST_RESOURCE and after[:2] != (record.id, record.generation):
+    if after != FIRST_RESOURCE and after[0] != record.id:
+        raise RequestInvalid("page_token", f"is of another stack than {record.id}; begin again")
+    if after != FIRST_RESOURCE and after[1] != record.generation:
         raise StackMoved(stack.called, after[1], record.generation)
     return stack, inventory.page(db, record.id, Key(*after[2:]), size + 1)
 

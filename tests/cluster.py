@@ -134,18 +134,19 @@ class Cluster:
         self, *texts: str, stack: str = "", org: str = "", destroy: bool = False, store: bool = False, **more: Any
     ) -> Shown:
         """
-        A plan: the dry run, or one to *store*; with *more* fields of the request.
+        A plan: the dry run, or one to *store*; with *more* fields of the request, a stack as ``stack_ref``.
 
         Raises:
             InvalidPackage: The package breaks rules.
         """
-        fields: dict[str, Any] = {"view": ALL_VIEWS, "target": object_pb2.Target(org=org), **more}
+        ref = more.pop("stack_ref", None)
+        fields: dict[str, Any] = {"view": ALL_VIEWS, "target": object_pb2.Target(org=org), "stack": ref, **more}
         request = planner_pb2.CreatePlanRequest(validate_only=not store, **fields)
         if stack:
             request.stack.name = stack
         if destroy:
             request.destroy.SetInParent()
-        else:
+        elif texts:
             request.package.sources.extend(sources(texts))
         stub = PlannerServiceStub(self.peers["planner"].channel)
         answers = self.peers["planner"].stream(stub.CreatePlan, request)

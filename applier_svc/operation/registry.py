@@ -35,13 +35,14 @@ from services.rpc.convert.operations import blocked_step_from_pb
 
 log = logging.getLogger("pkger.applier")
 
-_OVER = (
+_FINISHED = (
     operation_pb2.OPERATION_STATE_SUCCEEDED,
     operation_pb2.OPERATION_STATE_ROLLED_BACK,
     operation_pb2.OPERATION_STATE_FAILED,
-    # Not finished, but nothing more happens by itself.
-    operation_pb2.OPERATION_STATE_BLOCKED,
 )
+
+_OVER = (*_FINISHED, operation_pb2.OPERATION_STATE_BLOCKED)
+"""Nothing more happens by itself in such an operation, finished or not."""
 
 
 class Registry:
@@ -110,7 +111,10 @@ class Registry:
         """
         self._refuse_when_draining()
         if decisions:
-            await refuse_unfit(decisions, await self.get(name), self._peers.platforms, self._store)
+            operation = await self.get(name)
+            if operation.state in _FINISHED:
+                raise OperationNotFound(name)
+            await refuse_unfit(decisions, operation, self._peers.platforms, self._store)
         lease, claimed = await claim(self._store, name, self._holder, self._peers.timeouts)
         try:
             # Somebody else may have carried it on meanwhile, and been blocked by something else.
@@ -121,8 +125,8 @@ class Registry:
             raise
         log.info("operation carried on", extra={"operation": name})
         feed = Feed(name, _now, claimed.last_seq)
-        operation = Operation(name, self._holder, self._peers, feed)
-        self._run(operation, feed, operation.resume(lease, claimed, decisions))
+        carried_on = Operation(name, self._holder, self._peers, feed)
+        self._run(carried_on, feed, carried_on.resume(lease, claimed, decisions))
         return feed
 
     async def recover(self, store: Peer) -> None:

@@ -21,6 +21,13 @@ def _host(_context: click.Context, _option: click.Parameter, value: str | None) 
     return value
 
 
+def _stack(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
+    """The name of a stack; empty when none is named. A name that is empty is that of a variable that is not set."""
+    if value == "":
+        raise click.BadParameter("the name is empty; leave the option out to work without a stack")
+    return value or ""
+
+
 server_option = click.option("--server", metavar="HOST", callback=_host, help=SERVER_HELP)
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print."
@@ -128,7 +135,7 @@ def schema(kind: str, server: str | None) -> None:
 @main.command()
 @file_option
 @more_files
-@click.option("--stack", default="", metavar="NAME", help="Stack to plan for.")
+@click.option("--stack", callback=_stack, metavar="NAME", help="Stack to plan for.")
 @recursive_option
 @org_option
 @env_option
@@ -182,7 +189,9 @@ def plan(
 @click.option(
     "--plan", "plan_name", default="", metavar="NAME", help="Run this saved plan, exactly, instead of FILE..."
 )
-@click.option("--stack", default="", metavar="NAME", help="Stack that keeps what is applied; made when there is none.")
+@click.option(
+    "--stack", callback=_stack, metavar="NAME", help="Stack that keeps what is applied; made when there is none."
+)
 @recursive_option
 @org_option
 @env_option

@@ -17,7 +17,7 @@ from services.cli.packages import APPLYING
 from services.cli.plans import stored
 from services.cli.progress import Progress
 from services.cli.session import Session, session
-from services.cli.show import console, moment, print_blocked, print_json
+from services.cli.show import LISTED, console, moment, print_blocked, print_json, print_more
 
 DECISIONS = {
     word(operation_pb2.Decision, "DECISION", number): number for number in operation_pb2.Decision.values() if number
@@ -36,12 +36,27 @@ async def list_all(environ: Mapping[str, str], unfinished: bool, output: str) ->
     """Print the newest operations, or those that are not finished."""
     with told_plainly():
         async with session(APPLYING, environ) as services:
-            request = applier_pb2.ListOperationsRequest(states=_UNFINISHED if unfinished else ())
-            answer = await services.applier.call(_stub(services).ListOperations, request)
+            operations, has_more = await _newest(services, _UNFINISHED if unfinished else ())
     if output == "json":
-        print_json(console(), [_document(operation) for operation in answer.operations])
+        print_json(console(), [_document(operation) for operation in operations])
     else:
-        _print_table(console(), list(answer.operations))
+        _print_table(console(), operations)
+        print_more(console(), has_more)
+
+
+async def _newest(
+    services: Session, states: Sequence[operation_pb2.OperationState.ValueType]
+) -> tuple[list[operation_pb2.Operation], bool]:
+    """The newest operations, and whether there are older ones; a page may have fewer than it is asked for."""
+    request = applier_pb2.ListOperationsRequest(states=states)
+    operations: list[operation_pb2.Operation] = []
+    while True:
+        request.page_size = LISTED - len(operations)
+        page = await services.applier.call(_stub(services).ListOperations, request)
+        operations += page.operations
+        request.page_token = page.next_page_token
+        if len(operations) >= LISTED or not request.page_token:
+            return operations, bool(request.page_token)
 
 
 async def show(name: str, environ: Mapping[str, str], output: str) -> None:

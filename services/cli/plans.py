@@ -12,7 +12,7 @@ from rich.text import Text
 from services.cli.errors import told_plainly
 from services.cli.names import full_name, word
 from services.cli.session import Session, session
-from services.cli.show import console, moment, plan_document, print_json, print_plan
+from services.cli.show import LISTED, console, moment, plan_document, print_json, print_more, print_plan
 from services.rpc.plan_parts import JoinedPlan, View
 
 NEEDS = ("stack",)
@@ -28,12 +28,25 @@ async def list_all(environ: Mapping[str, str], stack: str, output: str) -> None:
     """Print the newest plans, or the newest for stacks of one name."""
     with told_plainly():
         async with session(NEEDS, environ) as services:
-            stub = StackServiceStub(services.stack.channel)
-            answer = await services.stack.call(stub.ListPlans, stack_pb2.ListPlansRequest(stack_name=stack))
+            plans, has_more = await _newest(services, stack)
     if output == "json":
-        print_json(console(), [_listing_document(plan) for plan in answer.plans])
+        print_json(console(), [_listing_document(plan) for plan in plans])
     else:
-        _print_table(console(), answer.plans)
+        _print_table(console(), plans)
+        print_more(console(), has_more)
+
+
+async def _newest(services: Session, stack: str) -> tuple[list[plan_pb2.Plan], bool]:
+    """The newest plans, and whether there are older ones; a page may have fewer than it is asked for."""
+    stub, request = StackServiceStub(services.stack.channel), stack_pb2.ListPlansRequest(stack_name=stack)
+    plans: list[plan_pb2.Plan] = []
+    while True:
+        request.page_size = LISTED - len(plans)
+        page = await services.stack.call(stub.ListPlans, request)
+        plans += page.plans
+        request.page_token = page.next_page_token
+        if len(plans) >= LISTED or not request.page_token:
+            return plans, bool(request.page_token)
 
 
 async def show(name: str, environ: Mapping[str, str], output: str) -> None:

@@ -23,6 +23,9 @@ SHOWN_WARNINGS = 10
 
 SHOWN_BLOCKED = 20
 
+LISTED = 50
+"""Rows of a list of what there may be thousands of."""
+
 VALUE_WIDTH = 60
 """Longer values are cut in a diff; ``-o json`` has them whole."""
 
@@ -38,6 +41,8 @@ def console(*, stderr: bool = False) -> Console:
 def print_plan(out: Console, plan: JoinedPlan) -> None:
     """The steps of a plan in their order, with old and new values, and the sum."""
     changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.diffs.resources}
+    # Of several updates of one object, the last one leaves it as the diff says.
+    last = {effect_in(step).step.key: step.number for step in plan.steps if step.HasField("update")}
     lines = []
     for step in plan.steps:
         effect = effect_in(step)
@@ -45,7 +50,7 @@ def print_plan(out: Console, plan: JoinedPlan) -> None:
         if isinstance(effect, Delete):
             lines[-1].append(f"  ({step.reason})", "dim")
         if isinstance(effect, Update):
-            changed = changes.get(effect.step.key, ())
+            changed = changes.get(effect.step.key, ()) if last[effect.step.key] == step.number else ()
             # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
             lines += map(_change_line, changed) if changed else [Text(f"      {step.reason}", "dim")]
     remarks = plan.remarks
@@ -122,6 +127,12 @@ def _way_out(decision: operation_pb2.Decision.ValueType) -> str:
     )
 
 
+def print_more(out: Console, has_more: bool) -> None:
+    """Say that a list has only the newest of what there is, if it *has_more*."""
+    if has_more:
+        out.print(Text("older ones are not shown", "dim"))
+
+
 def print_lines(out: Console, lines: Sequence[Text]) -> None:
     """Print *lines* at once, if there are any: one by one, those of a large plan would take seconds."""
     if lines:
@@ -176,12 +187,18 @@ def _open_texts(value: Any) -> Any:
         return [_open_texts(item) for item in value]
     if isinstance(value, dict):
         return {
-            key.removesuffix("_json"): (orjson.loads(item) if item else None)
-            if key.endswith("_json")
-            else _open_texts(item)
+            key.removesuffix("_json"): _data(item) if key.endswith("_json") else _open_texts(item)
             for key, item in value.items()
         }
     return value
+
+
+def _data(text: str) -> Any:
+    """What a JSON text says; the text itself where a driver gave what is none."""
+    try:
+        return orjson.loads(text) if text else None
+    except orjson.JSONDecodeError:
+        return text
 
 
 def moment(time: Timestamp) -> str:

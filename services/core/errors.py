@@ -375,7 +375,7 @@ class ValuesMissing(PkgerError):
 
     def __init__(self, env_refs: str, secrets: str) -> None:
         told = [
-            f"{what}: {keys.replace(',', ', ')}"
+            f"{what}: {_listed(keys.split(','))}"
             for what, keys in (("environment values without a default", env_refs), ("secrets", secrets))
             if keys
         ]
@@ -384,6 +384,12 @@ class ValuesMissing(PkgerError):
             env_refs=env_refs,
             secrets=secrets,
         )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of *names*, and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 class ReplacementRefused(PkgerError):

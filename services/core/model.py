@@ -38,6 +38,10 @@ class Target:
     org: str = DEFAULT_ORG
 
 
+DEEPEST_SPEC = 254
+"""Levels of lists and objects inside each other that a spec may have: as many as canonical text can be written with."""
+
+
 class UnreadableSpecError(ValueError):
     """A driver gave a spec that is none; the message says what it is."""
 
@@ -100,12 +104,31 @@ def read_object(text: str) -> Mapping[str, Any]:
         UnreadableSpecError: *text* is no JSON object.
     """
     try:
-        value = json.loads(text)
-    except ValueError as error:
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if "\\u" in text:
+            # Half of a surrogate pair is no character, and cannot be written.
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
         raise UnreadableSpecError(f"a spec is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise UnreadableSpecError("a spec is no JSON object")
+    if _depth(value) > DEEPEST_SPEC:
+        raise UnreadableSpecError(f"a spec is nested deeper than {DEEPEST_SPEC} levels")
     return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON value")
+
+
+def _depth(value: Any) -> int:
+    """Levels of lists and objects in *value*."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        items = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
+        level = [item for item in items if isinstance(item, dict | list)]
+    return depth
 
 
 @dataclass(frozen=True, slots=True)

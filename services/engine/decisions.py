@@ -126,10 +126,8 @@ def check_decisions(decisions: Sequence[StepDecision], blocked: Sequence[Blocked
         seen.add(decision.step)
         if decision.decision not in step.decisions:
             fitting = ", ".join(each.value.lower() for each in step.decisions)
-            word = decision.decision.value.lower() if decision.decision else "that"
-            raise RequestInvalid(
-                f"{field}.decision", f"{word!r} does not fit step {decision.step}; what does: {fitting}"
-            )
+            word = repr(decision.decision.value.lower()) if decision.decision else "a decision that is none"
+            raise RequestInvalid(f"{field}.decision", f"{word} does not fit step {decision.step}; what does: {fitting}")
         if (decision.decision is Decision.ADOPT) != bool(decision.resource_id):
             raise RequestInvalid(f"{field}.resource_id", "goes with adopt, and adopt with it: the id of the resource")
 

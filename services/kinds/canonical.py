@@ -5,12 +5,9 @@ from typing import Any
 
 import orjson
 
-from services.core.model import Spec
+from services.core.model import DEEPEST_SPEC, Spec
 from services.kinds.fields import LARGEST_EXACT
 from services.kinds.timestamp import Timestamp
-
-_DEEPEST = 254
-"""Levels that orjson writes."""
 
 
 def canonical_text(value: Any) -> str:
@@ -40,7 +37,7 @@ def checked_spec(text: str) -> Spec:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise ValueError("a spec is a JSON object with a name")
     # Only what has more brackets can be nested deeper.
-    if text.count("{") + text.count("[") > _DEEPEST:
+    if text.count("{") + text.count("[") > DEEPEST_SPEC:
         canonical_text(value)
     return Spec(text, value["name"], value)
 

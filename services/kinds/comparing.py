@@ -6,7 +6,7 @@ from typing import Any
 
 from services.core.diff import changes
 from services.core.model import FieldChange, Spec
-from services.kinds.canonical import canonical_text, spec_of
+from services.kinds.canonical import canonical_text
 from services.kinds.table import KINDS
 
 
@@ -30,7 +30,7 @@ def comparable(kind: str, spec: Spec, set_paths: Sequence[str] = ()) -> Spec:
             holder = holder.get(step) if isinstance(holder, dict) else None
         if isinstance(holder, dict) and isinstance(holder.get(name), list):
             holder[name].sort(key=canonical_text)
-    return spec_of(value)
+    return Spec(canonical_text(value), spec.display_name, value)
 
 
 def differences(

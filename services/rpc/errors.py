@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyPb
@@ -87,26 +88,55 @@ RESOURCES: dict[Reason, tuple[str, str]] = {
 }
 """Type of the resource that an error names, and the key of its name in the metadata."""
 
+MOST_TRAILER_BYTES = 7000
+"""What the status of a call takes at most: gRPC refuses metadata above 8 KiB by default, and there are more keys."""
+
+_LONGEST_TEXTS = (10_000, 1500, 700, 300)
+"""Characters of a text of a status: the first bound with which the status fits is taken."""
+
 _DOWN_PROBLEMS = {grpc.StatusCode.UNAVAILABLE: "no connection", grpc.StatusCode.DEADLINE_EXCEEDED: "no answer in time"}
 
 
 def to_status(error: PkgerError) -> status_pb2.Status:
-    """Describe *error* with one ErrorInfo and the details that fit its reason."""
-    code = CODES[error.reason]
-    status = status_pb2.Status(code=code.value[0], message=str(error))
-    details: list[Message] = [ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)]
+    """
+    Describe *error* with one ErrorInfo and the details that fit its reason.
+
+    Texts that a client would refuse to receive are cut: the trailers of a call have a bound of their own.
+    """
+    for longest in _LONGEST_TEXTS:
+        status = _status(error, longest)
+        if _trailer_bytes(status) <= MOST_TRAILER_BYTES:
+            break
+    return status
+
+
+def _trailer_bytes(status: status_pb2.Status) -> int:
+    """What a status takes on the wire: its message with escapes, and all of it in Base64."""
+    size: int = len(quote(status.message)) + 4 * status.ByteSize() // 3
+    return size
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _status(error: PkgerError, longest: int) -> status_pb2.Status:
+    """The status of *error*, with no text of more than *longest* characters."""
+    code, text = CODES[error.reason], _cut(str(error), longest)
+    metadata = {key: _cut(value, longest) for key, value in error.metadata.items()}
+    status = status_pb2.Status(code=code.value[0], message=text)
+    details: list[Message] = [ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=metadata)]
     if error.reason is Reason.REQUEST_INVALID:
         violation = BadRequest.FieldViolation(
-            field=error.metadata.get("field", ""), description=error.metadata.get("problem", str(error))
+            field=metadata.get("field", ""), description=metadata.get("problem", text)
         )
         details.append(BadRequest(field_violations=[violation]))
     elif code is grpc.StatusCode.FAILED_PRECONDITION:
-        failure = PreconditionFailure.Violation(type=error.reason, description=str(error))
+        failure = PreconditionFailure.Violation(type=error.reason, description=text)
         details.append(PreconditionFailure(violations=[failure]))
     elif error.reason in RESOURCES:
         resource_type, key = RESOURCES[error.reason]
-        name = error.metadata.get(key, "")
-        details.append(ResourceInfo(resource_type=resource_type, resource_name=name, description=str(error)))
+        details.append(ResourceInfo(resource_type=resource_type, resource_name=metadata.get(key, ""), description=text))
     if (seconds := _retry_seconds(error)) is not None:
         retry = RetryInfo()
         retry.retry_delay.FromMilliseconds(round(seconds * 1000))
@@ -149,7 +179,10 @@ def from_rpc(
             return rebuilt
     if error.code() in _DOWN_PROBLEMS:
         return ServiceUnavailable(service, address, _DOWN_PROBLEMS[error.code()], platform)
-    # No service of ours answers with this code; gRPC does, for one reason, and on either side.
+    # No service of ours answers with this code; gRPC does, on either side.
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return SourceTooLarge(f"a message to or from the {service} service", "number of bytes", MESSAGE_LIMIT)
+        problem = str(error.details())
+        if "message larger than max" in problem:
+            return SourceTooLarge(f"a message to or from the {service} service", "number of bytes", MESSAGE_LIMIT)
+        return ServiceUnavailable(service, address, _cut(problem, _LONGEST_TEXTS[-1]), platform)
     return error

@@ -9,7 +9,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from services.core.errors import StackMoved
+from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb
@@ -40,7 +40,7 @@ async def list_resources(driver: Peer, org: str, kinds: Sequence[str]) -> list[R
     """
     request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
     return [
-        resource_from_pb(message)
+        _resource(driver, message)
         async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
         for message in chunk.resources
     ]
@@ -59,9 +59,18 @@ async def read_resources(driver: Peer, org: str, ids: Sequence[tuple[str, str]])
         some = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
         found += [
-            resource_from_pb(result.resource) if result.HasField("resource") else None for result in answer.results
+            _resource(driver, result.resource) if result.HasField("resource") else None for result in answer.results
         ]
     return found
+
+
+def _resource(driver: Peer, message: object_pb2.Resource) -> Resource:
+    """A resource as *driver* gives it."""
+    try:
+        return resource_from_pb(message)
+    except RequestInvalid as error:
+        problem = f"{message.kind} {message.id} has a spec that is none: {error.metadata['problem']}"
+        raise ServiceUnavailable(driver.name, driver.address, problem, driver.platform) from error
 
 
 async def list_secret_keys(driver: Peer, org: str) -> frozenset[str]:

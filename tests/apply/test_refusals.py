@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from pkger.model.v1 import operation_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 
 from services.core.errors import PackageEmpty, RequestInvalid, ValuesMissing
@@ -96,3 +97,37 @@ async def test_a_conflict_tells_what_of_others_is_overwritten(services: Cluster,
     assert "its color will be overwritten" in conflict.message
     assert (await services.apply(wanted, stack=stack)).state == SUCCEEDED
     assert list((await services.plan(wanted, stack=stack)).conflicts) == []
+
+
+async def test_a_long_list_of_missing_values_is_told_as_far_as_it_fits(services: Cluster) -> None:
+    labels = [a_label(f"l{number}", key=f"a-rather-long-key-{number:03}") for number in range(300)]
+    with pytest.raises(ValuesMissing, match="and 290 more") as raised:
+        await services.apply(text(*labels), allow_missing=False)
+    assert raised.value.metadata["env_refs"].startswith("a-rather-long-key-000,")
+
+
+async def test_a_stack_that_is_not_named_is_no_plan_without_a_stack(services: Cluster) -> None:
+    with pytest.raises(RequestInvalid, match="name the stack"):
+        await services.plan(text(LABEL), stack_ref=object_pb2.StackRef())
+
+
+async def test_the_same_request_gets_the_same_plan_also_when_nothing_is_to_do(services: Cluster) -> None:
+    await services.apply(text(LABEL), stack="s")
+    plans = [await services.plan(text(LABEL), stack="s", store=True, request_id="r") for _ in range(2)]
+    assert plans[0].no_change
+    assert plans[0].resource_diffs
+    assert plans[0].parts == plans[1].parts
+
+
+async def test_another_view_is_no_other_request(services: Cluster) -> None:
+    one, other = [
+        await services.plan(text(LABEL), store=True, request_id="r", view=view)
+        for view in ([], [plan_pb2.PLAN_VIEW_STEPS])
+    ]
+    assert (one.name, len(one.steps), len(other.steps)) == (other.name, 0, 1)
+
+
+async def test_names_of_sources_that_fit_into_no_header_are_refused(services: Cluster) -> None:
+    long = [parser_pb2.Source(name="n" * 1000, text=text(LABEL)) for _ in range(300)]
+    with pytest.raises(RequestInvalid, match="names have 300,000 bytes"):
+        await services.plan(package=planner_pb2.PackageSources(sources=long))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pkger.driver.v1 import driver_pb2
 
-from tests.apply.packages import STEPS
+from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 
@@ -45,3 +45,19 @@ async def test_a_plan_that_is_not_there_is_named(services: Cluster, tmp_path: Pa
     refused = await pkger(*command, env=environment(tmp_path, services.addresses))
     assert refused.code == 1
     assert "there is no plan 'plans/nobody'" in refused.err
+
+
+async def test_more_plans_than_are_shown_are_told(services: Cluster, tmp_path: Path) -> None:
+    for number in range(51):
+        await services.plan(text(an_object("Label", "l", f"l{number}")), stack="s", store=True)
+    env = environment(tmp_path, services.addresses)
+    listed = await pkger("plans", "list", env=env)
+    assert (len(listed.out.splitlines()), listed.out.splitlines()[-1]) == (52, "older ones are not shown")
+
+
+async def test_a_stack_with_an_empty_name_is_refused(services: Cluster, tmp_path: Path) -> None:
+    """It stands for a variable that is not set: without a stack, nothing would be recorded."""
+    for verb in ("plan", "apply"):
+        ended = await pkger(verb, "-f", "x.yml", "--stack", "", env=environment(tmp_path, services.addresses))
+        assert ended.code == 2
+        assert "the name is empty" in ended.err

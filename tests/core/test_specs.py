@@ -49,7 +49,13 @@ def test_a_spec_made_of_its_value_is_never_read() -> None:
     assert Spec(UNREAD, "a", value).value is value
 
 
-@pytest.mark.parametrize("text", ["", UNREAD, "[]", "null", "1", '"name"', '{"name":"a"} x'])
+DEEP = '{"name":"a","deep":' + "[" * model.DEEPEST_SPEC + "]" * model.DEEPEST_SPEC + "}"
+DEEPER_THAN_PYTHON = "[" * 100_000
+
+ODD = ["", UNREAD, "[]", "null", "1", '"name"', '{"name":"a"} x', '{"a":NaN}', '{"a":-Infinity}', r'{"a":"\ud800"}']
+
+
+@pytest.mark.parametrize("text", [*ODD, DEEP, DEEPER_THAN_PYTHON])
 def test_a_text_that_is_no_object_is_refused_when_it_is_read(text: str) -> None:
     with pytest.raises(UnreadableSpecError):
         _ = Spec(text, "a").value

@@ -223,3 +223,18 @@ def test_kinds_that_know_nothing_of_packages_are_no_hindrance() -> None:
     world = World(platform=replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Spaceship": foreign}))
     assert "Spaceship" not in KINDS
     assert len(world.apply(a_rule(), PAGER).steps) == 2
+
+
+def test_the_diff_of_a_reference_tells_the_kind_that_its_resource_has() -> None:
+    """An endpoint changes its kind: the rule refers to the old resource, which is of the old kind."""
+    world = World()
+    world.apply(a_rule(), an_object("NotificationEndpointSlack", "e"))
+    slack = world.entry("NotificationEndpointSlack", "e").resource_id
+    world.plan(a_rule(), PAGER)
+    assert changes(world) == [
+        (
+            "/endpointName",
+            f'{{"id":"{slack}","kind":"NotificationEndpointSlack"}}',
+            '{"kind":"NotificationEndpointPagerDuty"}',
+        )
+    ]

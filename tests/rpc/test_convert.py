@@ -343,9 +343,9 @@ def test_every_effect_has_a_mutation_and_every_mutation_an_effect() -> None:
     ("verb", "result", "expected"),
     [
         (model.Verb.UPDATE, {"done": {}}, outcome.Done("1")),
-        (model.Verb.UPDATE, {"done": {"observed_spec_json": "{}"}}, outcome.Done("1", "{}")),
+        (model.Verb.UPDATE, {"done": {"observed_spec_json": '{"name":"a"}'}}, outcome.Done("1", '{"name":"a"}')),
         (model.Verb.CREATE, {"done": {"id": "9"}}, outcome.Done("9")),
-        (model.Verb.CREATE, {"done": {"id": "9", "observed_spec_json": "{}"}}, outcome.Done("9", "{}")),
+        (model.Verb.CREATE, {"done": {"id": "9", "observed_spec_json": '{"name":"a"}'}}, outcome.Done("9", '{"name":"a"}')),
         (model.Verb.CREATE, {"done": {}}, outcome.Unknown("the driver did not say what it created")),
         (
             model.Verb.UPDATE,
@@ -436,3 +436,22 @@ def test_what_was_taken_back_is_told_in_reverse_order() -> None:
     [undone] = operations.outcomes_to_pb(ended, operation.Direction.UNDO)
     assert (type(done), [each.step for each in done.outcomes]) == (operation_pb2.StepsEnded, [1, 2])
     assert (type(undone), [each.step for each in undone.outcomes]) == (operation_pb2.StepsUndone, [2, 1])
+
+
+@pytest.mark.parametrize(
+    ("observed", "known"),
+    [("", ""), ("{nope", ""), ("[]", ""), ('{"a":1}', ""), ('{ "name": "b", "a": 1 }', '{"a":1,"name":"b"}')],
+)
+def test_what_a_driver_says_it_holds_is_checked(observed: str, known: str) -> None:
+    create = effect_of(model.Step(0, 0, model.Verb.CREATE, A_TASK, new_spec=NEW))
+    result = driver_pb2.MutationResult(done=driver_pb2.Done(id="1", observed_spec_json=observed))
+    assert drivers.outcome_from_pb(create, Sending(), result) == outcome.Done("1", known)
+
+
+def test_what_a_driver_says_is_one_line_that_can_be_printed() -> None:
+    create = effect_of(model.Step(0, 0, model.Verb.CREATE, A_TASK, new_spec=NEW))
+    result = driver_pb2.MutationResult(rejected=driver_pb2.Rejected(message="a\0b\x1b[31m\n" + "x" * 5000))
+    failed = drivers.outcome_from_pb(create, Sending(), result)
+    assert isinstance(failed, outcome.Failed)
+    assert failed.message.startswith("a b [31m x")
+    assert len(failed.message) == drivers.LONGEST_MESSAGE

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import grpc
 import pytest
@@ -12,7 +13,7 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core import errors
 from services.core.errors import ERRORS, PkgerError, Reason
-from services.rpc.errors import CODES, DOMAIN, LONGEST_RETRY_SECONDS, RESOURCES, RETRIES, to_status
+from services.rpc.errors import CODES, DOMAIN, LONGEST_RETRY_SECONDS, MOST_TRAILER_BYTES, RESOURCES, RETRIES, to_status
 from tests.rpc.plumbing import Context, get, list_resources, peer_of
 
 EXAMPLES: list[PkgerError] = [
@@ -148,7 +149,8 @@ def _advised(error: PkgerError) -> float:
     """Seconds after which a retry is advised."""
     detail = RetryInfo()
     assert to_status(error).details[-1].Unpack(detail)
-    return detail.retry_delay.ToMilliseconds() / 1000
+    seconds: float = detail.retry_delay.ToMilliseconds() / 1000
+    return seconds
 
 
 @pytest.mark.parametrize(
@@ -179,3 +181,22 @@ def test_no_retry_is_advised_while_an_operation_waits_for_a_decision() -> None:
 def test_a_text_names_fields_and_methods_and_nothing_of_the_command_line(error: PkgerError) -> None:
     assert "--" not in str(error)
     assert "pkger " not in str(error)
+
+
+LONG = {
+    "keys": errors.ValuesMissing(",".join(f"key-{number}" for number in range(5000)), "x" * 9000),
+    "names": errors.NameTaken("Label", "a", "é" * 9000, "b" * 9000),
+    "cycle": errors.DependencyCycle(" -> ".join(f"Label 'l{number}'" for number in range(400))),
+    "one word": errors.StackNotFound("s" * 100_000),
+    "not ASCII": errors.RequestInvalid("package", "あ" * 5000),
+}
+
+
+@pytest.mark.parametrize("error", LONG.values(), ids=LONG)
+def test_a_long_error_fits_into_the_trailers_of_a_call(error: PkgerError) -> None:
+    status = to_status(error)
+    info = ErrorInfo()
+    assert status.details[0].Unpack(info)
+    assert (info.reason, info.metadata.keys()) == (error.reason, error.metadata.keys())
+    assert status.message.startswith(str(error)[:100])
+    assert len(quote(status.message)) + 4 * status.ByteSize() // 3 <= MOST_TRAILER_BYTES

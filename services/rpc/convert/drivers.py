@@ -9,6 +9,7 @@ from services.core import model
 from services.engine.effects import AnyEffect, Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update
 from services.engine.effects.effect import Sending
 from services.engine.outcome import Done, Failed, Outcome, Unknown
+from services.kinds.canonical import spec_from_text
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import references_to_pb
 from services.rpc.convert.operations import rejection_from_pb
@@ -119,10 +120,10 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
     match result.WhichOneof("result"):
         case "done" if effect.makes:
             if result.done.id:
-                return Done(result.done.id, result.done.observed_spec_json)
+                return Done(result.done.id, _observed(result.done))
             return Unknown("the driver did not say what it created")
         case "done":
-            return Done(sending.resource_id, result.done.observed_spec_json)
+            return Done(sending.resource_id, _observed(result.done))
         case "rejected":
             reason = rejection_from_pb(result.rejected.reason)
             return Failed(_shortened(result.rejected.message), reason, _seconds(result.rejected))
@@ -133,9 +134,18 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
             return Unknown("the driver gave no result")
 
 
+def _observed(done: driver_pb2.Done) -> str:
+    """What the platform holds, as canonical text; empty for what was sent, and for what is no spec."""
+    try:
+        return spec_from_text(done.observed_spec_json).text if done.observed_spec_json else ""
+    except (ValueError, TypeError):
+        return ""
+
+
 def _shortened(message: str) -> str:
-    """What a driver says, at a length that fits into an event (operation.proto)."""
-    return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
+    """What a driver says, in one line that can be printed, at a length that fits into an event (operation.proto)."""
+    line = message if message.isprintable() else "".join(c if c.isprintable() else " " for c in message)
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"
 
 
 def _seconds(message: driver_pb2.Rejected | driver_pb2.Ambiguous) -> float | None:

@@ -24,9 +24,9 @@ class Numbers(Generic[E]):
         """The member behind a number; None for UNSPECIFIED, and for one that this version does not know."""
         return self._members.get(number)
 
-    def member(self, number: int) -> E:
+    def member(self, number: int, field: str = "") -> E:
         """
-        The member behind a number.
+        The member behind a number, which stands in *field* of a request.
 
         Raises:
             RequestInvalid: The value is UNSPECIFIED, which nobody sends, or one that this version does not know.
@@ -34,4 +34,4 @@ class Numbers(Generic[E]):
         try:
             return self._members[number]
         except KeyError:
-            raise RequestInvalid(self._prefix.lower(), f"{number} is not a value to send") from None
+            raise RequestInvalid(field or self._prefix.lower(), f"{number} is not a value to send") from None

@@ -158,8 +158,22 @@ def package_from_pb(message: object_pb2.Package) -> model.Package:
     Raises:
         RequestInvalid: A spec is none.
     """
-    objects = [object_from_pb(item, is_checked=False) for item in message.objects]
+    objects = []
+    for position, item in enumerate(message.objects):
+        try:
+            for value in (*(place.value_json for place in item.written), *_env_values(item)):
+                orjson.loads(value)
+            objects.append(object_from_pb(item, is_checked=False))
+        except orjson.JSONDecodeError as error:
+            raise RequestInvalid(f"package.objects[{position}]", f"{value[:80]!r} is no JSON: {error}") from None
+        except RequestInvalid as error:
+            field = f"package.objects[{position}].{error.metadata['field']}"
+            raise RequestInvalid(field, error.metadata["problem"]) from None
     return model.Package(tuple(objects), tuple(message.sources))
+
+
+def _env_values(item: object_pb2.Object) -> Iterable[str]:
+    return (text for each in item.env_references for text in (each.value_json, each.default_json))
 
 
 def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
