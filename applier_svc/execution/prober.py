@@ -8,15 +8,15 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay
 from applier_svc.execution.retrying import repeated
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import PkgerError
-from services.core.model import PlatformTraits, Resource, Target
+from services.core.model import PlatformTraits, Resource, Target, UnreadableSpecError
 from services.engine.effects import AnyEffect, Create
 from services.engine.effects.effect import ResourceKey, Sending
 from services.engine.outcome import Done, Finding, Unknown
 from services.rpc.client import Peer
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, read_resources
 
-UNREADABLE = (PkgerError, grpc.aio.AioRpcError)
-"""What a driver, or a store, that does not tell what is there answers with."""
+UNREADABLE = (PkgerError, UnreadableSpecError, grpc.aio.AioRpcError)
+"""What comes of a driver, or a store, that does not tell what is there, or tells what nobody can read."""
 
 IdsByName = dict[tuple[str, str], tuple[str, ...]]
 """Ids of the resources of each kind and display name, in the form in which the platform compares it."""
@@ -72,7 +72,7 @@ class Prober:
         )
         try:
             return await repeated(retrying, look)
-        except PkgerError as error:
+        except (PkgerError, UnreadableSpecError) as error:
             problem = self._masked(str(error))
         except grpc.aio.AioRpcError as error:
             problem = f"the driver failed: {self._masked(str(error.details()))}"

@@ -130,10 +130,9 @@ async def _publish_late_writes(work: Work, place: Place, entries: Sequence[Inven
     try:
         live, owned = await prober.live_and_owned(kinds_touched(progress))
         held = await prober.secret_keys() if writes_secrets(progress) else frozenset[str]()
-    except UNREADABLE as error:
-        problem = f"nobody could look what took effect late: {work.secrets.masked(str(error))}"
-    else:
         owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.known()
         found = late_writes(progress, live, owned, place.traits, held)
+    except UNREADABLE as error:
+        problem = f"nobody could look what took effect late: {work.secrets.masked(str(error))}"
     if found or problem:
         await work.journal.publish(*late_writes_to_pb(found, problem))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pkger.model.v1 import operation_pb2
 
-from services.core.errors import RequestInvalid
-from services.core.model import Plan, PlatformTraits, StackRecord
+from services.core.errors import RequestInvalid, ServiceUnavailable
+from services.core.model import Plan, PlatformTraits, StackRecord, UnreadableSpecError
 from services.engine.decisions import StepDecision, check_decisions
 from services.engine.effects import effect_of
 from services.engine.staleness import adopted, kinds_to_read, owned_parts, stale_parts, stale_secrets
@@ -28,12 +28,16 @@ async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, dri
 
     Raises:
         KindUnsupported: The platform has lost a kind that the plan needs.
+        ServiceUnavailable: The driver gives a spec that is none.
         PkgerError: Somebody cannot be asked; that never means that all is as it was.
     """
     org = plan.target.org
     kinds = kinds_to_read(plan, traits)
     live = await list_resources(driver, org, kinds) if kinds else []
-    parts = stale_parts(plan, live, traits)
+    try:
+        parts = stale_parts(plan, live, traits)
+    except UnreadableSpecError as error:
+        raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error
     taken = adopted(plan, record)
     owners = await find_owners(store, plan.target, taken)
     parts = [*owned_parts(taken, {key: owner.stack_name or owner.stack_id for key, owner in owners.items()}), *parts]
