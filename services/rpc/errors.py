@@ -88,8 +88,11 @@ RESOURCES: dict[Reason, tuple[str, str]] = {
 }
 """Type of the resource that an error names, and the key of its name in the metadata."""
 
-MOST_TRAILER_BYTES = 7000
+MOST_TRAILER_BYTES = 7800
 """What the status of a call takes at most: gRPC refuses metadata above 8 KiB by default, and there are more keys."""
+
+_UNESCAPED = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
+"""Characters of a status message that gRPC sends as they are."""
 
 _LONGEST_TEXTS = (10_000, 1500, 700, 300)
 """Characters of a text of a status: the first bound with which the status fits is taken."""
@@ -112,7 +115,7 @@ def to_status(error: PkgerError) -> status_pb2.Status:
 
 def _trailer_bytes(status: status_pb2.Status) -> int:
     """What a status takes on the wire: its message with escapes, and all of it in Base64."""
-    size: int = len(quote(status.message)) + 4 * status.ByteSize() // 3
+    size: int = len(quote(status.message, safe=_UNESCAPED)) + 4 * status.ByteSize() // 3
     return size
 
 
