@@ -5,22 +5,9 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
-from services.core.model import Key, Object
+from services.core.model import LABEL, Key, Object
 from services.kinds import endpoint
 from services.kinds.table import KINDS
-
-_LISTS = (
-    "buckets",
-    "checks",
-    "dashboards",
-    "labels",
-    "notificationEndpoints",
-    "notificationRules",
-    "summaryTask",
-    "telegrafConfigs",
-    "variables",
-)
-"""The lists of a summary."""
 
 _ENDPOINT_TYPES = {
     "NotificationEndpointHTTP": "http",
@@ -54,9 +41,9 @@ def summary_document(
         left_out: Further objects that those of the summary may refer to.
     """
     numbers = id_numbers(ids)
-    labels = {item.key: item for item in objects if not KINDS[item.key.kind].labelled}
+    labels = {item.key: item for item in objects if item.key.kind == LABEL}
     label_entries = {key: _entry(item, numbers) for key, item in labels.items()}
-    document: dict[str, Any] = {name: [] for name in _LISTS}
+    document: dict[str, Any] = {name: [] for name in sorted({kind.summary_key for kind in KINDS.values()})}
     endpoints = {
         item.key.name: item.key for item in (*left_out, *objects) if KINDS[item.key.kind].family == endpoint.FAMILY
     }
@@ -66,7 +53,8 @@ def summary_document(
             document[kind.summary_key].append(label_entries[item.key])
             continue
         entry = _entry(item, numbers)
-        entry["labelAssociations"] = [label_entries[label] for label in item.associations]
+        if kind.labelled:
+            entry["labelAssociations"] = [label_entries[label] for label in item.associations]
         if "endpointName" in kind.uses:
             entry |= _endpoint_of(item, endpoints, numbers)
         document[kind.summary_key].append(entry)

@@ -1,5 +1,6 @@
 """The summary document (packages.md 10), parsed and planned."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,6 +49,21 @@ def test_an_empty_package_has_empty_lists() -> None:
             "variables",
         )
     }
+
+
+def test_a_new_kind_has_its_list_and_counts_as_no_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = replace(KINDS["Telegraf"], name="Notebook", summary_key="notebooks", labelled=False)
+    monkeypatch.setitem(KINDS, notebook.name, notebook)
+    document = summary_document([thing("Notebook", "n0", {"config": "c"}), LABELS[0]], {})
+    [entry] = document["notebooks"]
+    assert entry == {
+        "kind": "Notebook",
+        "templateMetaName": "n0",
+        "envReferences": [],
+        "telegrafConfig": {"name": "N0", "config": "c"},
+    }
+    assert [label["templateMetaName"] for label in document["labels"]] == ["red"]
+    assert list(document) == [*sorted(list(document)[:10]), "labelMappings", "missingEnvRefs", "missingSecrets"]
 
 
 def test_an_entry_tells_its_name_references_and_labels() -> None:
