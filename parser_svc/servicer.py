@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import grpc
-from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Value
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
@@ -30,7 +29,7 @@ from services.rpc.convert.objects import (
     package_from_pb,
     violation_to_pb,
 )
-from services.rpc.parts import parts, pieces, text_bytes
+from services.rpc.parts import cut, parts, pieces
 from services.rpc.server import Register
 
 SERVICE = "pkger.parser.v1.ParserService"
@@ -110,8 +109,8 @@ def _answer(
     parsed = parse(sources, env, options, bounds)
     messages = [parser_pb2.ParsePackageResponse(header=_header(parsed)), *_findings(parsed)]
     if parsed.package and parser_pb2.PACKAGE_VIEW_OBJECTS in request.view:
-        cut = parts(parsed.package.objects, object_bytes)
-        messages += (parser_pb2.ParsePackageResponse(objects=objects_to_pb(part)) for part in cut)
+        objects = parts(parsed.package.objects, object_bytes)
+        messages += (parser_pb2.ParsePackageResponse(objects=objects_to_pb(part)) for part in objects)
     if parsed.package and parser_pb2.PACKAGE_VIEW_SUMMARY in request.view:
         messages += (parser_pb2.ParsePackageResponse(summary_json=piece) for piece in pieces(_summary(parsed)))
     return messages
@@ -130,20 +129,14 @@ def _header(parsed: Parsed) -> parser_pb2.PackageHeader:
 
 def _findings(parsed: Parsed) -> Iterator[parser_pb2.ParsePackageResponse]:
     """What the package needs, what is wrong with it, what looks wrong, and where it holds credentials."""
-    for keys in parts(parsed.missing_env_refs, text_bytes):
-        yield parser_pb2.ParsePackageResponse(missing=parser_pb2.MissingValues(env_refs=keys))
-    for keys in parts(parsed.missing_secrets, text_bytes):
-        yield parser_pb2.ParsePackageResponse(missing=parser_pb2.MissingValues(secrets=keys))
-    for part in parts(map(violation_to_pb, parsed.violations), _bytes):
-        yield parser_pb2.ParsePackageResponse(violations=object_pb2.Violations(violations=part))
-    for part in parts(map(violation_to_pb, parsed.warnings), _bytes):
-        yield parser_pb2.ParsePackageResponse(warnings=object_pb2.Violations(violations=part))
-    for found in parts(map(credential_to_pb, parsed.credentials), _bytes):
-        yield parser_pb2.ParsePackageResponse(credentials=parser_pb2.Credentials(credentials=found))
-
-
-def _bytes(message: Message) -> int:
-    return message.ByteSize()
+    for missing in cut(parser_pb2.MissingValues(env_refs=parsed.missing_env_refs, secrets=parsed.missing_secrets)):
+        yield parser_pb2.ParsePackageResponse(missing=missing)
+    for violations in cut(object_pb2.Violations(violations=map(violation_to_pb, parsed.violations))):
+        yield parser_pb2.ParsePackageResponse(violations=violations)
+    for warnings in cut(object_pb2.Violations(violations=map(violation_to_pb, parsed.warnings))):
+        yield parser_pb2.ParsePackageResponse(warnings=warnings)
+    for found in cut(parser_pb2.Credentials(credentials=map(credential_to_pb, parsed.credentials))):
+        yield parser_pb2.ParsePackageResponse(credentials=found)
 
 
 def _rendered(request: parser_pb2.RenderPackageRequest) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import plan_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
@@ -15,7 +15,8 @@ from planner_svc.answering import answer_to
 from planner_svc.gathering import Gathered, gather
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
-from services.rpc.plan_parts import checked_view, violation_parts
+from services.rpc.parts import cut
+from services.rpc.plan_parts import checked_view
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
@@ -39,7 +40,7 @@ class PlannerServicer(PlannerServiceServicer):
             return
         gathered = await gather(request, self._reader)
         if not isinstance(gathered, Gathered):
-            for violations in violation_parts(gathered):
+            for violations in cut(object_pb2.Violations(violations=gathered)):
                 yield planner_pb2.CreatePlanResponse(violations=violations)
             return
         answer = await asyncio.to_thread(answer_to, gathered, view, not request.validate_only)

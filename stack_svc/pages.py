@@ -9,7 +9,7 @@ import orjson
 from google.protobuf.message import Message
 
 from services.core.errors import RequestInvalid
-from services.rpc.parts import MAX_PART_BYTES
+from services.rpc.parts import FRAME_BYTES, MAX_PART_BYTES
 
 Entry = TypeVar("Entry")
 EntryMessage = TypeVar("EntryMessage", bound=Message)
@@ -20,9 +20,6 @@ Place = TypeVar("Place", bound=tuple[Any, ...])
 
 MOST_BYTES = MAX_PART_BYTES * 15 // 16
 """Most bytes of the entries of a page, unless there is only one; the rest is for tags, lengths and the token."""
-
-_FRAME = 6
-"""Most bytes of the tag and the length of an entry."""
 
 
 def size_of(asked: int, default: int, largest: int) -> int:
@@ -59,7 +56,7 @@ def page_of(
     left = MOST_BYTES
     for entry in found[:size]:
         message = message_of(entry)
-        left -= message.ByteSize() + _FRAME
+        left -= message.ByteSize() + FRAME_BYTES
         if messages and left < 0:
             break
         messages.append(message)

@@ -2,9 +2,8 @@
 
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from google.protobuf.message import Message
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import plan_pb2
 
@@ -12,11 +11,8 @@ from services.core.model import Key
 from services.kinds.canonical import canonical_text
 from services.kinds.summary import planned_summary
 from services.rpc.convert.objects import key_from_pb, object_from_pb
-from services.rpc.parts import parts, pieces, text_bytes
+from services.rpc.parts import cut, parts, pieces
 from stack_svc.plans import Work
-
-Lists = TypeVar("Lists", bound=Message)
-"""A message whose fields are all lists of messages or texts."""
 
 VIEWS = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY, plan_pb2.PLAN_VIEW_RECORD)
 """The views of a stored plan, in the order of their parts in the stream."""
@@ -51,7 +47,7 @@ def plan_parts(
     """
     yield plan_pb2.PlanPart(header=header)
     body = journal_pb2.PlanBody.FromString(kept.work.body)
-    for remarks in _cut(body.remarks):
+    for remarks in cut(body.remarks):
         yield plan_pb2.PlanPart(remarks=remarks)
     if plan_pb2.PLAN_VIEW_STEPS in wanted:
         for steps in parts(body.steps, plan_pb2.Step.ByteSize):
@@ -59,7 +55,7 @@ def plan_parts(
     if kept.content and wanted & {plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY}:
         yield from _comparisons(body, kept, wanted)
     if plan_pb2.PLAN_VIEW_RECORD in wanted:
-        for record in _cut(body.record):
+        for record in cut(body.record):
             yield plan_pb2.PlanPart(record=record)
 
 
@@ -75,7 +71,7 @@ def _comparisons(
         summary = _summary(content, body.remarks, created, made)
     if plan_pb2.PLAN_VIEW_DIFFS in wanted:
         _fill_in(content, body, created, made)
-        for diffs in _cut(content.diffs):
+        for diffs in cut(content.diffs):
             yield plan_pb2.PlanPart(diffs=diffs)
     for piece in pieces(summary):
         yield plan_pb2.PlanPart(summary_json=piece)
@@ -147,18 +143,3 @@ def _summary(
         remarks.missing_secrets,
     )
     return canonical_text(document)
-
-
-def _cut(message: Lists) -> Iterator[Lists]:
-    """Cut *message* into messages of its type, keeping the order of its lists; without items there are none."""
-    items = ((field.name, item) for field, listed in message.ListFields() for item in listed)
-    for part in parts(items, _size):
-        cut = type(message)()
-        for name, item in part:
-            getattr(cut, name).append(item)
-        yield cut
-
-
-def _size(item: tuple[str, str | Message]) -> int:
-    _, value = item
-    return text_bytes(value) if isinstance(value, str) else value.ByteSize()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
@@ -41,7 +41,8 @@ from services.rpc.call import until
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
-from services.rpc.plan_parts import JoinedPlan, joined, violation_parts
+from services.rpc.parts import cut
+from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_missing_values
 from services.rpc.resources import platform_traits
 
@@ -191,7 +192,7 @@ class Operation:
         answers = self._peers.planner.stream(stub.CreatePlan, request)
         made = await joined(answers)
         if not isinstance(made, JoinedPlan):
-            for violations in violation_parts(made):
+            for violations in cut(object_pb2.Violations(violations=made)):
                 await self._feed.publish(violations)
             return None
         header = made.header

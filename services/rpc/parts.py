@@ -1,15 +1,23 @@
 """Cuts what grows with a package into the parts of a stream: no message is above 1 MiB, unless a single item is."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import AnyStr, TypeVar
+
+from google.protobuf.message import Message
 
 Item = TypeVar("Item")
+
+Lists = TypeVar("Lists", bound=Message)
+"""A message whose fields are all lists of messages or texts."""
 
 MAX_PART_BYTES = 1024 * 1024
 """No message of a stream and no page is larger, unless a single item is (issue 12)."""
 
 _CUT_BYTES = MAX_PART_BYTES // 2
 """Size at which a part ends: half of the bound, as sizes are estimated."""
+
+FRAME_BYTES = 6
+"""Most bytes of the tag and the length of an item."""
 
 
 def text_bytes(text: str) -> int:
@@ -39,7 +47,22 @@ def parts(items: Iterable[Item], size: Callable[[Item], int], most: int = _CUT_B
         yield part
 
 
-def pieces(text: str) -> Iterator[str]:
-    """Cut a long *text*; the pieces joined are the text."""
-    length = _CUT_BYTES if text.isascii() else _CUT_BYTES // 4
+def cut(message: Lists) -> Iterator[Lists]:
+    """Cut *message* into messages of its type, keeping the order of its lists; without items there are none."""
+    items = ((field.name, item) for field, listed in message.ListFields() for item in listed)
+    for part in parts(items, _size):
+        piece = type(message)()
+        for name, item in part:
+            getattr(piece, name).append(item)
+        yield piece
+
+
+def pieces(text: AnyStr) -> Iterator[AnyStr]:
+    """Cut a long *text*, or bytes; the pieces joined are the text."""
+    length = _CUT_BYTES if isinstance(text, bytes) or text.isascii() else _CUT_BYTES // 4
     return (text[start : start + length] for start in range(0, len(text), length))
+
+
+def _size(item: tuple[str, str | Message]) -> int:
+    _, value = item
+    return FRAME_BYTES + (text_bytes(value) if isinstance(value, str) else value.ByteSize())

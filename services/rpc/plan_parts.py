@@ -11,14 +11,10 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.model import PlanDiffs, PlanRemarks, RecordChanges, ResourceDiff, Spec, Step
-from services.rpc.convert.objects import entry_fields, key_fields
-from services.rpc.convert.plans import conflict_fields, diff_fields, mapping_fields, step_fields
-from services.rpc.parts import parts, pieces, text_bytes
+from services.rpc.convert.plans import diff_fields, mapping_fields, record_to_pb, remarks_to_pb, step_fields
+from services.rpc.parts import cut, parts, pieces, text_bytes
 
 View: TypeAlias = plan_pb2.PlanView.ValueType
-
-_CONTENT_BYTES = 512 * 1024
-"""Of one part of a compressed content."""
 
 _FRAME = 160
 """Bytes of a step or a diff beside its texts, generously."""
@@ -110,20 +106,7 @@ def checked_view(view: Collection[View]) -> frozenset[View]:
 
 def remarks_parts(remarks: PlanRemarks) -> Iterator[plan_pb2.PlanPart]:
     """Remarks in parts; none when there is nothing to say."""
-    texts = {
-        "missing_env_refs": remarks.missing_env_refs,
-        "unresolved_env_refs": remarks.unresolved_env_refs,
-        "missing_secrets": remarks.missing_secrets,
-        "warnings": remarks.warnings,
-    }
-    told = [(name, text) for name, each in texts.items() for text in each]
-    for part in parts(told, lambda item: text_bytes(item[1]) + 8):
-        message = plan_pb2.PlanRemarks()
-        for name, text in part:
-            getattr(message, name).append(text)
-        yield plan_pb2.PlanPart(remarks=message)
-    for conflicts in parts(remarks.conflicts, lambda each: text_bytes(each.message) + _FRAME):
-        yield plan_pb2.PlanPart(remarks=plan_pb2.PlanRemarks(conflicts=map(conflict_fields, conflicts)))
+    return (plan_pb2.PlanPart(remarks=part) for part in cut(remarks_to_pb(remarks)))
 
 
 def steps_parts(steps: Iterable[Step]) -> Iterator[plan_pb2.PlanPart]:
@@ -136,8 +119,8 @@ def diffs_parts(diffs: PlanDiffs) -> Iterator[plan_pb2.PlanPart]:
     """Differences in parts: of objects, then of associations."""
     for resources in parts(diffs.resources, _diff_bytes):
         yield plan_pb2.PlanPart(diffs=plan_pb2.PlanDiffs(resources=map(diff_fields, resources)))
-    for mappings in parts(diffs.label_mappings, lambda _: 2 * _FRAME):
-        yield plan_pb2.PlanPart(diffs=plan_pb2.PlanDiffs(label_mappings=map(mapping_fields, mappings)))
+    for mappings in cut(plan_pb2.PlanDiffs(label_mappings=map(mapping_fields, diffs.label_mappings))):
+        yield plan_pb2.PlanPart(diffs=mappings)
 
 
 def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
@@ -147,22 +130,12 @@ def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
 
 def record_parts(changes: RecordChanges) -> Iterator[plan_pb2.PlanPart]:
     """Changes of a record in parts."""
-    for entries in parts(changes.entries, lambda entry: _FRAME * (1 + len(entry.associations))):
-        yield plan_pb2.PlanPart(record=plan_pb2.PlanRecord(entries=map(entry_fields, entries)))
-    for removed in parts(changes.removed, lambda _: _FRAME):
-        yield plan_pb2.PlanPart(record=plan_pb2.PlanRecord(removed=map(key_fields, removed)))
+    return (plan_pb2.PlanPart(record=part) for part in cut(record_to_pb(changes)))
 
 
 def content_parts(content: bytes) -> Iterator[plan_pb2.PlanPart]:
     """A compressed content in pieces."""
-    for start in range(0, len(content), _CONTENT_BYTES):
-        yield plan_pb2.PlanPart(content=content[start : start + _CONTENT_BYTES])
-
-
-def violation_parts(violations: Sequence[object_pb2.Violation]) -> Iterator[object_pb2.Violations]:
-    """Violations in parts."""
-    for part in parts(violations, lambda violation: violation.ByteSize() + 8):
-        yield object_pb2.Violations(violations=part)
+    return (plan_pb2.PlanPart(content=piece) for piece in pieces(content))
 
 
 def _step_bytes(step: Step) -> int:

@@ -126,7 +126,9 @@ async def test_a_call_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
         async with served(delete=count, listen=address):
             await delete(peer)
         waiting = asyncio.create_task(delete(peer))
-        await asyncio.sleep(0.5)
+        async with asyncio.timeout(10):
+            while (state := peer.channel.get_state()) is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+                await peer.channel.wait_for_state_change(state)
         assert not waiting.done()
         async with served(delete=count, listen=address):
             await asyncio.wait_for(waiting, 10)

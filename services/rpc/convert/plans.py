@@ -61,7 +61,7 @@ def remarks_to_pb(remarks: model.PlanRemarks) -> plan_pb2.PlanRemarks:
         unresolved_env_refs=remarks.unresolved_env_refs,
         missing_secrets=remarks.missing_secrets,
         warnings=remarks.warnings,
-        conflicts=map(conflict_fields, remarks.conflicts),
+        conflicts=map(_conflict_fields, remarks.conflicts),
     )
 
 
@@ -75,8 +75,7 @@ def remarks_from_pb(message: plan_pb2.PlanRemarks) -> model.PlanRemarks:
     )
 
 
-def conflict_fields(conflict: model.Conflict) -> Any:
-    """A conflict as part of another message."""
+def _conflict_fields(conflict: model.Conflict) -> Any:
     return {"key": key_fields(conflict.key), "resource_id": conflict.resource_id, "message": conflict.message}
 
 
