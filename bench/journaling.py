@@ -1,36 +1,39 @@
 """What the journal of an apply costs, with fsync and without, beside plain inserts of the same rows."""
 
+import asyncio
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import sqlite_utils
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
 from bench.figures import Figure, Seconds, seconds
-from services.core.model import InventoryEntry, Key, OperationKind, Origin, Target
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Target
 from services.engine.operation import OperationState
-from services.engine.step_life import StepRecord, StepState
+from services.machine import machine_clock
 from stack_svc import endings, journal
-from stack_svc.endings import Ending, Record
-from stack_svc.events import Event
-from stack_svc.journal import Beginning, Begun
-from stack_svc.leases import SECOND, machine_clock
+from stack_svc.endings import Ending, LastEvent, Record
+from stack_svc.journal import Advance, Beginning, Begun, Write
+from stack_svc.leases import SECOND
 from stack_svc.plans import NewPlan
-from stack_svc.schema import MIGRATIONS
-from stack_svc.stacks import Named
-
-T = TypeVar("T")
+from stack_svc.requests import Request
+from stack_svc.sqlite.schema import MIGRATIONS
+from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.stacks import Named
+from stack_svc.store.store import Store
 
 BATCH = 500
 """Steps in one write, as the embedded platform takes them."""
 
+SIZES = (1, 64, 1000)
+"""Steps in one write, to see what a write costs by itself: a platform may take one at a time."""
+
 _NAME = "operations/bench"
 _PLAN_BYTES_PER_STEP = 500
-_TABLES = ("stacks", "operations", "plans", "plan_bodies", "steps", "events", "inventory")
+_TABLES = ("stacks", "leases", "operations", "plans", "plan_bodies", "journal", "inventory")
 
 
 def journaling(step_count: int) -> list[Figure]:
@@ -41,10 +44,14 @@ def journaling(step_count: int) -> list[Figure]:
     """
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as folder:
         safe, unsafe, plain = (Path(folder, name) for name in ("safe.db", "unsafe.db", "plain.db"))
-        with_fsync = _journalled(_opened(safe, "FULL"), step_count)
-        without = _journalled(_opened(unsafe, "OFF"), step_count)
-        inserts, rows = _inserted(safe, _opened(plain, "FULL"))
-    return [
+        with_fsync = asyncio.run(_journalled(safe, step_count, BATCH))
+        without = asyncio.run(_journalled(unsafe, step_count, BATCH, "OFF"))
+        inserts, rows = _inserted(safe, _opened(plain))
+        by_size = {
+            size: asyncio.run(_journalled(Path(folder, f"{size}.db"), min(step_count, 2 * size + 500), size))
+            for size in SIZES
+        }
+    figures = [
         Figure("journal of an apply", f"{step_count:,} creates", seconds(with_fsync)),
         Figure("  without fsync", "", seconds(without)),
         Figure(f"  plain inserts of the same {rows:,} rows, one transaction", "", seconds(inserts)),
@@ -54,71 +61,78 @@ def journaling(step_count: int) -> list[Figure]:
             f"{with_fsync / inserts:.1f}, {without / inserts:.1f}",
         ),
     ]
+    for size, taken in by_size.items():
+        count = min(step_count, 2 * size + 500)
+        figures.append(Figure(f"  in batches of {size:,}", f"{count:,} creates", f"{count / taken:,.0f} steps/s"))
+    return figures
 
 
-def _journalled(db: sqlite_utils.Database, step_count: int) -> Seconds:
-    batches = [range(first, min(first + BATCH, step_count)) for first in range(0, step_count, BATCH)]
-    records = [(_records(batch, StepState.INTENT), _records(batch, StepState.DONE)) for batch in batches]
+async def _journalled(path: Path, step_count: int, size: int, synchronous: str = "FULL") -> Seconds:
+    """Seconds that the journal of an apply takes in a new store at *path*, in batches of *size* steps."""
+    batches = [range(first, min(first + size, step_count)) for first in range(0, step_count, size)]
     # The first event is told before the first batch, the last one after all of them.
-    events = [_event(2 + number, batch) for number, batch in enumerate(batches)]
-    record = Record(_entries(step_count), ["bench.yml"], True)
-    last = _event(2 + len(batches))
-    ending = Ending(OperationState.SUCCEEDED, record, 0, "", lambda generation: last)
+    writes = [
+        (_sent(2 * number, batch), _ended(2 * number + 1, batch)) for number, batch in enumerate(batches, start=1)
+    ]
+    record = Record(RecordChanges(tuple(_entries(step_count))), ["bench.yml"], True)
+    last = 2 + 2 * len(batches)
+    finished = LastEvent(last, lambda generation: _event(last), lambda generation: _events(_event(last)), len)
+    ending = Ending(last, OperationState.SUCCEEDED, record, 0, "", finished)
+    store = SqliteStore(path, machine_clock)
+    if synchronous != "FULL":
+        # No store is used so but here, so no setting exists for it.
+        store._database._db.execute(f"PRAGMA synchronous={synchronous}")
     started = time.perf_counter()
-    begun = _transact(db, lambda: journal.begin(db, _beginning(), machine_clock()))
+    begun = await store.write(lambda tx: journal.begin(tx, _beginning()))
     assert isinstance(begun, Begun)
-    token, stack = begun.lease.token, begun.stack.record.id
-    _transact(db, lambda: journal.start(db, _NAME, token, _plan(stack, step_count), _event(1), machine_clock()))
-    for (intents, outcomes), event in zip(records, events, strict=True):
-        _advance(db, token, intents, [])
-        _advance(db, token, outcomes, [event])
-    _transact(db, lambda: endings.finish(db, stack, token, ending, machine_clock()))
+    token, plan = begun.lease.token, _plan(begun.stack.record.id, step_count)
+    first = Write(1, b"", _events(_event(1)), [1])
+    await store.write(lambda tx: journal.start(tx, _NAME, token, plan, first))
+    done = 0
+    for intents, outcomes in writes:
+        await _advance(store, token, intents, done)
+        done += len(outcomes.steps)
+        await _advance(store, token, outcomes, done)
+    await store.write(lambda tx: endings.finish(tx, _NAME, token, ending))
     taken = time.perf_counter() - started
-    db.close()
+    await store.close()
     return taken
 
 
-def _advance(db: sqlite_utils.Database, token: int, records: list[StepRecord], events: list[Event]) -> None:
-    _transact(db, lambda: journal.advance(db, _NAME, token, records, events, False, False, "", machine_clock()))
+async def _advance(store: Store, token: int, write: Write, done: int) -> None:
+    change = Advance(done, seal=False, rollback=False, cause="")
+    await store.write(lambda tx: journal.advance(tx, _NAME, token, write, change))
 
 
 def _inserted(source: Path, db: sqlite_utils.Database) -> tuple[Seconds, int]:
     """Seconds that it takes to insert all rows of *source* into the empty *db*, and their number."""
-    original = _opened(source, "FULL")
+    original = _opened(source)
     rows = {table: original.execute(f"SELECT * FROM {table}").fetchall() for table in _TABLES}
     original.close()
-
-    def insert() -> None:
-        for table, found in rows.items():
-            places = ",".join("?" * len(found[0]))
-            db.conn.executemany(f"INSERT INTO {table} VALUES ({places})", found)
-
     started = time.perf_counter()
-    _transact(db, insert)
+    db.execute("BEGIN IMMEDIATE")
+    for table, found in rows.items():
+        places = ",".join("?" * len(found[0]))
+        db.conn.executemany(f"INSERT INTO {table} VALUES ({places})", found)
+    db.conn.commit()
     taken = time.perf_counter() - started
     db.close()
     return taken, sum(map(len, rows.values()))
 
 
-def _opened(path: Path, synchronous: str) -> sqlite_utils.Database:
-    """A store, set up as ``services.database`` does but for *synchronous*."""
+def _opened(path: Path) -> sqlite_utils.Database:
+    """A store's file, set up as ``services.database`` does."""
     connection = sqlite3.connect(path, isolation_level=None)
-    for setting in ("journal_mode=WAL", f"synchronous={synchronous}", "foreign_keys=ON"):
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}")
     db = sqlite_utils.Database(connection)
     MIGRATIONS.apply(db)
     return db
 
 
-def _transact(db: sqlite_utils.Database, work: Callable[[], T]) -> T:
-    db.execute("BEGIN IMMEDIATE")
-    result = work()
-    db.conn.commit()
-    return result
-
-
 def _beginning() -> Beginning:
-    return Beginning(_NAME, Named(Target(), "bench"), True, OperationKind.APPLY, "bench", 600 * SECOND)
+    named = Named(Target(), "bench")
+    return Beginning(_NAME, named, True, OperationKind.APPLY, "bench", 600 * SECOND, "0a", Request())
 
 
 def _plan(stack: str, step_count: int) -> NewPlan:
@@ -138,16 +152,28 @@ def _plan(stack: str, step_count: int) -> NewPlan:
     )
 
 
-def _records(steps: range, state: StepState) -> list[StepRecord]:
-    return [StepRecord(step, state, "" if state is StepState.INTENT else f"{step:016x}") for step in steps]
+def _sent(seq: int, steps: range) -> Write:
+    event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
+    event.steps_sent.steps.extend(steps)
+    return Write(seq, b"", _events(event.SerializeToString()), [seq], steps)
 
 
-def _event(seq: int, steps: range = range(0)) -> Event:
+def _ended(seq: int, steps: range) -> Write:
     event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
     event.steps_ended.outcomes.extend(
         operation_pb2.StepOutcome(step=step, done=operation_pb2.StepDone(resource_id=f"{step:016x}")) for step in steps
     )
-    return Event(seq, event.SerializeToString())
+    return Write(seq, b"", _events(event.SerializeToString()), [seq], steps)
+
+
+def _event(seq: int) -> bytes:
+    event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
+    event.finished.SetInParent()
+    return event.SerializeToString()
+
+
+def _events(body: bytes) -> bytes:
+    return journal_pb2.StoredEvents(events=[operation_pb2.OperationEvent.FromString(body)]).SerializeToString()
 
 
 def _entries(count: int) -> list[InventoryEntry]:

@@ -1,23 +1,29 @@
 """The stack service as a process: ``python -m stack_svc``."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.database import Database
+from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.rpc.process import Service, run_process
 from services.settings import Settings
-from stack_svc.schema import MIGRATIONS
+from stack_svc.housekeeping import keep_house
 from stack_svc.servicer import SERVICES, registrations
+from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.store import Limits
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Service]:
-    """StackService and JournalService over the database of *settings*."""
-    database = Database(settings.data / "stack.db", MIGRATIONS)
+async def opened(settings: Settings, clock: Clock = machine_clock, ids: Ids | None = None) -> AsyncIterator[Service]:
+    """StackService and JournalService over the database of *settings*; *clock* measures the leases."""
+    store = SqliteStore(settings.data / "stack.db", clock)
+    sweeping = asyncio.create_task(keep_house(store, Limits()))
     try:
-        yield Service(registrations(database), SERVICES)
+        yield Service(registrations(store, ids or MachineIds()), SERVICES)
     finally:
-        database.close()
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)
+        await store.close()
 
 
 if __name__ == "__main__":

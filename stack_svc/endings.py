@@ -1,32 +1,29 @@
 """
 The end of an operation: what it left behind, and its lease given back, in one fenced write (engine.md 6).
 
-An applier that got no answer sends it again: when it has taken effect and nobody worked on the stack since, it is
-answered as it was before.
+An applier that got no answer sends it again, and is answered as it was before.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-import sqlite_utils
-
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
-from services.core.model import InventoryEntry
+from services.core.model import RecordChanges
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import events, inventory, leases, operations, plans, requests, stacks
-from stack_svc.events import Event
-from stack_svc.operations import NOT_BLOCKED, Blocks, Operation
-from stack_svc.stacks import Stack, State
+from stack_svc import inventory, journal, leases, plans, texts
+from stack_svc.journal import Write
+from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
+from stack_svc.store.stacks import Stack, State
+from stack_svc.store.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The stack owns *resources* now; ``platform_changed`` moves the record even when they are the same as before."""
+    """*changes* of what the stack owns; ``platform_changed`` moves the generation even when there are none."""
 
-    resources: Collection[InventoryEntry]
-    sources: Collection[str]
+    changes: RecordChanges
+    sources: Sequence[str]
     platform_changed: bool
 
 
@@ -42,8 +39,23 @@ class Remove:
 
 Outcome = Record | Abandon | Remove
 
-LastEvent = Callable[[int], Event]
-"""Makes the last event of an operation from the generation of its stack."""
+
+@dataclass(frozen=True, slots=True)
+class LastEvent:
+    """
+    The last event of an operation.
+
+    Attributes:
+        seq: Its seq.
+        body_at: The event in the wire format, given the generation of the stack after it.
+        events_at: It as a ``pkger.journal.v1.StoredEvents`` in its wire format, likewise.
+        generation_of: The generation in such an event in the wire format.
+    """
+
+    seq: int
+    body_at: Callable[[int], bytes]
+    events_at: Callable[[int], bytes]
+    generation_of: Callable[[bytes], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +72,17 @@ class Ending:
     How an operation ended.
 
     Attributes:
+        position: Of this write in its journal.
         state: A finished one, or BLOCKED.
         outcome: What it left behind.
         base_generation: Generation that its plan was made from.
         cause: What failed; empty when nothing did.
-        finished: Its last event, given the generation of the stack after it; None for an operation that did not start.
+        finished: Its last event; None for an operation that did not start.
         blocks: What a BLOCKED operation is blocked by.
         stale: The plan that it was to run and that turned out to be stale; None for any other end.
     """
 
+    position: int
     state: OperationState
     outcome: Outcome
     base_generation: int
@@ -94,7 +108,7 @@ _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
 """What is BLOCKED is not over: the record stays as it was when the operation began, and the journal says the rest."""
 
 
-def finish(db: sqlite_utils.Database, stack_id: str, token: int, ending: Ending, now: int) -> int:
+def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
     """
     End the operation that has the lease with *token*.
 
@@ -106,51 +120,46 @@ def finish(db: sqlite_utils.Database, stack_id: str, token: int, ending: Ending,
         Generation of the stack; 0 when it went away, now or before, and for an operation on behalf of none.
 
     Raises:
+        OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
         StackMoved: The plan was made from another generation.
-        RequestInvalid: The operation cannot end so, or the resources of a record contradict each other.
+        RequestInvalid: The operation cannot end so, or the changes of a record contradict each other.
         ResourceOwned: Another stack owns one of the resources.
     """
-    operation = operations.with_token(db, stack_id, token)
-    if operation is None:
-        raise LeaseLost(stack_id, token)
-    if not leases.holds(db, stack_id, token, now):
-        return _finish_again(db, operation, ending)
-    leases.release(db, stack_id, token, now)
+    stack = tx.lock_stack(tx.operations.stack_of(name) or "")
+    now = tx.now()
+    operation = journal.existing(tx, name)
+    if _is_repeated(operation, token, ending):
+        if ending.finished and operation.last_event:
+            return ending.finished.generation_of(operation.last_event)
+        return stack.record.generation if stack else 0
+    lease = leases.check(tx.leases.of(operation.stack), operation.stack, token, now)
+    if stack is None or operation.token != token:
+        raise LeaseLost(operation.stack, token)
     _check(operation, ending)
-    if ending.state is not OperationState.BLOCKED:
-        _leave(db, operation, ending, now)
-    generation = _generation(db, stack_id)
-    _end(db, operation, ending, generation, now)
+    if ending.position != operation.position + 1:
+        raise RequestInvalid("position", f"{name} goes on at {operation.position + 1}, and not at {ending.position}")
+    left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
+    generation = left.record.generation if left else 0
+    if left:
+        tx.leases.put(operation.stack, leases.given_back(lease))
+    else:
+        tx.stacks.delete(operation.stack)
+    _end(tx, operation, ending, generation, now)
     return generation
 
 
-def _finish_again(db: sqlite_utils.Database, operation: Operation, ending: Ending) -> int:
-    """The answer to an ending that was recorded before."""
-    if operation.state is ending.state:
-        if stacks.find(db, operation.stack) is None:
-            # A record of success leaves a stack: somebody else has removed it since.
-            if not (isinstance(ending.outcome, Record) and ending.state is OperationState.SUCCEEDED):
-                return 0
-        elif leases.was_given_back(db, operation.stack, operation.token):
-            match ending.outcome:
-                case Abandon():
-                    return _generation(db, operation.stack)
-                case Record(resources):
-                    recorded = inventory.read(db, operation.stack)
-                    if inventory.content(recorded) == inventory.content(resources):
-                        return _generation(db, operation.stack)
-    raise LeaseLost(operation.stack, operation.token)
-
-
-def _generation(db: sqlite_utils.Database, stack_id: str) -> int:
-    stack = stacks.find(db, stack_id)
-    return stack.record.generation if stack else 0
+def _is_repeated(operation: Operation, token: int, ending: Ending) -> bool:
+    """Whether this ending was recorded before, so that its answer was lost."""
+    if (operation.token, operation.position, operation.state) != (token, ending.position, ending.state):
+        return False
+    last = operation.last_event
+    return not (ending.finished and last) or ending.finished.body_at(ending.finished.generation_of(last)) == last
 
 
 def _check(operation: Operation, ending: Ending) -> None:
     going, state, outcome = operation.going, ending.state, ending.outcome
-    if state not in _MAY_BECOME[going]:
+    if state not in _MAY_BECOME.get(going, ()):
         raise RequestInvalid("state", f"{operation.name} is {going} and cannot end {state}")
     if operation.sealed and state is OperationState.ROLLED_BACK:
         raise RequestInvalid("state", f"{operation.name} cannot end {state} past its point of no return")
@@ -164,56 +173,61 @@ def _check(operation: Operation, ending: Ending) -> None:
         raise RequestInvalid("stale_plan", f"{operation.name} started, so its plan was not stale")
 
 
-def _end(db: sqlite_utils.Database, operation: Operation, ending: Ending, generation: int, now: int) -> None:
-    last_events = [ending.finished(generation)] if ending.finished else []
-    changes = {
-        "state": ending.state,
-        "cause": ending.cause,
-        "last_seq": events.append(db, operation.name, operation.last_seq, last_events),
-    }
-    operations.update(db, operation.name, changes, now)
-    operations.unblock(db, operation.name)
+def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int, now: int) -> None:
+    changes: dict[str, Any] = {"state": ending.state, "cause": texts.clean(ending.cause)}
+    if last := ending.finished:
+        body = last.body_at(generation) if ending.state in FINISHED else b""
+        write = Write(ending.position, b"", last.events_at(generation), [last.seq])
+        ended = journal.appended(tx, operation, write, now, last_event=body, **changes)
+    else:
+        heard = max(operation.update_time, now)
+        ended = replace(operation, update_time=heard, position=ending.position, **changes)
+    tx.operations.update(ended)
+    if operation.state is OperationState.BLOCKED:
+        tx.operations.unblock(operation.name)
     if ending.state is OperationState.BLOCKED:
-        operations.block(db, operation.name, ending.blocks)
+        tx.operations.block(operation.name, ending.blocks)
     if ending.state in FINISHED:
-        plans.mark_applied(db, operation.name)
+        plans.mark_applied(tx, operation.plan)
     if ending.state is OperationState.FAILED:
-        requests.forget(db, operation.name)
+        tx.requests.forget(operation.name)
     if ending.stale:
-        plans.mark_stale(db, ending.stale.plan, ending.stale.problem)
+        plans.mark_stale(tx, ending.stale.plan, ending.stale.problem)
 
 
-def _leave(db: sqlite_utils.Database, operation: Operation, ending: Ending, now: int) -> None:
-    stack = stacks.header(db, operation.stack)
+def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, now: int) -> Stack | None:
+    """The stack after a finished operation; None: it goes away."""
     match ending.outcome:
         case Record() as record:
             _check_generation(stack, ending.base_generation)
             # What could not be taken back needs a stack that owns it.
-            stays = stack.state is State.ACTIVE or ending.state is OperationState.SUCCEEDED or bool(record.resources)
-            if stays:
-                _record(db, stack, record, now)
+            is_kept = ending.state is OperationState.SUCCEEDED or bool(record.changes.entries)
+            if stack.state is State.ACTIVE or is_kept:
+                return _recorded(tx, stack, record, now)
+            return None
         case Abandon():
-            stays = stack.state is State.ACTIVE
+            return stack if stack.state is State.ACTIVE else None
         case Remove():
             _check_generation(stack, ending.base_generation)
-            stays = False
-    if not stays:
-        stacks.drop(db, operation.stack)
+            return None
 
 
-def _record(db: sqlite_utils.Database, stack: Stack, record: Record, now: int) -> None:
-    changes: dict[str, Any] = {}
-    if inventory.write(db, stack.record.id, stack.record.target, record.resources) or record.platform_changed:
-        changes |= {
-            "generation": stack.record.generation + 1,
-            "sources": orjson.dumps(list(record.sources)).decode(),
+def _recorded(tx: Transaction, stack: Stack, record: Record, now: int) -> Stack:
+    recorded = stack
+    has_changed, count = inventory.change(tx, stack, record.changes)
+    if has_changed or record.platform_changed:
+        recorded = replace(
+            stack,
+            resource_count=count,
+            record=replace(stack.record, generation=stack.record.generation + 1, sources=tuple(record.sources)),
             # Clocks are set back at times; a record is never updated before it was made.
-            "update_time": max(now, stack.update_time),
-        }
+            update_time=max(now, stack.update_time),
+        )
     if stack.state is State.PENDING:
-        changes |= {"state": State.ACTIVE, "create_time": now, "update_time": now}
-    if changes:
-        stacks.update(db, stack.record.id, changes)
+        recorded = replace(recorded, state=State.ACTIVE, create_time=now, update_time=now)
+    if recorded is not stack:
+        tx.stacks.update(recorded)
+    return recorded
 
 
 def _check_generation(stack: Stack, base_generation: int) -> None:

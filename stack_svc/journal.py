@@ -2,25 +2,29 @@
 The life of an operation, up to its end: it begins with a lease, and each of its writes is fenced by that (engine.md 6).
 
 An applier that got no answer to a write sends it again, so each write that has taken effect already answers as it did
-before. The exception is a claim: nobody can tell the same applier from another task of it, so the second one waits.
+before: its position tells. The exception is a claim: nobody can tell the same applier from another task of it, so the
+second one waits.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import sqlite_utils
-
-from services.core.errors import LeaseLost, RequestInvalid
+from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, RequestInvalid, StackExists
 from services.core.model import OperationKind, Target
-from services.engine.operation import OperationState
-from services.engine.step_life import StepRecord
-from stack_svc import events, leases, operations, plans, requests, stacks, steps
-from stack_svc.events import Event
-from stack_svc.leases import Lease
-from stack_svc.operations import Operation
-from stack_svc.plans import NewPlan, StoredPlan, Work
-from stack_svc.stacks import Choice, Named, Stack, State
+from services.engine.operation import FINISHED, OperationState
+from stack_svc import leases, plans, preparing, requests, stacks, texts
+from stack_svc.plans import NewPlan
+from stack_svc.requests import Request
+from stack_svc.store.journal import Row
+from stack_svc.store.leases import Lease
+from stack_svc.store.operations import NOT_BLOCKED, Operation
+from stack_svc.store.plans import StoredPlan, Work
+from stack_svc.store.stacks import Choice, Named, Stack, State
+from stack_svc.store.store import Reading, Transaction
+
+MOST_ABANDONED = 100
+"""Operations in one answer (journal.proto)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,8 @@ class Beginning:
         kind: What it is for; None, as is *create_missing* false: as the plan of *choice* says.
         holder: Who works on it.
         ttl: Microseconds that the lease lasts without renewal.
-        request_id: Id of the request that it is for; empty: the request has none.
-        request_digest: Digest of the content of that request.
+        new_stack: Id of the stack that is made, if one is.
+        request: The request that it is for.
     """
 
     name: str
@@ -53,8 +57,8 @@ class Beginning:
     kind: OperationKind | None
     holder: str
     ttl: int
-    request_id: str = ""
-    request_digest: str = ""
+    new_stack: str
+    request: Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,49 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """
+    One write of an operation.
+
+    Attributes:
+        position: Its position.
+        records: A ``pkger.journal.v1.StoredRecords`` in its wire format.
+        events: A ``pkger.journal.v1.StoredEvents`` in its wire format.
+        seqs: The seq of each of the events.
+        steps: Numbers of the steps that records and events are about.
+    """
+
+    position: int
+    records: bytes
+    events: bytes
+    seqs: Sequence[int]
+    steps: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """
+    What a write says beside records and events.
+
+    Attributes:
+        done_count: Number of steps that are in effect.
+        seal: Whether the operation passes the point of no return.
+        rollback: Whether it turns back.
+        cause: What failed; empty: as noted before.
+    """
+
+    done_count: int
+    seal: bool
+    rollback: bool
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """
     All that the journal knows of an operation.
 
-    ``blocked_steps``, which only a BLOCKED one has, are as in ``operations.Blocks``, ``steps`` are sorted by step.
+    ``blocked_steps``, which only a BLOCKED one has, are as in ``Blocks.body``; ``rows`` are all of its writes.
     """
 
     stack: Stack
@@ -80,21 +122,21 @@ class Claimed:
     operation: Operation
     blocked_steps: bytes
     plan: Work | None
-    steps: list[StepRecord]
+    rows: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Some events of an operation in their wire format, and how far it is."""
+    """Writes of an operation with events that somebody asked for, whether there are more, and how far it is."""
 
-    bodies: list[bytes]
+    rows: Sequence[Row]
     has_more: bool
     state: OperationState
 
 
-def begin(db: sqlite_utils.Database, wanted: Beginning, now: int) -> Begun | Operation:
+def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     """
-    Take the lease of a stack for a new operation; *db* is in a write transaction.
+    Take the lease of a stack for a new operation.
 
     Returns:
         The operation with its lease; without one the operation that the same request began before.
@@ -115,31 +157,45 @@ def begin(db: sqlite_utils.Database, wanted: Beginning, now: int) -> Begun | Ope
     for field, value in (("operation", wanted.name), ("holder", wanted.holder)):
         if not value:
             raise RequestInvalid(field, "must not be empty")
-    plan = plans.existing(db, wanted.choice.plan, now) if isinstance(wanted.choice, Planned) else None
-    choice, create_missing, kind = _as_planned(plan) if plan else _as_asked(wanted)
-    known = operations.find(db, wanted.name)
-    if known:
-        stack, lease = _begin_again(db, known, choice, kind, wanted.holder, wanted.ttl, now)
-        return _begun(db, wanted.name, stack, lease, plan)
-    operations.end_dead(db, now)
-    stacks.drop_nameless(db)
-    made = wanted.request_id and requests.earlier_answer(db, wanted.request_id, [wanted.request_digest], now)
-    if made:
-        return operations.existing(db, made)
-    stack = _stack_to_work_on(db, choice, create_missing, now)
-    stack_id, target = stack.record.id, stack.record.target
-    lease = leases.acquire(db, stack_id, stack.called, wanted.holder, wanted.name, wanted.ttl, now)
-    operations.refuse_unfinished(db, stack_id, stack.called)
+    planned = tx.plans.find(wanted.choice.plan) if isinstance(wanted.choice, Planned) else None
+    choice, create_missing, kind = _as_planned(planned) if planned else _as_asked(wanted)
+    found = None if isinstance(choice, Target) else tx.lock_stack(choice)
+    earlier_name = requests.answered_name(tx, wanted.request)
+    again, earlier = _lock_of(tx, wanted.name), _lock_of(tx, earlier_name)
+    now = tx.now()
+    plan = plans.as_of(planned, now) if planned else None
+    if again:
+        stack, lease = _begin_again(tx, again, existing(tx, wanted.name), choice, kind, wanted, now)
+        return Begun(stack, lease, existing(tx, wanted.name), plans.work(tx, plan.name) if plan else None)
+    if earlier and preparing.has_died(tx, existing(tx, earlier_name), now):
+        # What the request began before came to nothing, so it may begin anew.
+        preparing.end_dead(tx, earlier, now)
+    elif made := requests.earlier_answer(tx, wanted.request, now):
+        return existing(tx, made)
+    stack, lease = _stack_to_work_on(tx, found, choice, create_missing, wanted.new_stack, now)
+    lease = _taken(tx, stack, lease, wanted, now)
     if plan:
         plans.refuse_unusable(plan)
-    nameless, stack_name = stack.state is State.NAMELESS, stack.record.name
-    operations.insert(db, wanted.name, stack_id, nameless, stack_name, target, kind, wanted.holder, lease.token, now)
-    if wanted.request_id:
-        requests.remember(db, wanted.request_id, [wanted.request_digest], wanted.name, now)
-    return _begun(db, wanted.name, stacks.whole(db, stack_id), lease, plan)
+    operation = Operation(
+        name=wanted.name,
+        stack=stack.record.id,
+        nameless=stack.state is State.NAMELESS,
+        stack_name=stack.record.name,
+        target=stack.record.target,
+        kind=kind,
+        state=OperationState.PREPARING,
+        holder=lease.holder,
+        token=lease.token,
+        create_time=now,
+        update_time=now,
+    )
+    if not tx.operations.insert(operation):
+        raise RequestInvalid("operation", f"{wanted.name} exists already; choose another name")
+    requests.remember(tx, wanted.request, wanted.name, now)
+    return Begun(stack, lease, operation, plans.work(tx, plan.name) if plan else None)
 
 
-def start(db: sqlite_utils.Database, name: str, token: int, source: NewPlan | str, accepted: Event, now: int) -> None:
+def start(tx: Transaction, name: str, token: int, source: NewPlan | str, write: Write) -> None:
     """
     Give an operation its plan, a new one or a stored one by name, and its first event.
 
@@ -152,45 +208,23 @@ def start(db: sqlite_utils.Database, name: str, token: int, source: NewPlan | st
         PlanStale: It was found to be stale.
         PlanExpired: It was not applied in time.
     """
-    operation = _fenced(db, name, token, now)
+    operation, _, now = fenced(tx, name, token)
     if operation.state is not OperationState.PREPARING:
-        if operation.plan != _name_of(source) or (isinstance(source, NewPlan) and not plans.is_kept(db, source)):
+        if operation.plan != _name_of(source) or (isinstance(source, NewPlan) and not plans.is_kept(tx, source)):
             raise RequestInvalid("plan", f"{name} started with another plan")
         return
-    if isinstance(source, NewPlan):
-        plans.insert_running(db, source, name, now)
-        step_count = source.step_count
-    else:
-        step_count = plans.take(db, source, name, now).step_count
-    last_seq = events.append(db, name, operation.last_seq, [accepted])
-    changes = {"state": OperationState.APPLYING, "step_count": step_count, "last_seq": last_seq}
-    operations.update(db, name, changes, now)
+    match source:
+        case NewPlan():
+            plan = plans.insert_running(tx, source, name, now)
+        case _:
+            plan = plans.take(tx, source, name)
+    state = OperationState.APPLYING
+    tx.operations.update(appended(tx, operation, write, now, state=state, step_count=plan.step_count))
 
 
-def advance(
-    db: sqlite_utils.Database,
-    name: str,
-    token: int,
-    records: Sequence[StepRecord],
-    new_events: Sequence[Event],
-    seal: bool,
-    rollback: bool,
-    cause: str,
-    now: int,
-) -> bool:
+def advance(tx: Transaction, name: str, token: int, write: Write, change: Advance) -> bool:
     """
-    Note what is known of steps, and what happened.
-
-    Args:
-        db: In a write transaction.
-        name: Name of the operation, which started.
-        token: Fencing token of its lease.
-        records: Outcomes of what was sent, and intents of what is about to be.
-        new_events: Events to append.
-        seal: Whether it passes the point of no return.
-        rollback: Whether it turns back.
-        cause: What failed; empty: as noted before.
-        now: The time.
+    Append a write to the journal of an operation that started.
 
     Returns:
         Whether somebody asked the operation to turn back.
@@ -198,52 +232,62 @@ def advance(
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
-        RequestInvalid: It did not start, has no such step, lacks an event before these, or would turn back past its
-            point of no return.
+        RequestInvalid: It did not start, lacks a write or an event before this one, has another write at the position,
+            has no such step, or would turn back past its point of no return.
     """
-    operation = _fenced(db, name, token, now)
+    operation, _, now = fenced(tx, name, token)
     state = operation.going
     if state is OperationState.PREPARING:
         raise RequestInvalid("operation", f"{name} did not start")
-    sealed, rolling_back = operation.sealed or seal, operation.rolling_back or rollback
+    if is_repeated(tx, operation, write):
+        return operation.cancel_requested
+    sealed, rolling_back = operation.sealed or change.seal, operation.rolling_back or change.rollback
     if sealed and rolling_back:
-        raise RequestInvalid("rollback" if rollback else "seal", f"{name} cannot turn back past its point of no return")
+        field = "rollback" if change.rollback else "seal"
+        raise RequestInvalid(field, f"{name} cannot turn back past its point of no return")
+    for step in (min(write.steps, default=0), max(write.steps, default=0)):
+        if not 0 <= step < max(operation.step_count, 1):
+            raise RequestInvalid("steps", f"there is no step {step} in a plan of {operation.step_count} steps")
+    if not 0 <= change.done_count <= operation.step_count:
+        raise RequestInvalid("done_count", f"{change.done_count} of {operation.step_count} steps cannot be in effect")
     if operation.state is OperationState.BLOCKED:
-        operations.unblock(db, name)
-    done = steps.write(db, name, operation.step_count, records)
-    changes: dict[str, Any] = {
-        "state": OperationState.ROLLING_BACK if rolling_back else state,
-        "sealed": sealed,
-        "rolling_back": rolling_back,
-        "done_count": operation.done_count + done,
-        "last_seq": events.append(db, name, operation.last_seq, new_events),
-    }
-    if rollback and cause:
-        changes["cause"] = cause
-    operations.update(db, name, changes, now)
+        tx.operations.unblock(name)
+    advanced = appended(
+        tx,
+        operation,
+        write,
+        now,
+        state=OperationState.ROLLING_BACK if rolling_back else state,
+        sealed=sealed,
+        rolling_back=rolling_back,
+        done_count=change.done_count,
+        cause=texts.clean(change.cause) if change.rollback and change.cause else operation.cause,
+        blocks=NOT_BLOCKED,
+    )
+    tx.operations.update(advanced)
     return operation.cancel_requested
 
 
-def renew(db: sqlite_utils.Database, stack_id: str, token: int, ttl: int, now: int) -> tuple[int, bool]:
+def renew(tx: Transaction, name: str, token: int, ttl: int) -> tuple[int, bool]:
     """
-    Let a lease last *ttl* microseconds from now.
+    Let the lease of an operation last *ttl* microseconds from now.
 
     Returns:
-        When it ends, and whether somebody asked the operation that holds it to turn back.
+        When it ends, and whether somebody asked the operation to turn back.
 
     Raises:
+        OperationNotFound: There is no such operation.
         LeaseLost: It is over.
         RequestInvalid: *ttl* is out of bounds.
     """
-    expires = leases.renew(db, stack_id, token, ttl, now)
-    operation = operations.with_token(db, stack_id, token)
-    if operation is None:
-        raise LeaseLost(stack_id, token)
-    operations.update(db, operation.name, {}, now)
-    return expires, operation.cancel_requested
+    operation, lease, now = fenced(tx, name, token)
+    renewed = leases.renewed(lease, ttl, now)
+    tx.leases.put(operation.stack, renewed)
+    tx.operations.update(_heard_of(operation, now))
+    return renewed.expires, operation.cancel_requested
 
 
-def claim(db: sqlite_utils.Database, name: str, holder: str, ttl: int, now: int) -> Claimed:
+def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
     """
     Take the lease of the stack of an unfinished operation. A BLOCKED one is so until its new holder writes.
 
@@ -254,36 +298,134 @@ def claim(db: sqlite_utils.Database, name: str, holder: str, ttl: int, now: int)
     """
     if not holder:
         raise RequestInvalid("holder", "must not be empty")
-    operation = operations.unfinished(db, name)
-    stack = stacks.whole(db, operation.stack)
-    lease = leases.acquire(db, operation.stack, stack.called, holder, name, ttl, now)
-    operations.update(db, name, {"holder": holder, "token": lease.token}, now)
-    plan = plans.work(db, operation.plan) if operation.plan else None
-    blocked_steps = operations.blocked_steps(db, name)
-    return Claimed(stack, lease, operations.existing(db, name), blocked_steps, plan, steps.read(db, name))
+    stack_id = tx.operations.stack_of(name) or ""
+    stack = tx.lock_stack(stack_id)
+    now = tx.now()
+    operation, last = unfinished(tx, name), tx.leases.of(stack_id)
+    if stack is None or last is None:
+        raise OperationNotFound(name)
+    lease = leases.acquired(last, stack, texts.clean(holder), name, ttl, now)
+    tx.leases.put(stack_id, lease)
+    claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token)
+    tx.operations.update(claimed)
+    plan = plans.work(tx, operation.plan) if operation.plan else None
+    return Claimed(stack, lease, claimed, tx.operations.blocked_steps(name), plan, tx.journal.rows(name))
 
 
-def request_cancel(db: sqlite_utils.Database, name: str) -> None:
+def request_cancel(tx: Transaction, name: str) -> None:
     """
     Note that an operation is to turn back. That is no word of its applier, so its update time stays.
 
     Raises:
         OperationNotFound: There is no such operation, or it is finished.
     """
-    operation = operations.unfinished(db, name)
-    db.table("operations").update(operation.name, {"cancel_requested": True})
+    tx.lock_stack(tx.operations.stack_of(name) or "")
+    tx.operations.update(replace(unfinished(tx, name), cancel_requested=True))
 
 
-def told(db: sqlite_utils.Database, name: str, after_seq: int, most_bytes: int) -> Story:
+def told(reading: Reading, name: str, after_seq: int, most_bytes: int) -> Story:
     """
-    What happened in an operation after the event *after_seq*, as much as fits into *most_bytes*.
+    What happened in an operation after the event *after_seq*: events of *most_bytes* or a few more.
 
     Raises:
         OperationNotFound: There is no such operation.
     """
-    operation = operations.existing(db, name)
-    bodies, has_more = events.read(db, name, after_seq, most_bytes)
-    return Story(bodies, has_more, operation.state)
+    operation = existing(reading, name)
+    rows, has_more = reading.journal.rows_after(name, after_seq, most_bytes)
+    return Story(rows, has_more, operation.state)
+
+
+def existing(reading: Reading, name: str) -> Operation:
+    """
+    The operation of that name.
+
+    Raises:
+        OperationNotFound: There is none.
+    """
+    operation = reading.operations.find(name)
+    if operation is None:
+        raise OperationNotFound(name)
+    return operation
+
+
+def unfinished(reading: Reading, name: str) -> Operation:
+    """
+    The operation of that name.
+
+    Raises:
+        OperationNotFound: There is none, or it is finished.
+    """
+    operation = existing(reading, name)
+    if operation.state in FINISHED:
+        raise OperationNotFound(name)
+    return operation
+
+
+def fenced(tx: Transaction, name: str, token: int) -> tuple[Operation, Lease, int]:
+    """
+    Lock an operation for a write by the holder of its lease.
+
+    Returns:
+        The operation, its lease, and the time.
+
+    Raises:
+        OperationNotFound: There is no such operation.
+        LeaseLost: The lease is over.
+    """
+    tx.lock_stack(tx.operations.stack_of(name) or "")
+    now = tx.now()
+    operation = existing(tx, name)
+    if operation.token != token:
+        raise LeaseLost(operation.stack, token)
+    return operation, leases.check(tx.leases.of(operation.stack), operation.stack, token, now), now
+
+
+def is_repeated(reading: Reading, operation: Operation, write: Write) -> bool:
+    """
+    Whether a write was made before, so that its answer was lost.
+
+    Raises:
+        RequestInvalid: Another write has its position, or one before it is missing.
+    """
+    if write.position == operation.position + 1:
+        return False
+    row = reading.journal.row(operation.name, write.position)
+    if row and (row.records, row.events) == (write.records, write.events):
+        return True
+    raise RequestInvalid(
+        "position", f"{operation.name} goes on at {operation.position + 1}; at {write.position} is no such write"
+    )
+
+
+def appended(tx: Transaction, operation: Operation, write: Write, now: int, **changes: Any) -> Operation:
+    """
+    Append a write to a journal.
+
+    Returns:
+        The operation after it, with *changes* of its attributes, for the caller to update.
+
+    Raises:
+        RequestInvalid: An event is missing before one of these.
+    """
+    last_seq = operation.last_seq
+    for seq in write.seqs:
+        if seq != last_seq + 1:
+            raise RequestInvalid("events", f"seq {seq} does not go on where the last event ended, at {last_seq}")
+        last_seq = seq
+    tx.journal.append(operation.name, Row(write.position, operation.token, last_seq, write.records, write.events, now))
+    heard = max(operation.update_time, now)
+    return replace(operation, update_time=heard, position=write.position, last_seq=last_seq, **changes)
+
+
+def _lock_of(tx: Transaction, operation: str) -> Stack | None:
+    """Lock the stack of an operation; None: there is no such operation, or its stack is gone."""
+    stack = tx.operations.stack_of(operation) if operation else None
+    return tx.lock_stack(stack) if stack else None
+
+
+def _heard_of(operation: Operation, now: int) -> Operation:
+    """*operation*, of whose applier the store heard now; clocks are set back at times."""
+    return replace(operation, update_time=max(operation.update_time, now))
 
 
 def _name_of(source: NewPlan | str) -> str:
@@ -291,7 +433,9 @@ def _name_of(source: NewPlan | str) -> str:
 
 
 def _as_asked(wanted: Beginning) -> tuple[Choice | Target, bool, OperationKind]:
-    if wanted.kind is None or isinstance(wanted.choice, Planned):
+    if isinstance(wanted.choice, Planned):
+        raise PlanNotFound(wanted.choice.plan)
+    if wanted.kind is None:
         raise RequestInvalid("kind", "must be set")
     return wanted.choice, wanted.create_missing, wanted.kind
 
@@ -302,28 +446,27 @@ def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, bool, OperationKind]
     return (Named(plan.target, plan.stack_name) if plan.stack_name else plan.target), True, plan.kind
 
 
-def _begun(db: sqlite_utils.Database, name: str, stack: Stack, lease: Lease, plan: StoredPlan | None) -> Begun:
-    return Begun(stack, lease, operations.existing(db, name), plans.work(db, plan.name) if plan else None)
-
-
 def _begin_again(
-    db: sqlite_utils.Database,
+    tx: Transaction,
+    stack: Stack,
     known: Operation,
     choice: Choice | Target,
     kind: OperationKind,
-    holder: str,
-    ttl: int,
+    wanted: Beginning,
     now: int,
 ) -> tuple[Stack, Lease]:
     """Answer as before, with the lease counted from now, as its holder does."""
+    lease = tx.leases.of(known.stack)
     if (
         known.state is OperationState.PREPARING
-        and (known.kind, known.holder) == (kind, holder)
+        and (known.kind, known.holder) == (kind, texts.clean(wanted.holder))
         and choice == _choice_of(known, choice)
-        and leases.holds(db, known.stack, known.token, now)
+        and leases.holds(lease, known.token, now)
     ):
-        expires = leases.renew(db, known.stack, known.token, ttl, now)
-        return stacks.whole(db, known.stack), Lease(known.token, expires)
+        assert lease is not None  # noqa: S101 - it lasts
+        renewed = leases.renewed(lease, wanted.ttl, now)
+        tx.leases.put(known.stack, renewed)
+        return stack, renewed
     raise RequestInvalid("operation", f"{known.name} exists already ({known.state}); choose another name")
 
 
@@ -338,18 +481,28 @@ def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | Non
             return known.stack
 
 
-def _stack_to_work_on(db: sqlite_utils.Database, choice: Choice | Target, create_missing: bool, now: int) -> Stack:
+def _stack_to_work_on(
+    tx: Transaction, found: Stack | None, choice: Choice | Target, create_missing: bool, new_id: str, now: int
+) -> tuple[Stack, Lease]:
+    """The stack with its last lease, made if there is none and one is to be."""
     if isinstance(choice, Target):
-        return stacks.insert(db, Named(choice, ""), "", State.NAMELESS, now)
-    if not (create_missing and isinstance(choice, Named)):
-        return stacks.header(db, choice)
-    return stacks.find(db, choice) or stacks.insert(db, choice, "", State.PENDING, now)
+        made = stacks.new_stack(Named(choice, ""), new_id, "", State.NAMELESS, now)
+    elif not (create_missing and isinstance(choice, Named)):
+        stack = stacks.visible(found, choice)
+        return stack, tx.leases.of(stack.record.id) or Lease()
+    elif found:
+        return found, tx.leases.of(found.record.id) or Lease()
+    else:
+        stacks.check_name(choice.name)
+        made = stacks.new_stack(choice, new_id, "", State.PENDING, now)
+    if not tx.stacks.insert(made):
+        raise StackExists(made.called, made.record.target.org)
+    return made, Lease()
 
 
-def _fenced(db: sqlite_utils.Database, name: str, token: int, now: int) -> Operation:
-    """The operation, for a write by the holder of its lease."""
-    operation = operations.existing(db, name)
-    if operation.token != token:
-        raise LeaseLost(operation.stack, token)
-    leases.check(db, operation.stack, token, now)
-    return operation
+def _taken(tx: Transaction, stack: Stack, last: Lease, wanted: Beginning, now: int) -> Lease:
+    """The lease of *stack* for a new operation, once what died on it is out of the way."""
+    lease = leases.acquired(last, stack, texts.clean(wanted.holder), wanted.name, wanted.ttl, now)
+    preparing.end_dead(tx, stack, now)
+    tx.leases.put(stack.record.id, lease)
+    return lease

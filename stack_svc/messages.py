@@ -14,17 +14,18 @@ from services.core.errors import RequestInvalid
 from services.core.model import Target
 from services.engine.operation import FINISHED, OperationState
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import entries_from_pb, key_to_pb, target_from_pb, target_to_pb
-from services.rpc.convert.operations import STATES
-from services.rpc.convert.plans import KINDS
+from services.rpc.convert.objects import key_to_pb, target_from_pb, target_to_pb
+from services.rpc.convert.operations import STATES, step_record_from_pb
+from services.rpc.convert.plans import KINDS, record_changes_from_pb
 from stack_svc import plan_views, stacks
-from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
-from stack_svc.events import Event
-from stack_svc.inventory import Ownership
-from stack_svc.journal import Beginning, Planned
-from stack_svc.operations import Blocks, Filter, Operation
-from stack_svc.plans import NewPlan, PlanState, StoredPlan, Work
-from stack_svc.stacks import Choice, Named, Stack
+from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
+from stack_svc.journal import Advance, Beginning, Planned, Write
+from stack_svc.plans import NewPlan
+from stack_svc.requests import Request
+from stack_svc.store.inventory import Ownership
+from stack_svc.store.operations import Blocks, Filter, Operation
+from stack_svc.store.plans import PlanState, StoredPlan, Work
+from stack_svc.store.stacks import Choice, Named, Stack
 
 _LATEST = 2**63 - 1
 """After every time that the store can hold."""
@@ -49,9 +50,14 @@ def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Cho
             raise RequestInvalid("stack", "name it by id, or by name with its target")
 
 
-def beginning_from_pb(request: journal_pb2.BeginOperationRequest) -> Beginning:
+def request_from_pb(key: journal_pb2.RequestKey) -> Request:
+    """Translate the key of a request; an absent one is that of a request without an id."""
+    return Request(key.id, [key.digest])
+
+
+def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str) -> Beginning:
     """
-    Translate a new operation.
+    Translate a new operation; if a stack is made for it, its id is *new_stack*.
 
     Raises:
         RequestInvalid: It names no stack, or its kind is no value to send.
@@ -71,8 +77,8 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest) -> Beginning:
         kind=KINDS.member(request.kind) if request.kind else None,
         holder=request.holder,
         ttl=microseconds(request.ttl),
-        request_id=request.request.id,
-        request_digest=request.request.digest,
+        new_stack=new_stack,
+        request=request_from_pb(request.request),
     )
 
 
@@ -239,14 +245,49 @@ def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:
     return message
 
 
-def event_from_pb(message: operation_pb2.OperationEvent, field: str, is_a: str = "") -> Event:
+def start_from_pb(request: journal_pb2.StartOperationRequest) -> Write:
     """
-    Translate an event.
+    The first write of an operation.
 
-    Args:
-        message: The event.
-        field: Where it stands in the request, for the error.
-        is_a: What it has to be; empty: anything.
+    Raises:
+        RequestInvalid: Its event is another one than the first.
+    """
+    if request.accepted.seq != 1:
+        raise RequestInvalid("accepted", "the first event has seq 1")
+    _check_event(request.accepted, "accepted", is_a="accepted")
+    return Write(1, b"", _stored_events([request.accepted]), [1])
+
+
+def write_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Write:
+    """
+    A write in the middle of an operation.
+
+    Raises:
+        RequestInvalid: An event says nothing, or a record no state.
+    """
+    steps = [step_record_from_pb(record).step for record in request.steps]
+    for event in request.events:
+        _check_event(event, "events")
+        steps += event.steps_sent.steps
+        for ended in (event.steps_ended, event.steps_undone):
+            steps += [outcome.step for outcome in ended.outcomes]
+    return Write(
+        request.position,
+        journal_pb2.StoredRecords(steps=request.steps).SerializeToString(),
+        _stored_events(request.events),
+        [event.seq for event in request.events],
+        steps,
+    )
+
+
+def advance_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Advance:
+    """What such a write says of the operation as a whole."""
+    return Advance(request.done_count, request.seal, request.rollback, request.cause)
+
+
+def _check_event(message: operation_pb2.OperationEvent, field: str, is_a: str = "") -> None:
+    """
+    Accept an event that stands in *field* and has to be what *is_a* says; empty: anything.
 
     Raises:
         RequestInvalid: It says nothing, or something else.
@@ -254,24 +295,10 @@ def event_from_pb(message: operation_pb2.OperationEvent, field: str, is_a: str =
     happening = message.WhichOneof("event")
     if happening is None or (is_a and happening != is_a):
         raise RequestInvalid(field, f"the event must have {is_a or 'something that happened'}")
-    return Event(message.seq, message.SerializeToString())
 
 
-def accepted_from_pb(message: operation_pb2.OperationEvent) -> Event:
-    """
-    Translate the first event of an operation.
-
-    Raises:
-        RequestInvalid: It is another one.
-    """
-    if message.seq != 1:
-        raise RequestInvalid("accepted", "the first event has seq 1")
-    return event_from_pb(message, "accepted", is_a="accepted")
-
-
-def events_to_pb(bodies: Iterable[bytes]) -> list[operation_pb2.OperationEvent]:
-    """Translate events."""
-    return [operation_pb2.OperationEvent.FromString(body) for body in bodies]
+def _stored_events(events: Iterable[operation_pb2.OperationEvent]) -> bytes:
+    return journal_pb2.StoredEvents(events=events).SerializeToString()
 
 
 def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
@@ -283,9 +310,15 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     """
     last = None
     if request.HasField("finished"):
-        event_from_pb(request.finished, "finished", is_a="finished")
-        last = partial(_last_event, request.finished)
+        _check_event(request.finished, "finished", is_a="finished")
+        last = LastEvent(
+            request.finished.seq,
+            partial(_last_body, request.finished),
+            lambda generation: _stored_events([_last_event(request.finished, generation)]),
+            lambda body: operation_pb2.OperationEvent.FromString(body).finished.generation,
+        )
     return Ending(
+        request.position,
         STATES.member(request.state) if request.state else OperationState.FAILED,
         _outcome(request),
         request.base_generation,
@@ -300,12 +333,16 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     )
 
 
-def _last_event(message: operation_pb2.OperationEvent, generation: int) -> Event:
+def _last_event(message: operation_pb2.OperationEvent, generation: int) -> operation_pb2.OperationEvent:
     """The last event of an operation, which leaves its stack at *generation*."""
     event = operation_pb2.OperationEvent()
     event.CopyFrom(message)
     event.finished.generation = generation
-    return event_from_pb(event, "finished")
+    return event
+
+
+def _last_body(message: operation_pb2.OperationEvent, generation: int) -> bytes:
+    return _last_event(message, generation).SerializeToString()
 
 
 def _time(moment: Timestamp, field: str) -> int:
@@ -325,7 +362,8 @@ def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
     match request.WhichOneof("outcome"):
         case "record":
             record = request.record
-            return Record(entries_from_pb(record.resources), tuple(record.sources), record.platform_changed)
+            changes = record_changes_from_pb(record.changes)
+            return Record(changes, tuple(record.sources), record.platform_changed)
         case "abandon":
             return Abandon()
         case "remove":

@@ -12,7 +12,7 @@ from services.kinds.canonical import canonical_text
 from services.kinds.summary import planned_summary
 from services.rpc.convert.objects import key_from_pb, object_from_pb
 from services.rpc.parts import cut, parts, pieces
-from stack_svc.plans import Work
+from stack_svc.store.plans import Work
 
 VIEWS = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY, plan_pb2.PLAN_VIEW_RECORD)
 """The views of a stored plan, in the order of their parts in the stream."""

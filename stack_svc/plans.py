@@ -1,60 +1,17 @@
 """Plans: those that wait to be applied, and those that operations run; each is applied at most once (engine.md 7)."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
-
-import sqlite_utils
+from dataclasses import dataclass, replace
 
 from services.core.errors import PlanExpired, PlanNotFound, PlanStale, PlanUsed, RequestInvalid
-from services.core.model import OperationKind, Target
-from stack_svc import requests
+from services.core.model import Target
+from stack_svc import requests, texts
 from stack_svc.leases import SECOND, rfc3339
+from stack_svc.requests import Request
+from stack_svc.store.plans import Header, Place, PlanState, StoredPlan, Work
+from stack_svc.store.store import Reading, Transaction
 
 KEPT = 24 * 3600 * SECOND
 """How long a plan can be applied, in microseconds (planner.proto)."""
-
-Place = tuple[int, str]
-"""Create time and name of the last plan of a page."""
-
-START: Place = (2**63 - 1, "")
-"""Before every plan, as the newest come first."""
-
-
-class PlanState(StrEnum):
-    """As in plan.proto, which says what each means. EXPIRED is never stored: it is PENDING for too long."""
-
-    PENDING = "PENDING"
-    APPLYING = "APPLYING"
-    APPLIED = "APPLIED"
-    STALE = "STALE"
-    EXPIRED = "EXPIRED"
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """
-    What a plan says of itself.
-
-    Attributes:
-        name: As its planner, or the applier that made it for itself, chose it.
-        stack: Id of its stack; empty for one that is still to be created, and for none.
-        stack_name: Name of that stack; may be empty.
-        target: Where it works.
-        digest: Its digest.
-        base_generation: Generation of the stack that it was made from.
-        kind: What it is for.
-        step_count: Number of its steps.
-    """
-
-    name: str
-    stack: str
-    stack_name: str
-    target: Target
-    digest: str
-    base_generation: int
-    kind: OperationKind
-    step_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,37 +23,9 @@ class NewPlan(Header):
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlan(Header):
+def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
     """
-    A plan as the store has it.
-
-    Attributes:
-        state: What became of it, as of the time it was read.
-        problem: What it was made from that has changed; empty unless it is STALE.
-        operation: Name of the operation that runs or ran it; empty for none.
-        create_time: In microseconds since 1970.
-        expires: Until when it can be applied, likewise; None for the plan that an operation made for itself.
-    """
-
-    state: PlanState
-    problem: str
-    operation: str
-    create_time: int
-    expires: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Header and body of a plan in their wire format: what an apply needs of it."""
-
-    header: bytes
-    body: bytes
-
-
-def store(db: sqlite_utils.Database, plan: NewPlan, request_id: str, request_digest: str, now: int) -> StoredPlan:
-    """
-    Keep a plan, once for each request id (an empty one gives no such protection), and drop those that expired unused.
+    Keep a plan, once for each request.
 
     Returns:
         The plan; the one that the same request stored before, if it did.
@@ -106,37 +35,40 @@ def store(db: sqlite_utils.Database, plan: NewPlan, request_id: str, request_dig
         RequestIdReused: The request id was used with other content.
         PlanNotFound: The plan of this request is gone.
     """
-    if made := of_request(db, request_id, request_digest, now):
-        return existing(db, made, now)
-    db.execute("DELETE FROM plans WHERE operation IS NULL AND expires < ?", [now])
-    if not is_kept(db, plan):
-        _insert(db, plan, PlanState.PENDING, None, now, now + KEPT)
-    if request_id:
-        requests.remember(db, request_id, [request_digest], plan.name, now)
-    return existing(db, plan.name, now)
+    now = tx.now()
+    if made := requests.earlier_answer(tx, request, now):
+        return existing(tx, made)
+    known = tx.plans.find(plan.name)
+    if known is None or not is_kept(tx, plan):
+        known = _stored(plan, PlanState.PENDING, "", now, now + KEPT)
+        _insert(tx, plan, known)
+    requests.remember(tx, request, plan.name, now)
+    return as_of(known, now)
 
 
-def of_request(db: sqlite_utils.Database, request_id: str, request_digest: str, now: int) -> str:
+def of_request(reading: Reading, request: Request) -> str:
     """
     Name of the plan that a request stored before; empty for a new request, and for one without an id.
 
     Raises:
         RequestIdReused: The request id was used with other content.
     """
-    return (request_id and requests.earlier_answer(db, request_id, [request_digest], now)) or ""
+    return requests.earlier_answer(reading, request, reading.now()) or ""
 
 
-def insert_running(db: sqlite_utils.Database, plan: NewPlan, operation: str, now: int) -> None:
+def insert_running(tx: Transaction, plan: NewPlan, operation: str, now: int) -> StoredPlan:
     """
     Keep the plan that an operation made for itself.
 
     Raises:
         RequestInvalid: Another plan has the name.
     """
-    _insert(db, plan, PlanState.APPLYING, operation, now, None)
+    stored = _stored(plan, PlanState.APPLYING, operation, now, None)
+    _insert(tx, plan, stored)
+    return stored
 
 
-def take(db: sqlite_utils.Database, name: str, operation: str, now: int) -> StoredPlan:
+def take(tx: Transaction, name: str, operation: str) -> StoredPlan:
     """
     Let an operation run a plan that none ran before.
 
@@ -146,10 +78,11 @@ def take(db: sqlite_utils.Database, name: str, operation: str, now: int) -> Stor
         PlanStale: It was found to be stale.
         PlanExpired: It was not applied in time.
     """
-    plan = existing(db, name, now)
+    plan = existing(tx, name)
     refuse_unusable(plan)
-    db.execute("UPDATE plans SET state = 'APPLYING', operation = ? WHERE name = ?", [operation, name])
-    return plan
+    taken = replace(plan, state=PlanState.APPLYING, operation=operation)
+    tx.plans.update(taken)
+    return taken
 
 
 def refuse_unusable(plan: StoredPlan) -> None:
@@ -169,135 +102,94 @@ def refuse_unusable(plan: StoredPlan) -> None:
         raise PlanExpired(plan.name, rfc3339(plan.expires or 0))
 
 
-def mark_stale(db: sqlite_utils.Database, name: str, problem: str) -> None:
+def mark_stale(tx: Transaction, name: str, problem: str) -> None:
     """Note what changed since a plan was made; one that is not pending, or gone, is left alone."""
-    db.execute("UPDATE plans SET state = 'STALE', problem = ? WHERE name = ? AND state = 'PENDING'", [problem, name])
+    plan = tx.plans.find(name)
+    if plan and plan.state is PlanState.PENDING:
+        tx.plans.update(replace(plan, state=PlanState.STALE, problem=texts.clean(problem)))
 
 
-def mark_applied(db: sqlite_utils.Database, operation: str) -> None:
-    """The operation is finished, and with it its plan, if it has one."""
-    db.execute("UPDATE plans SET state = 'APPLIED' WHERE operation = ?", [operation])
+def mark_applied(tx: Transaction, name: str) -> None:
+    """The operation that runs a plan is finished; there is no plan of an empty name."""
+    if name and (plan := tx.plans.find(name)):
+        tx.plans.update(replace(plan, state=PlanState.APPLIED))
 
 
-def find(db: sqlite_utils.Database, name: str, now: int) -> StoredPlan | None:
-    """The plan of that name."""
-    return next((_plan(row, now) for row in db.query("SELECT * FROM plans WHERE name = ?", [name])), None)
-
-
-def existing(db: sqlite_utils.Database, name: str, now: int) -> StoredPlan:
+def existing(reading: Reading, name: str) -> StoredPlan:
     """
-    The plan of that name.
+    The plan of that name, as of now.
 
     Raises:
         PlanNotFound: There is none.
     """
-    plan = find(db, name, now)
+    plan = reading.plans.find(name)
     if plan is None:
         raise PlanNotFound(name)
-    return plan
+    return as_of(plan, reading.now())
 
 
-def is_kept(db: sqlite_utils.Database, plan: NewPlan) -> bool:
+def as_of(plan: StoredPlan, now: int) -> StoredPlan:
+    """*plan*, which may have expired."""
+    has_expired = plan.state is PlanState.PENDING and (plan.expires or 0) < now
+    return replace(plan, state=PlanState.EXPIRED) if has_expired else plan
+
+
+def is_kept(reading: Reading, plan: NewPlan) -> bool:
     """Whether a plan with this name, header and body is stored; the content follows from those."""
-    row = db.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [plan.name]).fetchone()
-    return bool(row == (plan.message, plan.body))
+    return reading.plans.work(plan.name) == Work(plan.message, plan.body)
 
 
-def work(db: sqlite_utils.Database, name: str) -> Work:
+def work(reading: Reading, name: str) -> Work:
     """
     Header and body of the plan of that name.
 
     Raises:
         PlanNotFound: There is none.
     """
-    row = db.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [name]).fetchone()
-    if row is None:
+    found = reading.plans.work(name)
+    if found is None:
         raise PlanNotFound(name)
-    return Work(*row)
-
-
-def content(db: sqlite_utils.Database, name: str) -> bytes:
-    """The compressed content of the plan of that name; empty when none is stored."""
-    row = db.execute("SELECT content FROM plan_bodies WHERE plan = ?", [name]).fetchone()
-    return bytes(row[0]) if row else b""
+    return found
 
 
 def page(
-    db: sqlite_utils.Database, target: Target | None, stack_name: str, after: Place, size: int, now: int
+    reading: Reading, target: Target | None, stack_name: str, after: Place, size: int
 ) -> list[tuple[StoredPlan, bytes]]:
     """
     Read one page of plans, newest first.
 
     Args:
-        db: The store.
+        reading: The store.
         target: Only plans for this target; None for all.
         stack_name: Only plans for stacks of this name; empty for all.
         after: The last plan of the page before.
         size: Plans on the page.
-        now: The time.
 
     Returns:
         The plans, with their headers in the wire format; one more than the page has when more follow.
     """
-    where, values = ["(create_time, name) < (?, ?)"], [*after]
-    if target:
-        where, values = [*where, "platform = ? AND org = ?"], [*values, target.platform, target.org]
-    if stack_name:
-        where, values = [*where, "stack_name = ?"], [*values, stack_name]
-    rows = db.query(
-        f"""
-        SELECT plans.*, header FROM plans JOIN plan_bodies ON plan = name
-        WHERE {" AND ".join(where)} ORDER BY create_time DESC, name DESC LIMIT ?
-        """,  # noqa: S608
-        [*values, size + 1],
-    )
-    return [(_plan(row, now), row["header"]) for row in rows]
+    now = reading.now()
+    return [(as_of(plan, now), header) for plan, header in reading.plans.page(target, stack_name, after, size + 1)]
 
 
-def _insert(
-    db: sqlite_utils.Database, plan: NewPlan, state: PlanState, operation: str | None, now: int, expires: int | None
-) -> None:
-    if find(db, plan.name, now):
-        raise RequestInvalid("plan", f"there is another plan of the name {plan.name}")
-    db.table("plans").insert(
-        {
-            "name": plan.name,
-            "stack": plan.stack,
-            "stack_name": plan.stack_name,
-            "platform": plan.target.platform,
-            "org": plan.target.org,
-            "digest": plan.digest,
-            "base_generation": plan.base_generation,
-            "kind": plan.kind,
-            "step_count": plan.step_count,
-            "state": state,
-            "operation": operation,
-            "create_time": now,
-            "expires": expires,
-        }
-    )
-    db.execute(
-        "INSERT INTO plan_bodies (plan, header, body, content) VALUES (?, ?, ?, ?)",
-        [plan.name, plan.message, plan.body, plan.content],
-    )
-
-
-def _plan(row: dict[str, Any], now: int) -> StoredPlan:
-    state = PlanState(row["state"])
-    if state is PlanState.PENDING and row["expires"] < now:
-        state = PlanState.EXPIRED
+def _stored(plan: NewPlan, state: PlanState, operation: str, now: int, expires: int | None) -> StoredPlan:
     return StoredPlan(
-        name=row["name"],
-        stack=row["stack"],
-        stack_name=row["stack_name"],
-        target=Target(row["platform"], row["org"]),
-        digest=row["digest"],
-        base_generation=row["base_generation"],
-        kind=OperationKind(row["kind"]),
-        step_count=row["step_count"],
+        plan.name,
+        plan.stack,
+        plan.stack_name,
+        plan.target,
+        plan.digest,
+        plan.base_generation,
+        plan.kind,
+        plan.step_count,
         state=state,
-        problem=row["problem"],
-        operation=row["operation"] or "",
-        create_time=row["create_time"],
-        expires=row["expires"],
+        problem="",
+        operation=operation,
+        create_time=now,
+        expires=expires,
     )
+
+
+def _insert(tx: Transaction, plan: NewPlan, stored: StoredPlan) -> None:
+    if not tx.plans.insert(stored, Work(plan.message, plan.body), plan.content):
+        raise RequestInvalid("plan", f"there is another plan of the name {plan.name}")

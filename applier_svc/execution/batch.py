@@ -117,19 +117,20 @@ class Batch:
             return
         sendings = {effect.number: effect.sending(self._progress.ids) for effect in effects}
         sent_before = {effect.number for effect in effects if self._may_have_happened(effect)}
-        await self._intend([effect for effect in effects if effect.number not in self._intended], sendings)
+        await self._intend([effect for effect in effects if effect.number not in self._intended])
         answers = await self._answers(effects, sendings)
         for step, answer in answers.items():
             never_answered = Unknown("it was sent before, and not answered") if step in sent_before else None
             self._outcomes[step] = _with_earlier(self._outcomes.get(step, never_answered), answer)
         reach(f"after_{self._order.place}send")
 
-    async def _intend(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending]) -> None:
+    async def _intend(self, effects: Sequence[AnyEffect]) -> None:
         if effects:
-            targets = {effect.number: sendings[effect.number].resource_id for effect in effects}
-            before_ids = {effect.number: self._before_ids(effect) for effect in effects}
-            await self._journal.intend(targets, self._order.direction, before_ids)
-            self._intended |= targets.keys()
+            steps = [effect.number for effect in effects]
+            there = {effect.number: self._before_ids(effect) for effect in effects}
+            before_ids = {step: ids for step, ids in there.items() if ids}
+            await self._journal.intend(steps, self._order.direction, before_ids)
+            self._intended.update(steps)
             reach(f"after_{self._order.place}intent")
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:

@@ -20,9 +20,9 @@ class Journal(Protocol):
     progress: Progress
 
     async def intend(
-        self, targets: Mapping[int, str], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
+        self, steps: Sequence[int], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
     ) -> None:
-        """Note which steps are about to be sent to which resources; nothing is sent before this returns."""
+        """Note which steps are about to be sent; nothing is sent before this returns."""
 
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
         """Note that steps were sent and certainly had no effect."""

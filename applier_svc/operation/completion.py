@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pkger.model.v1 import operation_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
 
 from applier_svc.execution.channel import Channel
 from applier_svc.execution.dispatcher import Dispatcher
@@ -18,7 +18,7 @@ from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease
 from services.core.errors import ResourceOwned, StackMoved
 from services.core.model import InventoryEntry, PlatformTraits
-from services.engine.conclusion import Conclusion
+from services.engine.conclusion import Conclusion, needs_record
 from services.engine.decisions import StepDecision, blocked_steps
 from services.engine.late_writes import LateWrite, kinds_touched, late_writes, writes_secrets
 from services.engine.operation import OperationState
@@ -26,6 +26,7 @@ from services.engine.scheduler import Block, Finish
 from services.rpc.client import Peer
 from services.rpc.convert.operations import blocked_step_from_pb, finished_to_pb, late_writes_to_pb
 from services.rpc.convert.plans import KINDS
+from services.rpc.resources import read_record
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Why a store that answers does not take a record."""
@@ -84,30 +85,42 @@ async def complete(
     channel = Channel(lease.operation, place.traits, dispatcher, inquiry, journal, secrets, place.timeouts)
     runner = Runner(channel, Executor(channel, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _run(runner, work, decisions)
-    conclusion = Conclusion(
-        journal.progress,
-        lease.stack,
-        KINDS.member(work.operation.kind),
-        is_transient=lease.is_transient,
-        is_pending=lease.is_pending,
-    )
     try:
-        await _finish(work, place, conclusion, end, prober, inquiry)
+        await _finish(work, place, end, prober, inquiry)
     except _REFUSALS as error:
         if end.state is not OperationState.SUCCEEDED:
             raise
         end = await runner.run(cause=f"the outcome could not be recorded: {error}")
-        await _finish(work, place, conclusion, end, prober, inquiry)
+        await _finish(work, place, end, prober, inquiry)
 
 
-async def _finish(work: Work, place: Place, conclusion: Conclusion, end: End, prober: Prober, inquiry: Inquiry) -> None:
+async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: Inquiry) -> None:
     """Record and publish how an operation ended, and before that what took effect late."""
-    entries = conclusion.entries(end)
+    conclusion = await _concluded(work, place, end)
+    changes = conclusion.changes
     if isinstance(end, Finish) and inquiry.may_be_late:
-        await _publish_late_writes(work, place, entries, prober)
+        await _publish_late_writes(work, place, changes.entries, prober)
     blocked = blocked_steps(conclusion.progress) if isinstance(end, Block) else ()
-    finished = finished_to_pb(conclusion, end, conclusion.has_stack(end, entries))
-    await work.journal.finish(conclusion.change(end, entries), finished, blocked)
+    finished = finished_to_pb(conclusion, conclusion.has_stack(changes))
+    await work.journal.finish(conclusion.change(changes), finished, blocked)
+
+
+async def _concluded(work: Work, place: Place, end: End) -> Conclusion:
+    """How the operation is recorded; the store is asked for what the stack owns only where that counts."""
+    lease, progress = work.lease, work.journal.progress
+    recorded: Sequence[InventoryEntry] = ()
+    if needs_record(end) and not lease.is_transient:
+        ref = object_pb2.StackRef(id=lease.stack.id)
+        recorded = (await read_record(place.store, progress.plan.target, ref)).resources
+    return Conclusion(
+        progress,
+        end,
+        KINDS.member(work.operation.kind),
+        lease.stack.id,
+        is_transient=lease.is_transient,
+        is_pending=lease.is_pending,
+        recorded=recorded,
+    )
 
 
 async def _run(runner: Runner, work: Work, decisions: Sequence[StepDecision]) -> End:

@@ -34,6 +34,7 @@ class Journal:
         self._feed = feed
         # Writes are made one after another, so that events get into the store in their order.
         self._turn = asyncio.Lock()
+        self._waiting: list[Event] = []
 
     async def start(self, header: plan_pb2.Plan, new_plan: journal_pb2.NewPlan | None) -> None:
         """Store the plan with *header*, or take it when it is stored (None), and publish that it is going to run."""
@@ -50,29 +51,31 @@ class Journal:
             await self._feed.publish(accepted)
 
     async def intend(
-        self, targets: Mapping[int, str], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
+        self, steps: Sequence[int], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
     ) -> None:
         """
         Note what is about to be sent, and publish it; nothing is sent before this returns.
 
         Args:
-            targets: Ids of the resources that steps are sent to, by step number; empty for creations.
-            direction: Whether steps are carried out or taken back.
+            steps: Numbers of the steps that are carried out or taken back.
+            direction: Which of the two.
             before_ids: For creations that would have to be searched for, what is there before, by step number.
         """
-        records = [
-            self.progress.intent(step, target, direction, before_ids.get(step, ())) for step, target in targets.items()
-        ]
-        await self._fold(records, steps_sent_to_pb(targets, direction))
+        records = [self.progress.intent(step, direction, before_ids.get(step, ())) for step in steps]
+        unsaid = [record for record in records if record.step in before_ids]
+        await self._fold(records, unsaid, steps_sent_to_pb(steps, direction))
 
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
         """Note that *steps* were sent and certainly had no effect: they are where they were before."""
-        await self._fold(self.progress.retracted(step, direction) for step in steps)
+        records = [self.progress.retracted(step, direction) for step in steps]
+        await self._fold(records, records)
 
     async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
         """Note how steps ended, and publish it."""
-        records = (self.progress.ended(step, outcome, direction) for step, outcome in sorted(outcomes.items()))
-        await self._fold(records, outcomes_to_pb(outcomes, direction), outcomes)
+        records = [self.progress.ended(step, outcome, direction) for step, outcome in sorted(outcomes.items())]
+        # What the platform made of a write is in no event.
+        unsaid = [record for record in records if record.observed]
+        await self._fold(records, unsaid, outcomes_to_pb(outcomes, direction), outcomes)
 
     async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
         """Note what somebody decided for steps, or for their inverses, and publish what ended with that."""
@@ -82,11 +85,12 @@ class Journal:
                 ended[record.step] = Done(record.resource_id)
             elif record.message:
                 ended[record.step] = GivenUp(record.message)
-        await self._fold(records, outcomes_to_pb(ended, direction))
+        await self._fold(records, records, outcomes_to_pb(ended, direction))
 
     async def start_stage(self, index: int, name: str, step_count: int) -> None:
-        """Publish that a stage is about to run."""
-        await self.publish(operation_pb2.StageStarted(stage=index, name=name, step_count=step_count))
+        """Publish, with what is noted next, that a stage is about to run."""
+        async with self._turn:
+            self._waiting.append(operation_pb2.StageStarted(stage=index, name=name, step_count=step_count))
 
     async def publish(self, *events: Event) -> None:
         """Publish something that changes nothing."""
@@ -114,6 +118,8 @@ class Journal:
     ) -> None:
         """End the operation, *blocked* or with a *change* of the record (None: it stays as it is), and publish it."""
         reach("before_finish")
+        if self._waiting:
+            await self.publish()
         async with self._turn:
             [event] = self._feed.stamp(finished)
             generation = await self._lease.finish(change, finished.state, event, blocked=blocked)
@@ -123,20 +129,29 @@ class Journal:
 
     async def _fold(
         self,
-        records: Iterable[StepRecord],
+        records: Sequence[StepRecord],
+        unsaid: Iterable[StepRecord],
         events: Sequence[Event] = (),
         outcomes: Mapping[int, Outcome] | None = None,
     ) -> None:
-        known = list(records)
-        steps = map(step_record_fields, known)
-        await self._write(journal_pb2.AdvanceOperationRequest(steps=steps), events)
-        self.progress.fold(known, outcomes)
+        """Know *records* once *events* are stored, beside those of them that no event says."""
+        self.progress.check(records)
+        request = journal_pb2.AdvanceOperationRequest(steps=map(step_record_fields, unsaid))
+        await self._write(request, events, records)
+        self.progress.fold(records, outcomes)
 
-    async def _write(self, request: journal_pb2.AdvanceOperationRequest, events: Sequence[Event] = ()) -> None:
+    async def _write(
+        self,
+        request: journal_pb2.AdvanceOperationRequest,
+        events: Sequence[Event] = (),
+        records: Sequence[StepRecord] = (),
+    ) -> None:
         async with self._turn:
-            stamped = self._feed.stamp(*events)
+            stamped = self._feed.stamp(*self._waiting, *events)
             request.events.extend(stamped)
+            request.done_count = self.progress.done_count(records)
             await self._lease.advance(request)
+            self._waiting.clear()
             await self._feed.publish(*stamped)
 
 

@@ -45,7 +45,7 @@ class Lease:
     The right to change one stack, as one operation has it, and the way to the operation's journal.
 
     Attributes:
-        stack: The stack as it was when the lease was taken.
+        stack: The stack as it was when the lease was taken, without what it owns.
         operation: Name of the operation.
         is_transient: Whether the stack goes away with the operation, which works on behalf of none.
         is_pending: Whether the stack goes away unless the operation succeeds.
@@ -62,8 +62,9 @@ class Lease:
         timeouts: Timeouts,
         is_transient: bool = False,
         is_pending: bool = False,
+        position: int = 0,
     ) -> None:
-        """*taken* is when the lease was asked for, by the clock of *timeouts*."""
+        """*taken* is when the lease was asked for, by the clock of *timeouts*; *position* is that of the last write."""
         self.stack = stack
         self.operation = operation
         self.is_transient = is_transient
@@ -72,6 +73,7 @@ class Lease:
         self._peer = peer
         self._stub = JournalServiceStub(peer.channel)
         self._token = token
+        self._position = position
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
         self._lost: LeaseLost | None = None
@@ -104,6 +106,7 @@ class Lease:
         """
         request.operation, request.token = self.operation, self._token
         await self._store(self._stub.StartOperation, request)
+        self._position = 1
 
     async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> None:
         """
@@ -113,8 +116,9 @@ class Lease:
             LeaseLost: Nothing was stored.
             ServiceUnavailable: Nobody knows whether it was.
         """
-        request.operation, request.token = self.operation, self._token
+        request.operation, request.token, request.position = self.operation, self._token, self._position + 1
         answer = await self._store(self._stub.AdvanceOperation, request)
+        self._position += 1
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
 
     async def finish(
@@ -145,8 +149,9 @@ class Lease:
             PkgerError: Nothing was recorded.
         """
         request = journal_pb2.FinishOperationRequest(
-            stack_id=self.stack.id,
+            operation=self.operation,
             token=self._token,
+            position=self._position + 1,
             base_generation=self.stack.generation,
             state=state,
             cause=cause,
@@ -170,7 +175,7 @@ class Lease:
     async def let_go(self) -> None:
         """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
         ttl = Duration(seconds=SHORTEST_LEASE)
-        request = journal_pb2.RenewLeaseRequest(stack_id=self.stack.id, token=self._token, ttl=ttl)
+        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self._token, ttl=ttl)
         with contextlib.suppress(PkgerError):
             await self._call(self._stub.RenewLease, request, SHORTEST_CALL)
 
@@ -206,7 +211,7 @@ class Lease:
     async def _renew(self) -> None:
         """Renew if the store answers; when it says that the lease is over, note it."""
         asked = self._timeouts.clock()
-        request = journal_pb2.RenewLeaseRequest(stack_id=self.stack.id, token=self._token, ttl=_ttl(self._timeouts))
+        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self._token, ttl=_ttl(self._timeouts))
         try:
             answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
         except LeaseLost as error:
@@ -256,7 +261,7 @@ async def take(
     if operation.name != request.operation:
         raise AlreadyBegunError(operation.name)
     is_transient = not operation.stack_id
-    stack = stack_from_pb(answer.stack, answer.resources)
+    stack = stack_from_pb(answer.stack)
     lease = Lease(peer, stack, operation.name, answer.token, asked, timeouts, is_transient, answer.is_pending)
     return lease, answer
 
@@ -275,8 +280,17 @@ async def claim(
     request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(timeouts))
     answer = await peer.call(JournalServiceStub(peer.channel).ClaimOperation, request)
     is_transient = not answer.operation.stack_id
-    stack = stack_from_pb(answer.stack, answer.resources)
-    lease = Lease(peer, stack, operation, answer.token, asked, timeouts, is_transient, answer.is_pending)
+    lease = Lease(
+        peer,
+        stack_from_pb(answer.stack),
+        operation,
+        answer.token,
+        asked,
+        timeouts,
+        is_transient,
+        answer.is_pending,
+        answer.position,
+    )
     lease.cancel_requested = answer.cancel_requested
     return lease, answer
 

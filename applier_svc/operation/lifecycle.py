@@ -44,7 +44,7 @@ from services.rpc.convert.plans import work_from_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_missing_values
-from services.rpc.resources import platform_traits
+from services.rpc.resources import platform_traits, read_record
 
 log = logging.getLogger("pkger.applier")
 
@@ -227,6 +227,8 @@ class Operation:
         plan = work_from_pb(header, body)
         asked.secrets.refuse_others(plan)
         place = await self._place(plan.target.platform)
+        if not lease.is_transient:
+            stack = await read_record(place.store, stack.target, object_pb2.StackRef(id=stack.id))
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(header.name, problem_of(parts))
         if not asked.allow_missing:

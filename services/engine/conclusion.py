@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from services.core.model import InventoryEntry, OperationKind, Origin, StackRecord, by_key
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, by_key
 from services.engine.operation import OperationState
 from services.engine.progress import Progress
 from services.engine.scheduler import Block, Finish
@@ -12,12 +12,12 @@ from services.engine.scheduler import Block, Finish
 @dataclass(frozen=True, slots=True)
 class Write:
     """
-    The stack owns *entries* from now on.
+    The record of the stack changes.
 
-    ``has_changed``: whether the operation changed the platform; the record then moves, even when it lists the same.
+    ``has_changed``: whether the operation changed the platform; the generation then moves, even without *changes*.
     """
 
-    entries: Sequence[InventoryEntry]
+    changes: RecordChanges
     sources: Sequence[str]
     has_changed: bool
 
@@ -34,107 +34,125 @@ class Conclusion:
 
     Attributes:
         progress: How far it got.
-        stack: Its stack as it was when the operation began.
+        end: How it ended.
         kind: What it was for.
+        stack_id: Id of its stack.
         is_transient: Whether the stack goes away with the operation, which works on behalf of none.
         is_pending: Whether the stack goes away unless the operation succeeds.
+        recorded: What the stack owned when the operation began; not needed where ``needs_record`` says so.
     """
 
     progress: Progress
-    stack: StackRecord
+    end: Finish | Block
     kind: OperationKind
+    stack_id: str
     is_transient: bool
     is_pending: bool
+    recorded: Sequence[InventoryEntry] = ()
 
-    def entries(self, end: Finish | Block) -> Sequence[InventoryEntry]:
-        """What the stack owns at the *end*; what was applied, for an operation without one."""
-        match end.state:
-            case OperationState.SUCCEEDED:
-                return after_success(self.progress, self.stack, end.leftovers.keys())
-            case OperationState.ROLLED_BACK:
-                return after_undo(self.progress, self.stack)
+    @property
+    def changes(self) -> RecordChanges:
+        """What changes in the record; also for an operation that keeps none, as if it did."""
+        match self.end:
+            case Finish(state=OperationState.SUCCEEDED):
+                return after_success(self.progress, self.end.leftovers.keys(), self.recorded)
+            case Finish(state=OperationState.ROLLED_BACK):
+                return after_undo(self.progress, self.recorded)
             case _:
                 # The record stays as it is until somebody has looked: the journal says what is different.
-                return self.stack.resources
+                return RecordChanges()
 
-    def change(self, end: Finish | Block, entries: Sequence[InventoryEntry]) -> Write | Remove | None:
-        """What becomes of the record; None: there is none to keep, or it stays as it is."""
+    def change(self, changes: RecordChanges) -> Write | Remove | None:
+        """What becomes of the record with *changes*; None: there is none to keep, or it stays as it is."""
         plan = self.progress.plan
-        if self.is_transient or end.state is OperationState.BLOCKED:
+        if self.is_transient or self.end.state is OperationState.BLOCKED:
             return None
-        if end.state is OperationState.SUCCEEDED:
-            if self.kind is OperationKind.UNINSTALL and not entries:
+        if self.end.state is OperationState.SUCCEEDED:
+            if self.kind is OperationKind.UNINSTALL and not changes.entries:
                 return Remove()
             # A stack that the operation made is there for others only with a record.
             is_as_it_was = plan.no_change and not self.is_pending
         else:
-            is_as_it_was = by_key(entries) == by_key(self.stack.resources)
-        return None if is_as_it_was else Write(entries, plan.sources, bool(plan.steps))
+            is_as_it_was = changes == RecordChanges()
+        return None if is_as_it_was else Write(changes, plan.sources, bool(plan.steps))
 
-    def has_stack(self, end: Finish | Block, entries: Sequence[InventoryEntry]) -> bool:
+    def has_stack(self, changes: RecordChanges) -> bool:
         """Whether there is a stack afterwards."""
         if self.is_transient:
             return False
-        if end.state is OperationState.SUCCEEDED:
-            return bool(entries) or self.kind is not OperationKind.UNINSTALL
+        if self.end.state is OperationState.SUCCEEDED:
+            # An uninstall lets go of all that was recorded, but for what could not be removed.
+            return bool(changes.entries) or self.kind is not OperationKind.UNINSTALL
         # A stack that the operation made is there for others once something is left behind.
-        has_left = end.state is OperationState.ROLLED_BACK and bool(entries)
+        has_left = self.end.state is OperationState.ROLLED_BACK and bool(changes.entries)
         return has_left or not self.is_pending
 
-    def is_unchanged(self, end: Finish | Block) -> bool:
+    @property
+    def is_unchanged(self) -> bool:
         """Whether platform and record were as wanted already; the end of a stack always changes something."""
         is_apply = self.kind is OperationKind.APPLY
-        return end.state is OperationState.SUCCEEDED and is_apply and self.progress.plan.no_change
+        return self.end.state is OperationState.SUCCEEDED and is_apply and self.progress.plan.no_change
 
 
-def after_success(progress: Progress, record: StackRecord, leftovers: Collection[int]) -> list[InventoryEntry]:
+def needs_record(end: Finish | Block) -> bool:
+    """Whether what changes in the record depends on what was recorded: after an undo, and where something is left."""
+    return isinstance(end, Finish) and (end.state is OperationState.ROLLED_BACK or bool(end.leftovers))
+
+
+def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequence[InventoryEntry]) -> RecordChanges:
     """
-    The inventory once all steps are done, but for *leftovers*; sorted by key.
+    What changes in the record once all steps are done, but for *leftovers*.
 
     A creation that was kept made nothing: its resource was there, and is adopted. What could not be removed stays in
-    the inventory as pending, so that the next apply tries again (engine.md 3).
+    the inventory as pending, so that the next apply tries again (engine.md 3); *recorded* says how, where there are
+    leftovers.
     """
-    recorded, ids, changes = by_key(record.resources), progress.ids, progress.plan.record
-    entries = dict(recorded)
-    for key in changes.removed:
-        entries.pop(key, None)
+    ids, changes = progress.ids, progress.plan.record
+    entries, removed = {}, set(changes.removed)
     for entry in changes.entries:
         if resource_id := ids.get(entry.key):
             entries[entry.key] = entry._replace(resource_id=resource_id)
         else:
-            entries.pop(entry.key, None)
+            removed.add(entry.key)
     kept = {each.step.key for each in progress.effects if each.makes and progress.is_kept(each.number)}
     for key in kept & entries.keys():
         entries[key] = entries[key]._replace(origin=Origin.ADOPTED)
+    before = by_key(recorded)
     for effect in (progress.effects[number] for number in leftovers):
         key = effect.step.key
-        if effect.removes and not effect.links and key in recorded and key not in entries:
-            entries[key] = recorded[key]._replace(is_pending_delete=True)
-    return [entries[key] for key in sorted(entries)]
+        if effect.removes and not effect.links and key in before and key in removed:
+            entries[key] = before[key]._replace(is_pending_delete=True)
+    return RecordChanges(tuple(entries[key] for key in sorted(entries)), tuple(sorted(removed - entries.keys())))
 
 
-def after_undo(progress: Progress, record: StackRecord) -> list[InventoryEntry]:
+def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> RecordChanges:
     """
-    The inventory once what was done is undone, as far as that went; sorted by key.
+    What changes in the record once what was done is undone, as far as that went.
 
-    It is the recorded one, but for three things: what was deleted and created again has another id, what was deleted
-    and could not be created again is gone, and what was created and could not be deleted again is there.
+    What was deleted and created again has another id, what was deleted and could not be created again is gone, and what
+    was created and could not be deleted again is there.
     """
-    entries, ids = by_key(record.resources), progress.ids
+    before, ids = by_key(recorded), progress.ids
     planned = by_key(progress.plan.record.entries)
+    entries: dict[Key, InventoryEntry] = {}
+    removed: set[Key] = set()
     for effect in progress.effects:
         # No stack owns a secret.
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):
             continue
         key, is_undone = effect.step.key, progress.was_undone(effect.number)
-        if effect.removes and key in entries:
+        known = None if key in removed else entries.get(key, before.get(key))
+        if effect.removes and known:
             if is_undone:
-                entries[key] = entries[key]._replace(resource_id=ids.get(key))
+                entries[key] = known._replace(resource_id=ids.get(key))
             else:
-                del entries[key]
+                entries.pop(key, None)
+                removed.add(key)
         elif effect.makes and not is_undone:
             # On behalf of no stack nothing is recorded, so the plan says nothing of it.
             entry = planned.get(key) or InventoryEntry(key, "", Origin.CREATED)
             origin = Origin.ADOPTED if progress.is_kept(effect.number) else entry.origin
             entries[key] = entry._replace(resource_id=ids.get(key), origin=origin)
-    return [entries[key] for key in sorted(entries)]
+            removed.discard(key)
+    changed = {key: entry for key, entry in entries.items() if entry != before.get(key)}
+    return RecordChanges(tuple(changed[key] for key in sorted(changed)), tuple(sorted(removed & before.keys())))

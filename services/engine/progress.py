@@ -7,18 +7,23 @@ from services.engine.effects import AnyEffect, effect_of, inverse_of
 from services.engine.ids import Ids
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
-from services.engine.step_life import IN_EFFECT, OF_UNDO, OPEN, STAYS, StepRecord, StepState, may_follow
+from services.engine.step_life import (
+    IN_EFFECT,
+    OF_UNDO,
+    OPEN,
+    STAYS,
+    StepRecord,
+    StepState,
+    ended,
+    may_follow,
+    retracted,
+    sent,
+)
 
 _TOOK_EFFECT = IN_EFFECT | {StepState.UNDONE}
 
 _NOT_DONE = frozenset({StepState.FAILED, StepState.UNKNOWN, StepState.SKIPPED, StepState.GIVEN_UP})
 """How a step ended that did not take effect, as far as is known."""
-
-_ENDS = {
-    Direction.DO: (StepState.DONE, StepState.FAILED, StepState.UNKNOWN),
-    Direction.UNDO: (StepState.UNDONE, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN),
-}
-"""What is noted of a step, or its inverse, that took effect, that had none, of which nobody knows."""
 
 
 class Progress:
@@ -47,6 +52,7 @@ class Progress:
         self.has_asked = False
         self.cause = ""
         self._records: dict[int, StepRecord] = {}
+        self._done_count = 0
         self._resources: dict[int, str] = {}
         self._unknown: dict[tuple[int, Direction], Unknown] = {}
         self._open: dict[int, Direction] = {}
@@ -63,11 +69,10 @@ class Progress:
             outcomes: What is known besides of steps whose outcome nobody knows.
 
         Raises:
-            ValueError: A step cannot be so: the table of ``step_life`` does not lead there.
+            ValueError: As ``check``.
         """
         for record in records:
-            if not may_follow(before := self.state(record.step), record.state):
-                raise ValueError(f"step {record.step} was {before} and cannot be {record.state}")
+            self.check([record])
             self._know(record)
             if record.state in OPEN:
                 self._open[record.step] = _direction(record.state)
@@ -163,48 +168,41 @@ class Progress:
         """What was there before a creation was first sent: ids of resources of its kind and display name."""
         return self._records[step].before_ids if step in self._records else ()
 
-    def intent(self, step: int, target: str, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
-        """
-        The record of a step that is about to be sent to *target*.
-
-        What was there when it was first sent counts on: that sending, too, may still take effect.
-        """
-        state = StepState.INTENT if direction is Direction.DO else StepState.UNDO_INTENT
-        known = self.before_ids(step) or before_ids
-        return StepRecord(step, state, target, before_ids=known, observed=self._observed(step, direction))
+    def intent(self, step: int, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
+        """The record of a step that is about to be sent, or whose inverse is; the rest is as for ``step_life.sent``."""
+        return sent(self._record(step), direction, before_ids)
 
     def retracted(self, step: int, direction: Direction) -> StepRecord:
         """The record of a step that was sent and certainly had no effect: it is where it was before."""
-        if direction is Direction.DO:
-            return StepRecord(step, StepState.PLANNED, before_ids=self.before_ids(step))
-        known, observed = self.before_ids(step), self._observed(step, direction)
-        return StepRecord(step, StepState.DONE, self._resources.get(step, ""), before_ids=known, observed=observed)
+        return retracted(self._record(step), direction)
 
     def ended(self, step: int, outcome: Outcome, direction: Direction) -> StepRecord:
         """The record of a step, or its inverse, that ended with *outcome*."""
-        done, failed, unknown = _ENDS[direction]
-        # What was not taken back is there under the id that it had.
-        kept = "" if direction is Direction.DO else self._resources.get(step, "")
-        known, held = self.before_ids(step), self._observed(step, direction)
-        match outcome:
-            case Done(resource_id, observed):
-                return StepRecord(step, done, resource_id, before_ids=known, observed=observed)
-            case Failed(message, reason):
-                return StepRecord(step, failed, kept, message, reason, known, held)
-            case Unknown(message):
-                return StepRecord(step, unknown, kept, message, before_ids=known, observed=held)
-            case Skipped(message):
-                return StepRecord(step, StepState.SKIPPED, kept, message, before_ids=known)
-            case GivenUp(message):
-                return StepRecord(step, StepState.GIVEN_UP, kept, message, before_ids=known)
+        return ended(self._record(step), outcome, direction)
 
-    def _observed(self, step: int, direction: Direction) -> str:
-        """What the platform held after a step that is being taken back; empty on the way forward."""
-        return self._records[step].observed if direction is Direction.UNDO and step in self._records else ""
+    def done_count(self, records: Iterable[StepRecord] = ()) -> int:
+        """How many steps are in effect once *records* are known."""
+        news = ((record.state in IN_EFFECT) - self.stands(record.step) for record in records)
+        return self._done_count + sum(news)
+
+    def check(self, records: Iterable[StepRecord]) -> None:
+        """
+        See to it that each of *records* can be known next.
+
+        Raises:
+            ValueError: A step cannot be so: the table of ``step_life`` does not lead there.
+        """
+        for record in records:
+            if not may_follow(before := self.state(record.step), record.state):
+                raise ValueError(f"step {record.step} was {before} and cannot be {record.state}")
+
+    def _record(self, step: int) -> StepRecord:
+        return self._records.get(step) or StepRecord(step, StepState.PLANNED)
 
     def _know(self, record: StepRecord) -> None:
         step, effect = record.step, self.effects[record.step]
         is_news = not self.took_effect(step)
+        self._done_count += (record.state in IN_EFFECT) - self.stands(step)
         self._records[step] = record
         self._open.pop(step, None)
         self._again.discard(step)

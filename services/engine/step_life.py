@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.engine.outcome import RejectionReason
+from services.engine.operation import Direction
+from services.engine.outcome import Done, Failed, GivenUp, Outcome, RejectionReason, Skipped, Unknown
 
 
 class StepState(StrEnum):
@@ -124,7 +125,7 @@ class StepRecord(NamedTuple):
     Attributes:
         step: Its number.
         state: How far it is.
-        resource_id: The resource that it is about, once it took effect; the one that it is sent to, once it is.
+        resource_id: The resource that it is about, once it took effect; the same while it is taken back.
         message: Why it failed, is unknown or was skipped: one sentence.
         reason: Why it failed, for programs.
         before_ids: Of a creation that would have to be searched for: what was there before it was first sent.
@@ -138,3 +139,52 @@ class StepRecord(NamedTuple):
     reason: RejectionReason | None = None
     before_ids: tuple[str, ...] = ()
     observed: str = ""
+
+
+_ENDS = {
+    Direction.DO: (StepState.DONE, StepState.FAILED, StepState.UNKNOWN),
+    Direction.UNDO: (StepState.UNDONE, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN),
+}
+"""What is noted of a step, or its inverse, that took effect, that had none, of which nobody knows."""
+
+
+def sent(before: StepRecord, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
+    """
+    The record of a step that is about to be sent, or whose inverse is.
+
+    Args:
+        before: What is known of it.
+        direction: Whether the step or its inverse is sent.
+        before_ids: What is there of its kind and display name. What was there when it was first sent counts on: that
+            sending, too, may still take effect.
+    """
+    if direction is Direction.DO:
+        return StepRecord(before.step, StepState.INTENT, before_ids=before.before_ids or before_ids)
+    return before._replace(
+        state=StepState.UNDO_INTENT, message="", reason=None, before_ids=before.before_ids or before_ids
+    )
+
+
+def retracted(before: StepRecord, direction: Direction) -> StepRecord:
+    """The record of a step that was sent and certainly had no effect: it is where it was before."""
+    if direction is Direction.DO:
+        return StepRecord(before.step, StepState.PLANNED, before_ids=before.before_ids)
+    return before._replace(state=StepState.DONE, message="", reason=None)
+
+
+def ended(before: StepRecord, outcome: Outcome, direction: Direction) -> StepRecord:
+    """The record of a step, or its inverse, that ended with *outcome*."""
+    done, failed, unknown = _ENDS[direction]
+    # What was not taken back is there under the id that it had.
+    kept = before if direction is Direction.UNDO else before._replace(resource_id="", observed="")
+    match outcome:
+        case Done(resource_id, observed):
+            return StepRecord(before.step, done, resource_id, before_ids=before.before_ids, observed=observed)
+        case Failed(message, reason):
+            return kept._replace(state=failed, message=message, reason=reason)
+        case Unknown(message):
+            return kept._replace(state=unknown, message=message, reason=None)
+        case Skipped(message):
+            return kept._replace(state=StepState.SKIPPED, message=message, reason=None)
+        case GivenUp(message):
+            return kept._replace(state=StepState.GIVEN_UP, message=message, reason=None)

@@ -11,7 +11,7 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.model import PlanDiffs, PlanRemarks, RecordChanges, ResourceDiff, Spec, Step
-from services.rpc.convert.plans import diff_fields, mapping_fields, record_to_pb, remarks_to_pb, step_fields
+from services.rpc.convert.plans import diff_fields, mapping_fields, record_changes_to_pb, remarks_to_pb, step_fields
 from services.rpc.parts import cut, parts, pieces, text_bytes
 
 View: TypeAlias = plan_pb2.PlanView.ValueType
@@ -130,7 +130,7 @@ def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
 
 def record_parts(changes: RecordChanges) -> Iterator[plan_pb2.PlanPart]:
     """Changes of a record in parts."""
-    return (plan_pb2.PlanPart(record=part) for part in cut(record_to_pb(changes)))
+    return (plan_pb2.PlanPart(record=part) for part in cut(record_changes_to_pb(changes)))
 
 
 def content_parts(content: bytes) -> Iterator[plan_pb2.PlanPart]:

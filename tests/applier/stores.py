@@ -11,11 +11,11 @@ from pkger.journal.v1.journal_pb2_grpc import add_JournalServiceServicer_to_serv
 from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 
 from services.core.errors import ServiceUnavailable
-from services.database import Database
+from services.machine import MachineIds, machine_clock
 from services.rpc.server import serving
-from stack_svc.leases import machine_clock
-from stack_svc.schema import MIGRATIONS
 from stack_svc.servicer import SERVICES, JournalServicer, StackServicer
+from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.store import Store
 
 
 class FaultyJournal(JournalServicer):
@@ -27,8 +27,8 @@ class FaultyJournal(JournalServicer):
         renewed: Set when a lease was renewed.
     """
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database, machine_clock)
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, MachineIds())
         self.losses = 0
         self.renewed = asyncio.Event()
 
@@ -52,14 +52,14 @@ class FaultyJournal(JournalServicer):
 @asynccontextmanager
 async def faulty_store(path: Path) -> AsyncIterator[tuple[FaultyJournal, str]]:
     """A stack service over the database at *path*, and its address."""
-    database = Database(path, MIGRATIONS)
+    store = SqliteStore(path, machine_clock)
     try:
-        journal = FaultyJournal(database)
+        journal = FaultyJournal(store)
         register = [
-            partial(add_StackServiceServicer_to_server, StackServicer(database, machine_clock)),
+            partial(add_StackServiceServicer_to_server, StackServicer(store, MachineIds())),
             partial(add_JournalServiceServicer_to_server, journal),
         ]
         async with serving(register, SERVICES, "127.0.0.1:0", grace=0) as address:
             yield journal, address
     finally:
-        database.close()
+        await store.close()

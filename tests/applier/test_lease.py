@@ -143,10 +143,10 @@ async def test_an_old_token_is_refused_by_the_platform_and_nothing_is_undone(fau
     before = await case.look()
     assert before.record is not None
     platform = faulty.services.peers["platform"]
-    newer = driver_pb2.MutateRequest(org=case.org, fence=driver_pb2.Fence(scope=before.record.id, token=1000))
+    newer = driver_pb2.MutateRequest(org=case.org, fence=driver_pb2.Fence(scope=before.record.id, token=2**62))
     await platform.call(DriverServiceStub(platform.channel).Mutate, newer)
     case.driver.heal()
-    with pytest.raises(TokenStale, match="older than 1000"):
+    with pytest.raises(TokenStale, match="older than 4611686018427387904"):
         await case.apply(UPDATED)
     assert case.driver.calls == 1
     assert await case.look() == before

@@ -55,9 +55,15 @@ class Applier:
             self.progress.cause = "another stack has part of it"
             end = yield from self._run()
         about = conclusion.Conclusion(
-            self.progress, self._store.record, OperationKind.APPLY, is_transient=False, is_pending=False
+            self.progress,
+            end,
+            OperationKind.APPLY,
+            self._store.record.id,
+            is_transient=False,
+            is_pending=False,
+            recorded=self._store.record.resources if conclusion.needs_record(end) else (),
         )
-        self._store.finish(end.state, about.change(end, about.entries(end)))
+        self._store.finish(end.state, about.change(about.changes))
 
     def _run(self) -> Generator[str, None, Finish | Block]:
         while True:

@@ -179,8 +179,7 @@ class _Batch:
         sent_before = [effect.number for effect in effects if self._may_have_happened(effect)]
         intended = [effect for effect in effects if effect.number not in self._intended]
         yield from executor.note(
-            self._progress.intent(each.number, sendings[each.number].resource_id, direction, self._before_ids(each))
-            for each in intended
+            self._progress.intent(each.number, direction, self._before_ids(each)) for each in intended
         )
         self._intended |= sendings.keys()
         for effect in effects:

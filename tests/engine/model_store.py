@@ -1,9 +1,9 @@
 """What outlives a crash: the journal of one operation, and the inventory of its stack."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from services.core.model import Plan, StackRecord, Undo
+from services.core.model import InventoryEntry, Plan, RecordChanges, StackRecord, Undo, by_key
 from services.engine.conclusion import Remove, Write
 from services.engine.effects import AnyEffect, effect_of
 from services.engine.operation import FINISHED, Direction, OperationState
@@ -18,6 +18,15 @@ def demand(is_so: bool, rule: str, *details: object) -> None:
     """Insist on a rule."""
     if not is_so:
         raise Broken(f"{rule}: {', '.join(map(str, details))}" if details else rule)
+
+
+def changed(entries: Sequence[InventoryEntry], changes: RecordChanges) -> tuple[InventoryEntry, ...]:
+    """An inventory after *changes*, sorted by key."""
+    after = by_key(entries)
+    for key in changes.removed:
+        after.pop(key, None)
+    after |= by_key(changes.entries)
+    return tuple(after[key] for key in sorted(after))
 
 
 class Store:
@@ -81,8 +90,8 @@ class Store:
         self._demand_unfinished()
         self.state = state
         match change:
-            case Write(entries):
-                self.record = replace(self.record, resources=tuple(entries))
+            case Write(changes):
+                self.record = replace(self.record, resources=changed(self.record.resources, changes))
             case Remove():
                 self.record = replace(self.record, resources=())
 

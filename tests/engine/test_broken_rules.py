@@ -1,11 +1,11 @@
 """The simulation finds what is wrong: each test breaks one rule of the engine, and some case then does not hold."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import chain
 
 import pytest
 
-from services.core.model import InventoryEntry, Plan, StackRecord, Verb
+from services.core.model import InventoryEntry, Plan, RecordChanges, Verb
 from services.engine import conclusion, progress, scheduler
 from services.engine.effects import Create, Delete, Update
 from services.engine.effects.effect import Effect
@@ -100,8 +100,8 @@ def test_a_creation_is_sent_again_where_nobody_remembers_it(monkeypatch: Patch, 
 def test_what_was_there_before_is_not_noted(monkeypatch: Patch) -> None:
     intent = Progress.intent
 
-    def without(self: Progress, step: int, target: str, direction: Direction, before_ids: object = ()) -> StepRecord:
-        return intent(self, step, target, direction)
+    def without(self: Progress, step: int, direction: Direction, before_ids: object = ()) -> StepRecord:
+        return intent(self, step, direction)
 
     monkeypatch.setattr(Progress, "intent", without)
     assert "as wanted" in finding("fresh", Memory.SEARCHED)
@@ -131,15 +131,15 @@ def test_a_deletion_without_an_answer_is_taken_for_nothing(monkeypatch: Patch) -
 
 
 def test_what_was_made_again_keeps_its_old_id(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(conclusion, "after_undo", lambda known, record: list(record.resources))
+    monkeypatch.setattr(conclusion, "after_undo", lambda known, recorded: RecordChanges())
     assert "recorded, and not there" in finding("mixed", Memory.KEYS)
 
 
 def test_what_could_not_be_deleted_is_forgotten(monkeypatch: Patch) -> None:
     after_success = conclusion.after_success
 
-    def forgetful(known: Progress, record: StackRecord, leftovers: Collection[int]) -> list[InventoryEntry]:
-        return after_success(known, record, ())
+    def forgetful(known: Progress, leftovers: object, recorded: Sequence[InventoryEntry]) -> RecordChanges:
+        return after_success(known, (), recorded)
 
     monkeypatch.setattr(conclusion, "after_success", forgetful)
     assert "an orphan" in finding("mixed", Memory.KEYS)

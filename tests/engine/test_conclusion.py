@@ -25,6 +25,7 @@ from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 from services.kinds.canonical import spec_of
+from tests.engine.model_store import changed
 from tests.engine.plans import a_plan, changes_to, progress_of
 
 RAW, CPU, MEM = Key("Bucket", "raw"), Key("Dashboard", "cpu"), Key("Dashboard", "mem")
@@ -41,6 +42,10 @@ def plan(entries: Sequence[InventoryEntry], *found: Step, removed: Sequence[Key]
 
 def record(*entries: InventoryEntry) -> StackRecord:
     return StackRecord("1", Target(), "s", 1, entries)
+
+
+def _after(recorded: StackRecord, changes: RecordChanges) -> list[InventoryEntry]:
+    return list(changed(recorded.resources, changes))
 
 
 CREATE_CPU = Step(0, 0, Verb.CREATE, CPU, new_spec=spec_of({"name": "cpu"}))
@@ -124,7 +129,7 @@ def test_after_success_the_record_lists_what_is_there(
 ) -> None:
     outcomes: dict[int, Outcome] = {step: Done(resource_id) for step, resource_id in done.items()}
     progress = progress_of(made, outcomes | {step: Failed("no") for step in leftovers})
-    assert after_success(progress, recorded, leftovers) == expected
+    assert _after(recorded, after_success(progress, leftovers, recorded.resources)) == expected
 
 
 @pytest.mark.parametrize(
@@ -201,7 +206,7 @@ def test_after_an_undo_the_record_is_as_it_was_but_for_what_could_not_be_undone(
     undone: dict[int, Outcome],
     expected: Sequence[InventoryEntry],
 ) -> None:
-    assert after_undo(progress_of(made, done, undone), recorded) == expected
+    assert _after(recorded, after_undo(progress_of(made, done, undone), recorded.resources)) == expected
 
 
 def test_a_creation_that_was_kept_is_an_adoption_however_the_operation_ends() -> None:
@@ -209,14 +214,14 @@ def test_a_creation_that_was_kept_is_an_adoption_however_the_operation_ends() ->
     progress.fold([StepRecord(0, StepState.UNKNOWN)])
     progress.fold([StepRecord(0, StepState.KEPT, "cpu-9")])
     expected = [entry(CPU, "cpu-9", Origin.ADOPTED)]
-    assert after_success(progress, record(), []) == expected
-    assert after_undo(progress, record()) == expected
+    assert _after(record(), after_success(progress, [], [])) == expected
+    assert _after(record(), after_undo(progress, [])) == expected
 
 
 def test_what_was_created_on_behalf_of_no_stack_and_left_is_told() -> None:
     """Such a plan changes no record, so it says nothing of what it creates."""
     progress = progress_of(plan([], CREATE_CPU), {0: Done("cpu-1")}, {0: Failed("no")})
-    assert after_undo(progress, record()) == [entry(CPU, "cpu-1")]
+    assert _after(record(), after_undo(progress, [])) == [entry(CPU, "cpu-1")]
 
 
 Fate = tuple[list[InventoryEntry], list[InventoryEntry], list[Step]]
@@ -277,17 +282,19 @@ def test_the_record_after_an_operation_does_not_depend_on_what_the_plan_says_of_
 ) -> None:
     """A plan with the changes alone leaves the record that one with the whole inventory would leave."""
     recorded, inventory, steps, journal = operation
-    changed = a_plan(*steps)
-    changed = replace(changed, record=changes_to(inventory, recorded.resources))
-    whole = replace(changed, record=RecordChanges(tuple(inventory), changed.record.removed))
-    by_changes, by_all = Progress(changed), Progress(whole)
+    lean = a_plan(*steps)
+    lean = replace(lean, record=changes_to(inventory, recorded.resources))
+    whole = replace(lean, record=RecordChanges(tuple(inventory), lean.record.removed))
+    by_changes, by_all = Progress(lean), Progress(whole)
     for records in journal:
         for each in records:
             by_changes.fold([each])
             by_all.fold([each])
     leftovers = [each.number for each in by_all.effects if not by_all.took_effect(each.number)]
-    assert after_undo(by_changes, recorded) == after_undo(by_all, recorded)
-    assert after_success(by_changes, recorded, leftovers) == after_success(by_all, recorded, leftovers)
+    resources = recorded.resources
+    assert after_undo(by_changes, resources) == after_undo(by_all, resources)
+    lean_end, whole_end = (after_success(each, leftovers, resources) for each in (by_changes, by_all))
+    assert _after(recorded, lean_end) == _after(recorded, whole_end)
     recreated = [by_all.ids.get(each.key) and each._replace(resource_id=by_all.ids.get(each.key)) for each in inventory]
     if not journal or all(records == [] or records[-1].state is StepState.DONE for records in journal):
-        assert after_success(by_changes, recorded, []) == [each for each in recreated if each]
+        assert _after(recorded, after_success(by_changes, [], [])) == [each for each in recreated if each]

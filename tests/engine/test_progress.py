@@ -19,13 +19,13 @@ def open_steps(progress: Progress) -> dict[int, Direction]:
 
 def test_an_intent_is_open_until_its_outcome_is_known() -> None:
     progress = Progress(PLAN)
-    progress.fold([progress.intent(0, "", DO)])
+    progress.fold([progress.intent(0, DO)])
     assert open_steps(progress) == {0: DO}
     assert progress.may_have_happened(0, DO)
     assert not progress.may_have_happened(0, UNDO)
     progress.fold([progress.ended(0, Done("cpu-1"), DO)])
     assert open_steps(progress) == {}
-    progress.fold([progress.intent(0, "cpu-1", UNDO)])
+    progress.fold([progress.intent(0, UNDO)])
     assert open_steps(progress) == {0: UNDO}
     assert (progress.took_effect(0), progress.was_undone(0)) == (True, False)
     progress.fold([progress.ended(0, Done("cpu-1"), UNDO)])
@@ -67,19 +67,19 @@ def test_the_outcome_of_an_inverse_stands_beside_that_of_its_step(outcome: Outco
 
 def test_what_was_there_when_a_creation_was_first_sent_counts_on() -> None:
     progress = Progress(PLAN)
-    progress.fold([progress.intent(0, "", DO, ("a", "b"))])
+    progress.fold([progress.intent(0, DO, ("a", "b"))])
     progress.fold([progress.retracted(0, DO)])
-    progress.fold([progress.intent(0, "", DO, ("a", "b", "late"))])
+    progress.fold([progress.intent(0, DO, ("a", "b", "late"))])
     progress.fold([progress.ended(0, Done("cpu-1"), DO)])
     assert progress.before_ids(0) == ("a", "b")
 
 
 def test_what_was_retracted_is_where_it_was_before() -> None:
     progress = Progress(PLAN)
-    progress.fold([progress.intent(0, "", DO)])
+    progress.fold([progress.intent(0, DO)])
     progress.fold([progress.retracted(0, DO)])
     assert (progress.outcome(0), open_steps(progress)) == (None, {})
     progress.fold([progress.ended(0, Done("cpu-1"), DO)])
-    progress.fold([progress.intent(0, "cpu-1", UNDO)])
+    progress.fold([progress.intent(0, UNDO)])
     progress.fold([progress.retracted(0, UNDO)])
     assert (progress.outcome(0), progress.undo_outcome(0), open_steps(progress)) == (Done("cpu-1"), None, {})

@@ -34,9 +34,9 @@ def test_an_overwritten_secret_does_not_seal_the_operation() -> None:
 def test_what_was_sent_before_an_applier_died_is_in_doubt() -> None:
     """The label is asked for again, as the platform remembers whether it made it; of a secret nobody will know."""
     progress = Progress(PLAN, turned_back="no")
-    progress.fold(progress.intent(step, "", Direction.DO) for step in (0, 1, 2))
+    progress.fold(progress.intent(step, Direction.DO) for step in (0, 1, 2))
     progress.fold([progress.ended(1, Done("b"), Direction.DO)])
-    progress.fold([progress.intent(1, "b", Direction.UNDO)])
+    progress.fold([progress.intent(1, Direction.UNDO)])
     move = next_move(progress, EMBEDDED, is_cancelled=False)
     assert isinstance(move, AskAgain)
     assert [effect.number for effect in move.lost] == [0]

@@ -45,7 +45,7 @@ def a_body(plan: model.Plan) -> journal_pb2.PlanBody:
     return journal_pb2.PlanBody(
         remarks=plans.remarks_to_pb(plan.remarks),
         steps=map(plans.step_fields, plan.steps),
-        record=plans.record_to_pb(plan.record),
+        record=plans.record_changes_to_pb(plan.record),
     )
 
 

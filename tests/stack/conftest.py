@@ -1,11 +1,13 @@
-"""A stack service for each test that asks for one."""
+"""A stack service for each test that asks for one: on a store as it is, and on one that is strict with the rules."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from stack_svc.store.store import Store
 from tests.stack.service import Client, Clock, stack_service
+from tests.stack.store.strict import strict
 
 
 @pytest.fixture
@@ -13,7 +15,8 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-async def service(tmp_path: Path, clock: Clock) -> AsyncIterator[Client]:
-    async with stack_service(tmp_path / "stack.db", clock) as client:
+@pytest.fixture(params=[lambda store: store, strict], ids=["plain", "strict"])
+async def service(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Client]:
+    wrapped: Callable[[Store], Store] = request.param
+    async with stack_service(tmp_path / "stack.db", clock, wrapped) as client:
         yield client

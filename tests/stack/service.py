@@ -2,8 +2,8 @@
 
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,12 +26,15 @@ from pkger.stack.v1.stack_pb2 import Stack
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core import model
-from services.database import Database
+from services.core.errors import StackNotFound
+from services.machine import MachineIds
 from services.rpc.client import Peer
-from services.rpc.convert.objects import entries_from_pb, entry_fields, target_to_pb
+from services.rpc.convert.objects import entries_from_pb, target_to_pb
+from services.rpc.convert.plans import record_changes_to_pb
 from services.rpc.server import serving
-from stack_svc.schema import MIGRATIONS
 from stack_svc.servicer import SERVICES, registrations
+from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.store import Limits, Store, Swept
 
 HERE = model.Target()
 ELSEWHERE = model.Target(org="another")
@@ -63,6 +66,7 @@ class Begun:
         expire_time: When the lease ends.
         is_pending: Whether the stack goes away unless the operation succeeds.
         last_seq: Seq of its last event; 0: it did not start.
+        position: Position of its last write; 0: it did not start.
     """
 
     operation: str
@@ -71,6 +75,7 @@ class Begun:
     expire_time: Timestamp
     is_pending: bool
     last_seq: int = 0
+    position: int = 0
 
     def next_event(self, **happening: object) -> OperationEvent:
         """The event behind the last one; the last one stays the last one."""
@@ -79,15 +84,27 @@ class Begun:
 
 @dataclass
 class Client:
-    """Calls one stack service."""
+    """
+    Calls one stack service.
+
+    Attributes:
+        address: Where it is.
+        store: What is behind it, for a service of this process.
+    """
 
     address: str
+    store: Store | None = None
     peer: Peer = field(init=False)
 
     def __post_init__(self) -> None:
         self.peer = Peer("stack", self.address)
         self.stacks = StackServiceStub(self.peer.channel)
         self.journal = JournalServiceStub(self.peer.channel)
+
+    async def sweep(self, operations: int = 1000) -> Swept:
+        """Keep house; *operations* is how many finished ones stay."""
+        assert self.store
+        return await self.store.sweep(Limits(operations))
 
     async def create(
         self, name: str, target: model.Target = HERE, description: str = "", request_id: str = ""
@@ -223,6 +240,7 @@ class Client:
             request.stored_plan = stored_plan
         await self.peer.call(self.journal.StartOperation, request)
         begun.last_seq = max(begun.last_seq, request.accepted.seq)
+        begun.position = max(begun.position, 1)
 
     async def advance(
         self,
@@ -232,8 +250,15 @@ class Client:
         seal: bool = False,
         rollback: bool = False,
         cause: str = "",
+        position: int | None = None,
+        done_count: int = 0,
     ) -> bool:
-        """Write to the journal, with an event for each of *seqs*; whether the operation is to turn back."""
+        """
+        Write to the journal, with an event for each of *seqs*; whether the operation is to turn back.
+
+        It goes behind the last write unless *position* says where.
+        """
+        position = begun.position + 1 if position is None else position
         events = [stage_started(begun.operation, seq) for seq in seqs]
         request = journal_pb2.AdvanceOperationRequest(
             operation=begun.operation,
@@ -243,13 +268,32 @@ class Client:
             seal=seal,
             rollback=rollback,
             cause=cause,
+            position=position,
+            done_count=done_count,
         )
         answer = await self.peer.call(self.journal.AdvanceOperation, request)
+        begun.position = max(begun.position, position)
         begun.last_seq = max([begun.last_seq, *(event.seq for event in events)])
         return answer.cancel_requested
 
+    async def append(
+        self, begun: Begun, *records: journal_pb2.StepRecord, done_count: int = 0, **happening: object
+    ) -> None:
+        """Write one event to the journal, and *records* beside it."""
+        event = begun.next_event(**happening)
+        request = journal_pb2.AdvanceOperationRequest(
+            operation=begun.operation,
+            token=begun.token,
+            steps=records,
+            events=[event],
+            position=begun.position + 1,
+            done_count=done_count,
+        )
+        await self.peer.call(self.journal.AdvanceOperation, request)
+        begun.position, begun.last_seq = request.position, event.seq
+
     async def renew(self, begun: Begun, seconds: float = 30) -> journal_pb2.RenewLeaseResponse:
-        request = journal_pb2.RenewLeaseRequest(stack_id=begun.stack.id, token=begun.token, ttl=duration(seconds))
+        request = journal_pb2.RenewLeaseRequest(operation=begun.operation, token=begun.token, ttl=duration(seconds))
         return await self.peer.call(self.journal.RenewLease, request)
 
     async def record(
@@ -260,12 +304,23 @@ class Client:
         base_generation: int | None = None,
         state: OperationState.ValueType = OPERATION_STATE_SUCCEEDED,
     ) -> Stack:
-        """End an operation with a record; the stack afterwards."""
-        record = journal_pb2.Record(resources=map(entry_fields, resources), sources=sources)
+        """End an operation that leaves just *resources* behind; the stack afterwards."""
+        record = await self.changes_to(begun.stack.id, resources, sources)
         answer = await self.finish(begun, state, base_generation, record=record)
         stack = await self.get(begun.stack.id)
         assert stack.generation == answer.generation
         return stack
+
+    async def changes_to(
+        self, stack_id: str, resources: Iterable[model.InventoryEntry], sources: Iterable[str] = ()
+    ) -> journal_pb2.Record:
+        """What changes in the record of a stack that is to own just *resources*."""
+        wanted, recorded = list(resources), tuple[model.InventoryEntry, ...]()
+        with suppress(StackNotFound):
+            recorded = await self.resources(stack_id)
+        gone = {entry.key for entry in recorded} - {entry.key for entry in wanted}
+        changes = model.RecordChanges(tuple(entry for entry in wanted if entry not in recorded), tuple(sorted(gone)))
+        return journal_pb2.Record(changes=record_changes_to_pb(changes), sources=sources)
 
     async def abandon(
         self,
@@ -293,7 +348,8 @@ class Client:
         stale_plan: journal_pb2.StalePlan | None = None,
     ) -> journal_pb2.FinishOperationResponse:
         request = journal_pb2.FinishOperationRequest(
-            stack_id=begun.stack.id,
+            operation=begun.operation,
+            position=begun.position + 1,
             token=begun.token,
             base_generation=begun.stack.generation if base_generation is None else base_generation,
             record=record,
@@ -326,7 +382,15 @@ class Client:
     ) -> tuple[Begun, journal_pb2.ClaimOperationResponse]:
         request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=duration(seconds))
         answer = await self.peer.call(self.journal.ClaimOperation, request)
-        heir = Begun(operation, answer.stack, answer.token, answer.expire_time, answer.is_pending, answer.last_seq)
+        heir = Begun(
+            operation,
+            answer.stack,
+            answer.token,
+            answer.expire_time,
+            answer.is_pending,
+            answer.last_seq,
+            answer.position,
+        )
         return heir, answer
 
     async def cancel(self, operation: str) -> None:
@@ -363,16 +427,18 @@ class Client:
 
 
 @asynccontextmanager
-async def stack_service(path: Path, clock: Clock) -> AsyncIterator[Client]:
-    """A stack service over the database at *path*, and a client of it."""
-    database = Database(path, MIGRATIONS)
+async def stack_service(
+    path: Path, clock: Clock, wrapped: Callable[[Store], Store] = lambda store: store
+) -> AsyncIterator[Client]:
+    """A stack service over the database at *path*, *wrapped* in another store, and a client of it."""
+    store = SqliteStore(path, clock)
     try:
-        async with serving(registrations(database, clock), SERVICES, "127.0.0.1:0", grace=0) as address:
-            client = Client(address)
+        async with serving(registrations(wrapped(store), MachineIds()), SERVICES, "127.0.0.1:0", grace=0) as address:
+            client = Client(address, store)
             yield client
             await client.peer.close()
     finally:
-        database.close()
+        await store.close()
 
 
 def entry(

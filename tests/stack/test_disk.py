@@ -88,7 +88,7 @@ async def test_appliers_are_told_when_the_store_cannot_write_and_go_on_when_it_c
     """A limit on the size of files stands for a full disk: nothing more is written, and what is there is read."""
     async with process(tmp_path) as (server, client):
         begun = await client.begin("prod", steps=3)
-        await client.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_DONE)], seqs=[2])
+        await client.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_DONE)], seqs=[2], done_count=1)
         before = await client.operation(begun.operation)
 
         unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
@@ -110,6 +110,6 @@ async def test_appliers_are_told_when_the_store_cannot_write_and_go_on_when_it_c
         assert [event.seq for event in (await client.events(begun.operation)).events] == [1, 2]
 
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
-        await client.advance(begun, [StepRecord(step=1, state=StepState.STEP_STATE_DONE)], seqs=[3])
+        await client.advance(begun, [StepRecord(step=1, state=StepState.STEP_STATE_DONE)], seqs=[3], done_count=2)
         assert (await client.operation(begun.operation)).done_count == 2
         assert (await client.record(begun, [entry("one")])).generation == 1

@@ -44,7 +44,7 @@ MAY_LEAVE = {
     ("FAILED", "abandon"),
 }
 OUTCOMES: dict[str, dict[str, object]] = {
-    "record": {"record": journal_pb2.Record()},
+    "record": {"record": journal_pb2.Record(platform_changed=True)},
     "abandon": {"abandon": journal_pb2.Abandon()},
     "remove": {"remove": journal_pb2.Remove()},
 }
@@ -126,7 +126,11 @@ async def test_a_pending_stack_becomes_active_with_a_record_of_success_only(
 async def test_an_operation_that_started_ends_with_an_event(service: Client) -> None:
     begun = await service.begin("prod")
     request = journal_pb2.FinishOperationRequest(
-        stack_id=begun.stack.id, token=begun.token, state=OPERATION_STATE_SUCCEEDED, record=journal_pb2.Record()
+        operation=begun.operation,
+        token=begun.token,
+        position=2,
+        state=OPERATION_STATE_SUCCEEDED,
+        record=journal_pb2.Record(),
     )
 
     with pytest.raises(RequestInvalid) as absent:
@@ -233,13 +237,14 @@ async def test_an_end_that_is_sent_again_with_another_state_is_refused(service: 
             await service.finish(begun, state, **OUTCOMES["abandon"])  # type: ignore[arg-type]
 
 
-async def test_a_record_that_is_sent_again_after_the_stack_is_gone_is_refused(service: Client) -> None:
+async def test_a_record_that_is_sent_again_after_the_stack_is_gone_is_answered_again(service: Client) -> None:
     begun = await service.begin("prod")
-    await service.record(begun, [entry("one")])
+    record = await service.changes_to(begun.stack.id, [entry("one")])
+    answer = await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=record)
     await service.remove(await service.begin("prod"))
 
-    with pytest.raises(LeaseLost):
-        await service.record(begun, [entry("one")])
+    assert await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=record) == answer
+    assert await service.names() == []
 
 
 async def test_a_finished_operation_cannot_be_claimed(service: Client) -> None:
@@ -256,8 +261,9 @@ async def test_the_store_fills_in_the_generation_of_the_last_event(service: Clie
     begun = await service.begin("prod")
     finished = operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED, generation=77, cause="ü")
     request = journal_pb2.FinishOperationRequest(
-        stack_id=begun.stack.id,
+        operation=begun.operation,
         token=begun.token,
+        position=2,
         base_generation=1,
         state=OPERATION_STATE_SUCCEEDED,
         record=journal_pb2.Record(platform_changed=True),

@@ -10,11 +10,12 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from pkger.model.v1 import operation_pb2, plan_pb2
 
-from services.core.errors import LeaseLost, StackLeased
+from services.core.errors import OperationNotFound, StackLeased
 from services.core.model import Origin
 from services.database import Database
-from stack_svc.frozen import messages as frozen
-from stack_svc.schema import MIGRATIONS
+from stack_svc.leases import LONGEST
+from stack_svc.sqlite.frozen import messages as frozen
+from stack_svc.sqlite.schema import MIGRATIONS
 from tests.stack.service import Begun, Client, Clock, entry, stack_service
 
 FIRST_JOURNAL = "nameless_stacks"
@@ -65,7 +66,11 @@ def test_every_row_is_kept_as_it_was(tmp_path: Path, clock: Clock) -> None:
     after = content(path, *tables)
     assert after.pop("inventory") == [(*row, "PRESENT", "{}") for row in before.pop("inventory")]
     # Without the settings, which nobody made.
-    assert after.pop("stacks") == [(*row[:5], *row[6:]) for row in before.pop("stacks")]
+    assert after.pop("stacks") == [
+        (*row[:5], *row[6:9], *row[13:], 2 if row[3] == "prod" else 0) for row in before["stacks"]
+    ]
+    leases = [(row[0], *row[9:12], LONGEST, row[12]) for row in before.pop("stacks")]
+    assert content(path, "leases")["leases"] == leases
     assert after == before
 
 
@@ -80,7 +85,7 @@ async def test_an_old_stack_is_worked_on_and_removed_like_any_other(tmp_path: Pa
         )
 
         begun = await service.begin("prod")
-        assert begun.token == 8
+        assert begun.token == clock.now
         assert (await service.record(begun, [entry("two")])).generation == 4
         await service.remove(await service.begin("prod"))
 
@@ -94,13 +99,13 @@ async def test_a_lease_from_before_lasts_its_time_and_can_only_run_out(tmp_path:
         with pytest.raises(StackLeased):
             await service.begin("first")
         old = await service.get("000000000000000b")
-        with pytest.raises(LeaseLost):
+        with pytest.raises(OperationNotFound):
             await service.record(Begun("op-1", old, 7, old.create_time, True), [entry("one")])
         clock.forward(11)
 
         heir = await service.begin("first")
 
-        assert (heir.stack.id, heir.token, heir.is_pending) == ("000000000000000b", 8, True)
+        assert (heir.stack.id, heir.token, heir.is_pending) == ("000000000000000b", clock.now, True)
 
 
 async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, clock: Clock) -> None:
@@ -262,7 +267,7 @@ async def test_an_operation_of_ebdd516_that_was_cut_off_ends(
         claimed.plan.counts,
     )
     assert any(record.state == StepState.STEP_STATE_INTENT for record in claimed.steps)
-    assert (len(claimed.resources), len(body.record.entries)) == (kept, changed)
+    assert (len(await opened.resources(heir.stack.id)), len(body.record.entries)) == (kept, changed)
     await opened.advance(heir, rollback=True, cause="its applier died")
     await opened.abandon(heir)
     assert (await opened.operation(operation)).result.state == operation_pb2.OPERATION_STATE_ROLLED_BACK

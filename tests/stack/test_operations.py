@@ -24,7 +24,7 @@ from pkger.model.v1.operation_pb2 import (
 )
 from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY, OPERATION_KIND_UNINSTALL
 
-from services.core.errors import LeaseLost, OperationNotFound, RequestInvalid, StackLeased, StackNotFound
+from services.core.errors import Internal, LeaseLost, OperationNotFound, RequestInvalid, StackLeased, StackNotFound
 from services.rpc.parts import MAX_PART_BYTES
 from tests.stack.service import (
     ELSEWHERE,
@@ -64,7 +64,7 @@ async def test_an_operation_tells_how_far_it_is(service: Client, clock: Clock) -
     assert (started.create_time.ToMicroseconds(), started.update_time.ToMicroseconds()) == (began, clock.now)
 
     clock.forward(1)
-    await service.advance(begun, [StepRecord(step=0, state=DONE), StepRecord(step=1, state=INTENT)])
+    await service.advance(begun, [StepRecord(step=0, state=DONE), StepRecord(step=1, state=INTENT)], done_count=1)
     advanced = await service.operation("operations/1")
     assert (advanced.done_count, advanced.update_time.ToMicroseconds()) == (1, clock.now)
 
@@ -105,7 +105,7 @@ async def test_an_operation_on_behalf_of_no_stack_has_one_that_nobody_sees_and_t
 ) -> None:
     begun = await service.begin(none=ELSEWHERE, steps=steps)
 
-    assert (begun.stack.name, begun.stack.target.org, begun.token, begun.is_pending) == ("", "another", 1, False)
+    assert (begun.stack.name, begun.stack.target.org, begun.is_pending) == ("", "another", False)
     assert await service.names() == []
     operation = await service.operation(begun.operation)
     assert (operation.stack_id, operation.stack_name, operation.target.org) == ("", "", "another")
@@ -139,23 +139,24 @@ async def test_an_operation_on_behalf_of_no_stack_leaves_no_record(service: Clie
     await service.finish(begun, OPERATION_STATE_SUCCEEDED, abandon=journal_pb2.Abandon())
 
 
-async def test_an_operation_that_died_before_it_sent_anything_failed_once_another_begins(
+async def test_an_operation_that_died_before_it_sent_anything_failed_with_the_next_sweep(
     service: Client, clock: Clock
 ) -> None:
-    """The nameless stack of one on behalf of none goes with it."""
+    """The stack that was made for it goes with it."""
     dead = [await service.begin("prod", steps=None), await service.begin(none=HERE, steps=None)]
     clock.forward(60)
 
-    await service.begin("other")
+    swept = await service.sweep()
 
+    assert (swept.ended, swept.stacks) == (2, 2)
     for begun in dead:
         operation = await service.operation(begun.operation)
         assert (operation.state, operation.cause) == (
             OPERATION_STATE_FAILED,
             "its applier was gone before it sent anything",
         )
-    with pytest.raises(StackNotFound):
-        await service.get(dead[1].stack.id)
+        with pytest.raises(StackNotFound):
+            await service.get(begun.stack.id)
     assert (await service.events(dead[0].operation)).events == []
 
 
@@ -209,7 +210,7 @@ async def test_a_begin_that_is_sent_again_too_late_is_refused(service: Client, c
 
 async def test_a_start_that_is_sent_again_has_its_effect_once(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
-    await service.advance(begun, [StepRecord(step=1, state=DONE)], seqs=[2])
+    await service.advance(begun, [StepRecord(step=1, state=DONE)], seqs=[2], done_count=1)
 
     await service.start(begun, steps=3)
     with pytest.raises(RequestInvalid) as raised:
@@ -259,6 +260,12 @@ async def test_an_operation_starts_with_a_plan_and_its_first_event(
         ({"seqs": [3]}, "events"),
         ({"seqs": [2, 4]}, "events"),
         ({"seqs": [0]}, "events"),
+        ({"position": 1}, "position"),
+        ({"position": 3}, "position"),
+        ({"position": 0}, "position"),
+        ({"position": -1}, "position"),
+        ({"done_count": 4}, "done_count"),
+        ({"done_count": -1}, "done_count"),
         ({"seal": True, "rollback": True}, "rollback"),
     ],
 )
@@ -331,58 +338,95 @@ async def test_a_later_record_of_a_step_replaces_the_one_before(service: Client,
     assert list(answer.steps) == [other, StepRecord(step=1, state=DONE), failed]
 
 
-async def test_a_step_cannot_be_where_nothing_leads_from_where_it_is(service: Client) -> None:
+async def test_a_write_that_says_what_cannot_have_happened_shows_once_the_journal_is_read(
+    service: Client, clock: Clock
+) -> None:
+    """Only reading folds the writes, so only that checks where a step may get from where it is (scale.md 5)."""
     begun = await service.begin("prod", steps=3)
     await service.advance(begun, [StepRecord(step=1, state=DONE)])
-    for impossible in (StepState.STEP_STATE_FAILED, INTENT, StepState.STEP_STATE_PLANNED):
-        records = [StepRecord(step=0, state=INTENT), StepRecord(step=1, state=impossible)]
-        with pytest.raises(RequestInvalid, match="step 1 was DONE and cannot be"):
-            await service.advance(begun, records)
-    with pytest.raises(RequestInvalid, match="step 0 was PLANNED and cannot be UNDONE"):
-        await service.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_UNDONE)])
-    assert (await service.operation(begun.operation)).done_count == 1
+    await service.advance(begun, [StepRecord(step=1, state=INTENT)])
+    clock.forward(60)
+
+    with pytest.raises(Internal):
+        await service.claim(begun.operation)
 
 
-@pytest.mark.parametrize(
-    ("state", "counts"),
-    [
-        ("PLANNED", False),
-        ("INTENT", False),
-        ("DONE", True),
-        ("FAILED", False),
-        ("UNKNOWN", False),
-        ("SKIPPED", False),
-        ("UNDO_INTENT", True),
-        ("UNDONE", False),
-        ("UNDO_FAILED", True),
-        ("UNDO_UNKNOWN", True),
-    ],
-)
-async def test_a_step_that_took_effect_counts_until_it_is_undone(service: Client, state: str, counts: bool) -> None:
+async def test_events_say_what_is_known_of_steps(service: Client, clock: Clock) -> None:
+    """Records say the rest: what was there before, and what the platform made of a spec."""
+    begun = await service.begin("prod", steps=4)
+    sent = operation_pb2.StepsSent(direction=operation_pb2.DIRECTION_DO, steps=[0, 1, 2])
+    ended = operation_pb2.StepsEnded(
+        outcomes=[
+            operation_pb2.StepOutcome(step=0, done=operation_pb2.StepDone(resource_id="0a")),
+            operation_pb2.StepOutcome(
+                step=1, failed=operation_pb2.StepFailed(message="no room", reason=REJECTION_REASON_NAME_TAKEN)
+            ),
+        ]
+    )
+    there = StepRecord(step=2, state=INTENT, before_ids=["1", "ü"])
+    await service.append(begun, there, steps_sent=sent)
+    await service.append(begun, steps_ended=ended, done_count=1)
+    undone = operation_pb2.StepsSent(direction=operation_pb2.DIRECTION_UNDO, steps=[0])
+    await service.append(begun, steps_sent=undone, done_count=1)
+    clock.forward(60)
+
+    _, claimed = await service.claim(begun.operation)
+
+    assert list(claimed.steps) == [
+        StepRecord(step=0, state=StepState.STEP_STATE_UNDO_INTENT, resource_id="0a"),
+        StepRecord(step=1, state=StepState.STEP_STATE_FAILED, message="no room", reason=REJECTION_REASON_NAME_TAKEN),
+        there,
+    ]
+    assert (claimed.operation.done_count, claimed.position, claimed.last_seq) == (1, 4, 4)
+
+
+@pytest.mark.parametrize("step", [-1, 3])
+async def test_an_event_about_a_step_that_the_plan_has_not_is_refused(service: Client, step: int) -> None:
     begun = await service.begin("prod", steps=3)
-    record = StepRecord(step=1, state=StepState.Value(f"STEP_STATE_{state}"))
+    sent = operation_pb2.StepsSent(direction=operation_pb2.DIRECTION_DO, steps=[0, step])
 
-    await service.advance(begun, [StepRecord(step=2, state=DONE)])
-    way = [INTENT, DONE] if state.startswith("UNDO") else [] if state == "SKIPPED" else [INTENT]
-    for before in way:
-        await service.advance(begun, [StepRecord(step=1, state=before)])
-    for _ in range(2):
-        await service.advance(begun, [record])
-        assert (await service.operation(begun.operation)).done_count == 1 + counts
+    with pytest.raises(RequestInvalid) as raised:
+        await service.append(begun, steps_sent=sent)
+
+    assert raised.value.metadata["field"] == "steps"
 
 
 async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
 
     for _ in range(3):
-        await service.advance(begun, [StepRecord(step=1, state=DONE)], [2, 3], rollback=True, cause="it failed")
+        await service.advance(
+            begun,
+            [StepRecord(step=1, state=DONE)],
+            [2, 3],
+            rollback=True,
+            cause="it failed",
+            position=2,
+            done_count=1,
+        )
 
     operation = await service.operation(begun.operation)
     assert (operation.done_count, operation.cause) == (1, "it failed")
     assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3]
-    await service.advance(begun, seqs=[2, 3, 4, 5])
+    with pytest.raises(RequestInvalid) as raised:
+        await service.advance(begun, seqs=[2, 3], position=2)
+    assert raised.value.metadata["field"] == "position"
+    await service.advance(begun, seqs=[4, 5], done_count=1)
     assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3, 4, 5]
     assert (await service.operation(begun.operation)).cause == "it failed"
+
+
+async def test_a_late_write_is_answered_and_changes_nothing(service: Client) -> None:
+    """It was sent again meanwhile, and the operation went on."""
+    begun = await service.begin("prod", steps=3)
+    await service.advance(begun, [StepRecord(step=1, state=INTENT)], [2], position=2)
+    await service.advance(begun, [StepRecord(step=1, state=DONE)], [3], position=3, done_count=1)
+    before = await service.operation(begun.operation)
+
+    await service.advance(begun, [StepRecord(step=1, state=INTENT)], [2], position=2)
+
+    assert await service.operation(begun.operation) == before
+    assert [event.seq for event in (await service.events(begun.operation)).events] == [1, 2, 3]
 
 
 async def test_events_are_read_in_order_as_they_were_written(service: Client) -> None:
@@ -422,7 +466,9 @@ async def test_an_answer_with_events_is_no_larger_than_a_message(service: Client
     cause = "x" * 250_000
     for seq in range(2, 6):
         event = OperationEvent(seq=seq, rollback_started=operation_pb2.RollbackStarted(cause=cause))
-        request = journal_pb2.AdvanceOperationRequest(operation=begun.operation, token=begun.token, events=[event])
+        request = journal_pb2.AdvanceOperationRequest(
+            operation=begun.operation, token=begun.token, position=seq, events=[event]
+        )
         await service.peer.call(service.journal.AdvanceOperation, request)
 
     answer = await service.events(begun.operation)
@@ -519,14 +565,14 @@ async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
     clock.forward(1)
     finish_many(tmp_path / "stack.db", 1000, clock)
 
-    await service.begin("next")
+    assert (await service.sweep()).operations == 1
 
     with pytest.raises(OperationNotFound):
         await service.operation(oldest.operation)
     await service.operation("operations/0")
     await service.operation(blocked.operation)
     with sqlite3.connect(tmp_path / "stack.db") as connection:
-        for table in ("steps", "events", "plans"):
+        for table in ("journal", "plans"):
             left = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE operation = ?", [oldest.operation])
             assert left.fetchone() == (0,)
         name = oldest.operation.replace("operations", "plans")
@@ -556,9 +602,9 @@ async def test_only_its_own_token_writes_to_an_operation(service: Client) -> Non
     ended = await service.begin("prod")
     await service.record(ended)
     running = await service.begin("prod")
-    assert (ended.token, running.token) == (1, 2)
+    assert ended.token < running.token
 
-    ended.token, running.token = 2, 3
+    ended.token, running.token = running.token, running.token + 1
     for write in (service.advance(ended), service.start(ended), service.advance(running), service.renew(running)):
         with pytest.raises(LeaseLost):
             await write
@@ -643,8 +689,9 @@ async def test_a_list_of_operations_has_the_number_of_blocked_steps_only(service
     unknown = operation_pb2.BLOCKED_REASON_UNKNOWN_OUTCOME
     state = OPERATION_STATE_BLOCKED
     request = journal_pb2.FinishOperationRequest(
-        stack_id=begun.stack.id,
+        operation=begun.operation,
         token=begun.token,
+        position=2,
         abandon=journal_pb2.Abandon(),
         state=state,
         finished=begun.next_event(finished=operation_pb2.Finished(state=state)),

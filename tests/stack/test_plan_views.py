@@ -45,7 +45,7 @@ from services.rpc.convert.plans import (
     diff_fields,
     header_to_pb,
     mapping_fields,
-    record_to_pb,
+    record_changes_to_pb,
     remarks_to_pb,
     step_fields,
 )
@@ -154,7 +154,9 @@ def content_of(
 
 def stored(plan: Plan, content: bytes = b"") -> journal_pb2.NewPlan:
     body = journal_pb2.PlanBody(
-        remarks=remarks_to_pb(plan.remarks), steps=map(step_fields, plan.steps), record=record_to_pb(plan.record)
+        remarks=remarks_to_pb(plan.remarks),
+        steps=map(step_fields, plan.steps),
+        record=record_changes_to_pb(plan.record),
     )
     return journal_pb2.NewPlan(header=header_to_pb(plan, NAME), body=body.SerializeToString(), content=content)
 

@@ -69,7 +69,7 @@ async def test_a_plan_is_stored_once_and_its_name_is_not_given_twice(service: Cl
     assert (await service.plan(NAME)).digest == "sha256:00"
 
 
-async def test_a_plan_waits_for_a_day_and_goes_when_others_come(service: Client, clock: Clock) -> None:
+async def test_a_plan_waits_for_a_day_and_goes_with_the_next_sweep(service: Client, clock: Clock) -> None:
     old, new = planned("plans/1"), planned("plans/2")
     await service.store_plan(old)
     clock.forward(DAY)
@@ -82,6 +82,7 @@ async def test_a_plan_waits_for_a_day_and_goes_when_others_come(service: Client,
 
     await service.store_plan(new)
 
+    assert (await service.sweep()).plans == 1
     with pytest.raises(PlanNotFound):
         await service.plan("plans/1")
     assert [plan.name for plan in (await service.plans()).plans] == ["plans/2"]
@@ -254,7 +255,7 @@ async def test_a_request_begins_one_operation(service: Client, clock: Clock) -> 
 
     assert (await begin_again(service)).operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED
     clock.forward(DAY + 1)
-    assert (await begin_again(service)).token == 2
+    assert (await begin_again(service)).token
 
 
 async def test_two_requests_at_the_same_moment_begin_one_operation(service: Client) -> None:
@@ -298,6 +299,19 @@ async def begin_again(
     return await service.peer.call(service.journal.BeginOperation, request)
 
 
+async def test_a_request_is_answered_as_before_also_when_another_operation_died_on_its_stack(
+    service: Client, clock: Clock
+) -> None:
+    begun = await service.begin("prod", operation="operations/1", request_id="r-1", request_digest="d-1")
+    await service.record(begun, [entry("one")])
+    await service.begin("prod", steps=None)
+    clock.forward(60)
+
+    again = await begin_again(service)
+
+    assert (again.operation.name, again.token) == ("operations/1", 0)
+
+
 async def test_a_refused_operation_remembers_no_request(service: Client) -> None:
     """Whoever gets an error tries again under the same id."""
     holder = await service.begin("prod")
@@ -306,7 +320,7 @@ async def test_a_refused_operation_remembers_no_request(service: Client) -> None
             await begin_again(service)
     await service.record(holder)
 
-    assert (await begin_again(service)).token == 2
+    assert (await begin_again(service)).token
 
 
 async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, clock: Clock) -> None:
@@ -317,8 +331,7 @@ async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, c
     clock.forward(1)
     finish_many(tmp_path / "stack.db", 1000, clock)
 
-    await service.begin("next")
-
+    assert (await service.sweep()).operations == 1
     with pytest.raises(PkgerError) as raised:
         await service.plan(NAME)
     assert isinstance(raised.value, PlanNotFound)

@@ -9,7 +9,7 @@ from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackLeased
 from services.database import Database
-from stack_svc.schema import MIGRATIONS
+from stack_svc.sqlite.schema import MIGRATIONS
 from tests.stack.process import process
 from tests.stack.service import Clock, entry, stack_service
 
@@ -41,7 +41,7 @@ async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_c
             confirmed = [
                 StepRecord(step=step, state=StepState.STEP_STATE_DONE) for step in (2 * number, 2 * number + 1)
             ]
-            await client.advance(begun, confirmed, seqs=[number + 2], seal=number == 1)
+            await client.advance(begun, confirmed, seqs=[number + 2], seal=number == 1, done_count=2 * number + 2)
             server.kill()
             await server.wait()
             # What is sent now, nobody confirms.
@@ -86,5 +86,5 @@ def test_opening_a_database_again_changes_nothing(tmp_path: Path) -> None:
     Database(path, MIGRATIONS).close()
 
     assert schema() == made
-    tables = {"stacks", "inventory", "requests", "operations", "plans", "plan_bodies", "steps", "events"}
+    tables = {"stacks", "inventory", "requests", "operations", "plans", "plan_bodies", "leases", "journal"}
     assert tables <= {name for name, _ in made}

@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-import sqlite_utils
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -26,12 +25,15 @@ from services.core.errors import (
     RequestInvalid,
     StackLeased,
 )
-from services.database import Database
 from services.engine import step_life
-from stack_svc import operations, stacks, steps
-from stack_svc.schema import MIGRATIONS
+from services.machine import MachineIds
+from stack_svc import journal, reading_journals
 from stack_svc.servicer import JournalServicer
+from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.operations import Operation
+from stack_svc.store.store import Limits, Reading, Store
 from tests.stack.service import Clock, a_plan, duration, request_key, stage_started
+from tests.stack.store.strict import strict
 
 T = TypeVar("T")
 
@@ -79,6 +81,11 @@ class Run:
     cancel: bool = False
     steps: dict[int, step_life.StepState] = field(default_factory=dict)
     last_seq: int = 0
+    position: int = 0
+
+    @property
+    def done_count(self) -> int:
+        return sum(state in IN_EFFECT for state in self.steps.values())
 
     @property
     def going(self) -> str:
@@ -100,18 +107,32 @@ class Appliers(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.database = Database(Path(self.folder.name) / "stack.db", MIGRATIONS)
-        self.journal = JournalServicer(self.database, self.clock)
+        self.store: Store = SqliteStore(Path(self.folder.name) / "stack.db", self.clock)
+        self.journal = JournalServicer(self.wrapped(self.store), MachineIds())
+
+    def wrapped(self, store: Store) -> Store:
+        return store
 
     def teardown(self) -> None:
-        self.database.close()
+        self.loop.run_until_complete(self.store.close())
         self.loop.close()
         self.folder.cleanup()
 
     @rule()
     def restart(self) -> None:
-        self.database.close()
+        self.loop.run_until_complete(self.store.close())
         self.open()
+
+    @rule()
+    def sweep(self) -> None:
+        self.loop.run_until_complete(self.store.sweep(Limits()))
+        for run in self.runs:
+            if self.is_dead(run):
+                run.state = "FAILED"
+        for run in self.runs:
+            at_work = any(other.row is run.row and other.state not in FINISHED for other in self.runs)
+            run.row.gone = run.row.gone or not (run.row.active or at_work)
+        self.named = {name: row for name, row in self.named.items() if not row.gone}
 
     @rule(seconds=st.sampled_from([1, SECONDS, SECONDS + 1]))
     def wait(self, seconds: int) -> None:
@@ -144,16 +165,18 @@ class Appliers(RuleBasedStateMachine):
         answer = self.expect(self.journal.BeginOperation(request, None), error)
         if answer is None:
             return
-        for run in self.runs:
-            if run.state == "PREPARING" and not self.held(run.row):
-                run.state = "FAILED"
         if earlier:
             assert (answer.operation.name, answer.token) == (earlier.name, 0)
             return
+        for run in self.runs:
+            # What is dead on other stacks waits for the next sweep.
+            is_in_the_way = run.row is row or bool(request_id and run.request_id == request_id)
+            if is_in_the_way and self.is_dead(run):
+                run.state = "FAILED"
         row = row or Row(answer.stack.id)
         if name:
             self.named[name] = row
-        row.token, row.expires = row.token + 1, self.clock.now + SECONDS * 1_000_000
+        row.token, row.expires = max(row.token + 1, self.clock.now), self.clock.now + SECONDS * 1_000_000
         assert (answer.stack.id, answer.token) == (row.id, row.token)
         assert answer.is_pending == (bool(name) and not row.active)
         self.runs.append(Run(request.operation, row, row.token, request_id, content=name))
@@ -163,8 +186,7 @@ class Appliers(RuleBasedStateMachine):
     def begun_by(self, request_id: str) -> Run | None:
         """What a request began before; one that ended, or died, before it started does not count."""
         for run in self.runs:
-            is_dead = run.state == "PREPARING" and not self.held(run.row)
-            if request_id and run.request_id == request_id and run.state != "FAILED" and not is_dead:
+            if request_id and run.request_id == request_id and run.state != "FAILED" and not self.is_dead(run):
                 return run
         return None
 
@@ -179,15 +201,14 @@ class Appliers(RuleBasedStateMachine):
             accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted()),
         )
         if self.expect(self.journal.StartOperation(request, None), self.fence(run, token)) and not run.last_seq:
-            run.state, run.last_seq = "APPLYING", 1
+            run.state, run.last_seq, run.position = "APPLYING", 1, 1
 
     @precondition(lambda self: self.runs)
     @rule(
         pick=st.integers(0, 99),
         older=st.sampled_from([False, False, False, True]),
-        drawn=st.dictionaries(
-            st.integers(0, STEPS), st.integers(0, 9) | st.sampled_from(step_life.StepState), max_size=3
-        ),
+        drawn=st.dictionaries(st.integers(0, STEPS), st.integers(0, 9), max_size=3),
+        behind=st.sampled_from([1, 1, 1, 1, 2, -1]),
         first=st.sampled_from([0, 1, 1, 1, 2]),
         count=st.integers(0, 2),
         seal=st.sampled_from([False, False, True]),
@@ -198,7 +219,8 @@ class Appliers(RuleBasedStateMachine):
         self,
         pick: int,
         older: bool,
-        drawn: dict[int, int | step_life.StepState],
+        drawn: dict[int, int],
+        behind: int,
         first: int,
         count: int,
         seal: bool,
@@ -206,13 +228,12 @@ class Appliers(RuleBasedStateMachine):
         times: int,
     ) -> None:
         run, token = self.picked(pick, older)
-        # A number stands for one of the states that may follow.
+        # A number stands for one of the states that may follow: an applier writes nothing else.
         records = {
             n: following(run.steps.get(n, PLANNED))[way % len(following(run.steps.get(n, PLANNED)))]
-            if isinstance(way, int)
-            else way
             for n, way in drawn.items()
         }
+        after = {**run.steps, **records}
         seqs = range(run.last_seq + first, run.last_seq + first + count)
         request = journal_pb2.AdvanceOperationRequest(
             operation=run.name,
@@ -225,14 +246,16 @@ class Appliers(RuleBasedStateMachine):
             seal=seal,
             rollback=rollback,
             cause="it failed" if rollback else "",
+            position=run.position + behind,
+            done_count=sum(state in IN_EFFECT for n, state in after.items() if n < STEPS),
         )
         error = self.fence(run, token)
         is_impossible = (
             run.state == "PREPARING"
             or ((run.sealed or seal) and (run.rolling_back or rollback))
             or STEPS in records
-            or any(state not in following(run.steps.get(n, PLANNED)) for n, state in records.items())
-            or (first == 2 and count > 0)
+            or behind != 1
+            or (first != 1 and count > 0)
         )
         for _ in range(times):
             answer = self.expect(
@@ -244,19 +267,16 @@ class Appliers(RuleBasedStateMachine):
             run.sealed, run.rolling_back = run.sealed or seal, run.rolling_back or rollback
             run.state = "ROLLING_BACK" if run.rolling_back else "APPLYING"
             run.steps |= records
+            run.position = request.position
             run.last_seq = max(run.last_seq, *seqs) if seqs else run.last_seq
 
     @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99), older=st.booleans())
     def renew(self, pick: int, older: bool) -> None:
         run, token = self.picked(pick, older)
-        request = journal_pb2.RenewLeaseRequest(stack_id=run.row.id, token=token, ttl=duration(SECONDS))
-        # A renewal names the stack: what the token of another operation renews is the lease of that one.
-        holder = next((other for other in self.runs if other.row is run.row and other.token == token), None)
-        error = self.fence(holder, token) if holder else LeaseLost
-        if answer := self.expect(self.journal.RenewLease(request, None), error):
-            assert holder
-            assert answer.cancel_requested == holder.cancel
+        request = journal_pb2.RenewLeaseRequest(operation=run.name, token=token, ttl=duration(SECONDS))
+        if answer := self.expect(self.journal.RenewLease(request, None), self.fence(run, token)):
+            assert answer.cancel_requested == run.cancel
             run.row.expires = self.clock.now + SECONDS * 1_000_000
 
     @precondition(lambda self: self.runs)
@@ -269,12 +289,12 @@ class Appliers(RuleBasedStateMachine):
     )
     def finish(self, pick: int, older: bool, state: str, records: bool, times: int) -> None:
         run, token = self.picked(pick, older)
-        if older:
-            # Without the name of the operation, the token alone says whose end this is.
-            run = next((other for other in self.runs if other.row is run.row and other.token == token), run)
         nameless = run.row not in self.named.values()
         request = journal_pb2.FinishOperationRequest(
-            stack_id=run.row.id, token=token, state=OperationState.Value(f"OPERATION_STATE_{state}")
+            operation=run.name,
+            token=token,
+            position=run.position + 1,
+            state=OperationState.Value(f"OPERATION_STATE_{state}"),
         )
         if records:
             request.record.SetInParent()
@@ -284,10 +304,6 @@ class Appliers(RuleBasedStateMachine):
             finished = operation_pb2.Finished(state=request.state)
             request.finished.CopyFrom(OperationEvent(operation=run.name, seq=run.last_seq + 1, finished=finished))
         error = self.fence(run, token)
-        if error and run.token == token and run.state == state:
-            # It may have ended so before. Either answer is right if nothing changes, which the invariants see to.
-            self.attempt(self.journal.FinishOperation(request, None))
-            return
         is_impossible = (
             state not in ENDS.get(run.going, set())
             or (run.sealed and state == "ROLLED_BACK")
@@ -300,11 +316,12 @@ class Appliers(RuleBasedStateMachine):
             return
         run.state, run.row.expires = state, 0
         run.last_seq += bool(run.last_seq)
+        run.position += 1
         if state != "BLOCKED":
             run.row.active = run.row.active or (records and state == "SUCCEEDED")
             run.row.gone = not run.row.active
         self.named = {name: row for name, row in self.named.items() if not row.gone}
-        found = self.loop.run_until_complete(self.database.read(lambda db: stacks.find(db, run.row.id)))
+        found = self.loop.run_until_complete(self.store.read(lambda tx: tx.stacks.find(run.row.id)))
         assert (found is None) == run.row.gone
         assert answer.generation == (found.record.generation if found else 0)
         if times == 2:
@@ -323,9 +340,11 @@ class Appliers(RuleBasedStateMachine):
         answer = self.expect(self.journal.ClaimOperation(request, None), error)
         if answer is None:
             return
-        run.row.token, run.row.expires = run.row.token + 1, self.clock.now + SECONDS * 1_000_000
+        run.row.token = max(run.row.token + 1, self.clock.now)
+        run.row.expires = self.clock.now + SECONDS * 1_000_000
         run.token = run.row.token
         assert (answer.token, answer.last_seq, answer.sealed) == (run.token, run.last_seq, run.sealed)
+        assert answer.position == run.position
         assert answer.cancel_requested == run.cancel
         planned = a_plan(STEPS, run.name) if run.last_seq else journal_pb2.NewPlan()
         assert (answer.plan, answer.body) == (planned.header, planned.body)
@@ -342,7 +361,7 @@ class Appliers(RuleBasedStateMachine):
     @invariant()
     def everything_is_as_the_model_says(self) -> None:
         names = [run.name for run in self.runs]
-        found = self.loop.run_until_complete(self.database.read(lambda db: [_read(db, name) for name in names]))
+        found = self.loop.run_until_complete(self.store.read(lambda tx: [_read(tx, name) for name in names]))
         for run, (stored, known, seqs) in zip(self.runs, found, strict=True):
             assert (stored.state, stored.token, stored.last_seq) == (run.state, run.token, run.last_seq)
             assert (stored.sealed, stored.rolling_back, stored.cancel_requested) == (
@@ -351,16 +370,14 @@ class Appliers(RuleBasedStateMachine):
                 run.cancel,
             )
             assert known == run.steps
-            assert stored.done_count == sum(state in IN_EFFECT for state in run.steps.values())
+            assert (stored.done_count, stored.position) == (run.done_count, run.position)
             assert seqs == list(range(1, run.last_seq + 1))
 
     @invariant()
     def a_stack_has_one_unfinished_operation_and_one_that_has_such_stays(self) -> None:
         unfinished = [run.row for run in self.runs if run.state not in FINISHED]
         assert len({row.id for row in unfinished}) == len(unfinished)
-        found = self.loop.run_until_complete(
-            self.database.read(lambda db: [stacks.find(db, row.id) for row in unfinished])
-        )
+        found = self.loop.run_until_complete(self.store.read(lambda tx: [tx.stacks.find(row.id) for row in unfinished]))
         assert None not in found
 
     @invariant()
@@ -370,6 +387,10 @@ class Appliers(RuleBasedStateMachine):
         assert set(answer.operations) == {
             run.name for run in self.runs if run.state not in FINISHED | {"BLOCKED"} and not self.held(run.row)
         }
+
+    def is_dead(self, run: Run) -> bool:
+        """Whether an operation sent nothing, and its applier is gone."""
+        return run.state == "PREPARING" and not self.held(run.row)
 
     def held(self, row: Row) -> bool:
         return row.expires >= self.clock.now
@@ -399,13 +420,25 @@ class Appliers(RuleBasedStateMachine):
             return None, error
 
 
-def _read(db: sqlite_utils.Database, name: str) -> tuple[operations.Operation, dict[int, str], Iterable[int]]:
-    rows = db.execute("SELECT seq FROM events WHERE operation = ? ORDER BY seq", [name])
-    known = {record.step: record.state.value for record in steps.read(db, name)}
-    return operations.existing(db, name), known, [seq for (seq,) in rows]
+def _read(reading: Reading, name: str) -> tuple[Operation, dict[int, str], Iterable[int]]:
+    operation, rows = journal.existing(reading, name), reading.journal.rows(name)
+    known = {record.step: record.state.value for record in reading_journals.steps_of(rows, operation.step_count)}
+    events, _ = reading_journals.events_after(rows, False, 0, 1 << 20)
+    return operation, known, [event.seq for event in events]
 
 
 TestAppliers = Appliers.TestCase
 TestAppliers.settings = settings(
     max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+
+
+class StrictAppliers(Appliers):
+    """The same, on a store that is strict with the rules."""
+
+    def wrapped(self, store: Store) -> Store:
+        return strict(store)
+
+
+TestStrictAppliers = StrictAppliers.TestCase
+TestStrictAppliers.settings = TestAppliers.settings

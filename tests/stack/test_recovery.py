@@ -23,7 +23,6 @@ from services.core.errors import (
     StackLeased,
     StackNotFound,
 )
-from services.rpc.convert.objects import entry_fields
 from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
@@ -68,7 +67,7 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
     before = await service.apply("prod", [entry("one")], ["a.yml"])
     dead = await service.begin("prod", operation="operations/1", seconds=10, steps=3)
     await service.advance(dead, [StepRecord(step=number, state=INTENT) for number in range(2)], seqs=[2])
-    await service.advance(dead, [StepRecord(step=0, state=DONE, resource_id="0a")], seqs=[3], seal=True)
+    await service.advance(dead, [StepRecord(step=0, state=DONE, resource_id="0a")], seqs=[3], seal=True, done_count=1)
     await service.cancel("operations/1")
     assert await service.abandoned() == []
     clock.forward(10.000001)
@@ -78,15 +77,15 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
 
     assert claimed == journal_pb2.ClaimOperationResponse(
         stack=before,
-        token=dead.token + 1,
+        token=clock.now,
         operation=await service.operation("operations/1"),
-        resources=[entry_fields(entry("one"))],
         plan=a_plan(3).header,
         body=a_plan(3).body,
         steps=[StepRecord(step=0, state=DONE, resource_id="0a"), StepRecord(step=1, state=INTENT)],
         sealed=True,
         cancel_requested=True,
         last_seq=3,
+        position=3,
         expire_time=claimed.expire_time,
     )
     assert claimed.expire_time.ToMicroseconds() == clock.now + 20_000_000
@@ -95,7 +94,7 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
 
     with pytest.raises(LeaseLost):
         await service.advance(dead, [StepRecord(step=1, state=DONE)], seqs=[4])
-    await service.advance(heir, [StepRecord(step=1, state=StepState.STEP_STATE_PLANNED)], seqs=[4])
+    await service.advance(heir, [StepRecord(step=1, state=StepState.STEP_STATE_PLANNED)], seqs=[4], done_count=1)
     stack = await service.record(heir, [entry("one"), entry("two")], ["b.yml"])
 
     assert (stack.generation, list(stack.sources)) == (2, ["b.yml"])
@@ -212,7 +211,7 @@ async def test_an_operation_may_die_many_times(service: Client, clock: Clock) ->
         clock.forward(60)
         begun, claimed = await service.claim(begun.operation)
         assert [record.step for record in claimed.steps] == list(range(number + 1))
-        assert (begun.token, claimed.rollback) == (number + 2, False)
+        assert (begun.token, claimed.rollback) == (clock.now, False)
 
     await service.advance(begun, rollback=True)
     clock.forward(60)

@@ -10,14 +10,14 @@ from pkger.model.v1 import operation_pb2
 from services.engine.conclusion import Conclusion, Write
 from services.engine.counts import counts_in_effect
 from services.engine.decisions import BlockedStep, StepDecision
+from services.engine.folding import Ended, Entry, Sent
 from services.engine.late_writes import LateWrite
 from services.engine.operation import BlockedReason, Decision, Direction, OperationState
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, RejectionReason, Skipped, Unknown
-from services.engine.scheduler import Block, Finish
 from services.engine.step_life import StepRecord, StepState
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import entry_fields, key_fields
-from services.rpc.convert.plans import bare_step_from_pb, counts_fields, step_fields
+from services.rpc.convert.objects import key_fields
+from services.rpc.convert.plans import bare_step_from_pb, counts_fields, record_changes_to_pb, step_fields
 from services.rpc.parts import parts
 
 STATES = Numbers(OperationState, operation_pb2.OperationState, "OPERATION_STATE")
@@ -92,6 +92,42 @@ def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
     return message
 
 
+def entry_from_pb(records: journal_pb2.StoredRecords, events: journal_pb2.StoredEvents) -> Entry:
+    """
+    Translate what one write of a journal says of steps.
+
+    Raises:
+        RequestInvalid: A record has no state, or an event no direction.
+    """
+    happenings = map(_happening_from_pb, events.events)
+    return Entry([each for each in happenings if each], list(map(step_record_from_pb, records.steps)))
+
+
+def _happening_from_pb(event: operation_pb2.OperationEvent) -> Sent | Ended | None:
+    match event.WhichOneof("event"):
+        case "steps_sent":
+            return Sent(_DIRECTIONS.member(event.steps_sent.direction), list(event.steps_sent.steps))
+        case "steps_ended":
+            return Ended(Direction.DO, dict(map(_outcome_from_pb, event.steps_ended.outcomes)))
+        case "steps_undone":
+            return Ended(Direction.UNDO, dict(map(_outcome_from_pb, event.steps_undone.outcomes)))
+        case _:
+            return None
+
+
+def _outcome_from_pb(message: operation_pb2.StepOutcome) -> tuple[int, Outcome]:
+    """The number of a step, and how it ended as far as an event tells."""
+    match message.WhichOneof("outcome"):
+        case "done":
+            return message.step, Done(message.done.resource_id)
+        case "failed":
+            return message.step, Failed(message.failed.message, rejection_from_pb(message.failed.reason))
+        case "unknown":
+            return message.step, Unknown(message.unknown.message)
+        case _:
+            return message.step, Skipped(message.skipped.message)
+
+
 def steps_sent_to_pb(steps: Iterable[int], direction: Direction) -> list[operation_pb2.StepsSent]:
     """The events that steps, or their inverses, are about to be sent."""
     cut = parts(sorted(steps), lambda _: _NUMBER_BYTES, EVENT_BYTES)
@@ -159,19 +195,20 @@ def decision_from_pb(message: applier_pb2.StepDecision) -> StepDecision:
 
 
 def record_to_pb(write: Write) -> journal_pb2.Record:
-    """Translate what a stack owns from now on."""
+    """Translate what changes in the record of a stack."""
     return journal_pb2.Record(
-        resources=map(entry_fields, write.entries), sources=write.sources, platform_changed=write.has_changed
+        changes=record_changes_to_pb(write.changes), sources=write.sources, platform_changed=write.has_changed
     )
 
 
-def finished_to_pb(conclusion: Conclusion, end: Finish | Block, has_stack: bool) -> operation_pb2.Finished:
+def finished_to_pb(conclusion: Conclusion, has_stack: bool) -> operation_pb2.Finished:
     """The last event of an operation, after which there is a stack or not; the store fills in its generation."""
+    end = conclusion.end
     return operation_pb2.Finished(
         state=STATES.number(end.state),
         cause=end.cause,
         counts=counts_fields(counts_in_effect(conclusion.progress)),
         leftover_count=len(end.leftovers),
-        no_change=conclusion.is_unchanged(end),
-        stack_id=conclusion.stack.id if has_stack else "",
+        no_change=conclusion.is_unchanged,
+        stack_id=conclusion.stack_id if has_stack else "",
     )

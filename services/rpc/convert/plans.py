@@ -189,9 +189,14 @@ def mapping_fields(diff: model.LabelMappingDiff) -> Any:
     }
 
 
-def record_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
+def record_changes_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
     """Translate what changes in a record."""
     return plan_pb2.PlanRecord(entries=map(entry_fields, changes.entries), removed=map(key_fields, changes.removed))
+
+
+def record_changes_from_pb(message: plan_pb2.PlanRecord) -> model.RecordChanges:
+    """Translate what changes in a record."""
+    return model.RecordChanges(entries_from_pb(message.entries), tuple(map(key_from_pb, message.removed)))
 
 
 def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Plan:
@@ -202,7 +207,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         base_generation=header.base_generation,
         stages=tuple(header.stages),
         steps=tuple(map(step_from_pb, body.steps)),
-        record=model.RecordChanges(entries_from_pb(body.record.entries), tuple(map(key_from_pb, body.record.removed))),
+        record=record_changes_from_pb(body.record),
         no_change=header.no_change,
         kind=KINDS.member(header.kind),
         remarks=remarks_from_pb(body.remarks),

@@ -13,8 +13,8 @@ from services.engine.decisions import BlockedStep
 from services.engine.operation import BlockedReason, Direction
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb
-from services.rpc.convert.plans import header_to_pb, record_to_pb, remarks_to_pb, step_fields
-from stack_svc.frozen import messages
+from services.rpc.convert.plans import header_to_pb, record_changes_to_pb, remarks_to_pb, step_fields
+from stack_svc.sqlite.frozen import messages
 
 _VERBS = Numbers(model.Verb, messages.Verb, "VERB")
 _UNDO = Numbers(model.Undo, messages.Undo, "UNDO")
@@ -63,7 +63,9 @@ def plan_of(old: Any, kind: model.OperationKind, recorded: Collection[model.Inve
         stack_name=old.stack_name,
     )
     body = journal_pb2.PlanBody(
-        remarks=remarks_to_pb(plan.remarks), steps=map(step_fields, plan.steps), record=record_to_pb(plan.record)
+        remarks=remarks_to_pb(plan.remarks),
+        steps=map(step_fields, plan.steps),
+        record=record_changes_to_pb(plan.record),
     )
     return Translated(plan, header_to_pb(plan, old.name), body)
 

@@ -4,11 +4,12 @@ from collections.abc import Collection
 
 import orjson
 import sqlite_utils
+from pkger.journal.v1 import journal_pb2
 from sqlite_utils.migrations import Migrations
 
 from services.core.model import InventoryEntry, Key, OperationKind, Origin
-from stack_svc.frozen import messages as frozen
-from stack_svc.frozen.translation import Translated, blocks_of, event_of, plan_of
+from stack_svc.sqlite.frozen import messages as frozen
+from stack_svc.sqlite.frozen.translation import Translated, blocks_of, event_of, plan_of
 
 MIGRATIONS = Migrations("stack")
 """Append only: a migration that was released is never changed. Times are microseconds since 1970, UTC."""
@@ -320,8 +321,8 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
     """
     Store a plan as header, body and content; translate stored messages to the contracts of issue 12.
 
-    Stored plans, blocked steps and events are translated from the frozen messages of ``stack_svc.frozen``. Translated
-    plans have no content, so their differences and summaries are lost.
+    Stored plans, blocked steps and events are translated from the frozen messages of ``stack_svc.sqlite.frozen``.
+    Translated plans have no content, so their differences and summaries are lost.
 
     ``plan_bodies.header`` is the first column, as lists read no other; ``body`` and ``content`` are as in
     ``pkger.journal.v1.NewPlan``. ``blocks.reason`` is a number of ``pkger.model.v1.BlockedReason``.
@@ -373,6 +374,100 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
             _translate_journal(db, operation, translated)
     db.execute("DROP TABLE old_plan_bodies")
     db.execute("DROP TABLE old_blocks")
+
+
+@MIGRATIONS()
+def leases_and_journal(db: sqlite_utils.Database) -> None:
+    """
+    Keep leases beside stacks, and one row for each write of an operation (scale.md 3 and 5).
+
+    A lease is renewed often, and a stack is wide. The length of older leases is not known; ``ttl`` is the longest one.
+
+    ``stacks.resource_count`` counts rows of the inventory, so that reading a stack does not.
+
+    What was known of the steps of an operation, and its events, become the row at position 0 of its journal.
+    ``operations.last_event`` is the last event of a finished operation, in the wire format.
+    """
+    db.execute(
+        """
+        CREATE TABLE leases (
+            stack TEXT PRIMARY KEY REFERENCES stacks (id) ON DELETE CASCADE,
+            holder TEXT NOT NULL,
+            operation TEXT NOT NULL,
+            token BIGINT NOT NULL,
+            ttl BIGINT NOT NULL,
+            expires BIGINT NOT NULL
+        ) WITHOUT ROWID
+        """
+    )
+    db.execute(
+        "INSERT INTO leases (stack, holder, operation, token, ttl, expires)"
+        " SELECT id, lease_holder, lease_operation, lease_token, 600000000, lease_expires FROM stacks"
+    )
+    for column in ("lease_holder", "lease_operation", "lease_token", "lease_expires"):
+        db.execute(f"ALTER TABLE stacks DROP COLUMN {column}")
+    db.execute("ALTER TABLE stacks ADD COLUMN resource_count BIGINT NOT NULL DEFAULT 0")
+    db.execute("UPDATE stacks SET resource_count = (SELECT COUNT(*) FROM inventory WHERE inventory.stack = stacks.id)")
+    db.execute("DROP INDEX nameless_stacks")
+    db.execute("CREATE INDEX stacks_of_operations ON stacks (id) WHERE state <> 'ACTIVE'")
+    db.execute("DROP INDEX operations_by_token")
+    db.execute("ALTER TABLE operations ADD COLUMN position BIGINT NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE operations ADD COLUMN last_event BLOB NOT NULL DEFAULT x''")
+    db.execute(
+        """
+        UPDATE operations SET last_event = events.body FROM events
+        WHERE operation = operations.name AND seq = last_seq AND state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED')
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE journal (
+            operation TEXT NOT NULL REFERENCES operations (name) ON DELETE CASCADE,
+            position BIGINT NOT NULL,
+            token BIGINT NOT NULL,
+            last_seq BIGINT NOT NULL,
+            time BIGINT NOT NULL,
+            records BLOB NOT NULL,
+            events BLOB NOT NULL,
+            PRIMARY KEY (operation, position)
+        )
+        """
+    )
+    rows = db.execute("SELECT name, token, last_seq, update_time FROM operations WHERE last_seq > 0").fetchall()
+    for name, token, last_seq, time in rows:
+        db.execute(
+            "INSERT INTO journal (operation, position, token, last_seq, time, records, events)"
+            " VALUES (?, 0, ?, ?, ?, ?, ?)",
+            [name, token, last_seq, time, _stored_records(db, name), _stored_events(db, name)],
+        )
+    db.execute("DROP TABLE steps")
+    db.execute("DROP TABLE events")
+
+
+def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
+    rows = db.execute(
+        "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",
+        [operation],
+    )
+    stored = journal_pb2.StoredRecords()
+    for step, state, resource_id, message, reason, before_ids, observed in rows:
+        stored.steps.add(
+            step=step,
+            state=journal_pb2.StepState.Value(f"STEP_STATE_{state}"),
+            resource_id=resource_id,
+            message=message,
+            reason=reason,
+            before_ids=orjson.loads(before_ids),
+            observed_spec_json=observed,
+        )
+    return stored.SerializeToString()
+
+
+def _stored_events(db: sqlite_utils.Database, operation: str) -> bytes:
+    stored = journal_pb2.StoredEvents()
+    for (body,) in db.execute("SELECT body FROM events WHERE operation = ? ORDER BY seq", [operation]):
+        stored.events.add().MergeFromString(body)
+    return stored.SerializeToString()
 
 
 def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collection[InventoryEntry] | None:

@@ -1,0 +1,84 @@
+"""What a journal says of steps: its writes, folded; the later word on a step counts (scale.md 5)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from services.engine.operation import Direction
+from services.engine.outcome import Outcome
+from services.engine.step_life import StepRecord, StepState, ended, may_follow, sent
+
+
+class Sent(NamedTuple):
+    """Steps, or their inverses, are about to be sent."""
+
+    direction: Direction
+    steps: Sequence[int]
+
+
+class Ended(NamedTuple):
+    """Steps, or their inverses, ended, each with its outcome."""
+
+    direction: Direction
+    outcomes: Mapping[int, Outcome]
+
+
+class Entry(NamedTuple):
+    """
+    One write of a journal.
+
+    Attributes:
+        happenings: What its events say of steps, in order.
+        records: What events do not say; of a step that an event names, too, the record counts.
+    """
+
+    happenings: Sequence[Sent | Ended]
+    records: Sequence[StepRecord] = ()
+
+
+class JournalBrokenError(Exception):
+    """A journal says what cannot have happened: a defect of the applier that wrote it."""
+
+
+def folded(entries: Iterable[Entry], step_count: int, known: Iterable[StepRecord] = ()) -> list[StepRecord]:
+    """
+    What is known of steps after some writes, sorted by step.
+
+    Args:
+        entries: The writes, in order.
+        step_count: Number of steps of the plan.
+        known: What was known before the first of them.
+
+    Raises:
+        JournalBrokenError: The plan has no such step, or it cannot get there from where it is (``step_life``).
+    """
+    records = {record.step: record for record in known}
+    for entry in entries:
+        told = {record.step: record for record in entry.records}
+        for happening in entry.happenings:
+            for record in _records_of(happening, records):
+                if record.step not in told:
+                    _learn(records, record, step_count)
+        for record in told.values():
+            _learn(records, record, step_count)
+    return [records[step] for step in sorted(records)]
+
+
+def _records_of(happening: Sent | Ended, records: Mapping[int, StepRecord]) -> Iterable[StepRecord]:
+    match happening:
+        case Sent(direction, steps):
+            return (sent(_before(records, step), direction) for step in steps)
+        case Ended(direction, outcomes):
+            return (ended(_before(records, step), outcome, direction) for step, outcome in outcomes.items())
+
+
+def _before(records: Mapping[int, StepRecord], step: int) -> StepRecord:
+    return records.get(step) or StepRecord(step, StepState.PLANNED)
+
+
+def _learn(records: dict[int, StepRecord], record: StepRecord, step_count: int) -> None:
+    before = _before(records, record.step).state
+    if not 0 <= record.step < step_count:
+        raise JournalBrokenError(f"there is no step {record.step} in a plan of {step_count} steps")
+    if not may_follow(before, record.state):
+        raise JournalBrokenError(f"step {record.step} was {before} and cannot be {record.state}")
+    records[record.step] = record

@@ -1,0 +1,33 @@
+"""Operations that never started: one whose applier is gone sent nothing, so it gives way to the next."""
+
+from dataclasses import replace
+
+from services.core.errors import OperationUnfinished
+from services.engine.operation import OperationState
+from stack_svc import leases
+from stack_svc.store.operations import GONE, Operation
+from stack_svc.store.stacks import Stack
+from stack_svc.store.store import Reading, Transaction
+
+
+def has_died(reading: Reading, operation: Operation, now: int) -> bool:
+    """Whether *operation* never started, and its applier is gone."""
+    lease = reading.leases.of(operation.stack)
+    return operation.state is OperationState.PREPARING and (lease is None or leases.is_free(lease, now))
+
+
+def end_dead(tx: Transaction, stack: Stack, now: int) -> None:
+    """
+    End the unfinished operation on *stack*, if it has died.
+
+    Raises:
+        OperationUnfinished: It sent something, so somebody has to recover it.
+    """
+    operation = tx.operations.unfinished_on(stack.record.id)
+    if operation is None:
+        return
+    if not has_died(tx, operation, now):
+        raise OperationUnfinished(stack.called, operation.name, operation.state)
+    ended = replace(operation, state=OperationState.FAILED, cause=GONE, update_time=max(operation.update_time, now))
+    tx.operations.update(ended)
+    tx.requests.forget(operation.name)

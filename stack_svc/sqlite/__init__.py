@@ -1,0 +1,1 @@
+"""The store on SQLite: the protocol of ``stack_svc.store`` over one file, and nothing else (scale.md 3)."""

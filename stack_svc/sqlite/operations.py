@@ -1,0 +1,166 @@
+"""Operations in SQLite."""
+
+from typing import Any
+
+import orjson
+import sqlite_utils
+
+from services.core.model import OperationKind, Target
+from services.engine.operation import OperationState
+from stack_svc.sqlite.leases import IS_FREE
+from stack_svc.store.operations import Blocks, Filter, Operation, Place
+
+# As the indexes say it: SQLite uses one with a condition only when the query has the very same.
+IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
+IS_FINISHED = "state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED')"
+
+
+class SqliteOperations:
+    """Operations of one transaction."""
+
+    def __init__(self, db: sqlite_utils.Database) -> None:
+        self._db = db
+
+    def stack_of(self, name: str) -> str | None:
+        """Tell on which stack an operation is."""
+        row = self._db.execute("SELECT stack FROM operations WHERE name = ?", [name]).fetchone()
+        return str(row[0]) if row else None
+
+    def find(self, name: str) -> Operation | None:
+        """Read one operation."""
+        return self._first("operations.name = ?", name)
+
+    def unfinished_on(self, stack: str) -> Operation | None:
+        """Read the unfinished operation on a stack."""
+        return self._first(f"operations.stack = ? AND operations.{IS_UNFINISHED}", stack)
+
+    def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
+        """Read a page of operations."""
+        where = "(operations.create_time, operations.name) < (?, ?) AND operations.create_time >= ?"
+        values: list[Any] = [*min(after, (wanted.until, "")), wanted.since]
+        if wanted.stack:
+            where, values = f"{where} AND operations.stack = ?", [*values, wanted.stack]
+        for column, members in (("state", wanted.states), ("kind", wanted.kinds)):
+            if members:
+                where = f"{where} AND operations.{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
+                values = [*values, orjson.dumps([str(member) for member in members]).decode()]
+        rows = self._db.query(
+            f"{_SELECT} WHERE {where} ORDER BY operations.create_time DESC, operations.name DESC LIMIT ?",
+            [*values, most],
+        )
+        return list(map(_operation, rows))
+
+    def abandoned(self, now: int, most: int) -> list[str]:
+        """Name operations that anybody may claim."""
+        rows = self._db.execute(
+            f"""
+            SELECT operations.name FROM operations JOIN leases ON leases.stack = operations.stack
+            WHERE operations.{IS_UNFINISHED} AND operations.state <> 'BLOCKED' AND {IS_FREE}
+            ORDER BY operations.create_time, operations.name LIMIT :most
+            """,  # noqa: S608
+            {"now": now, "most": most},
+        )
+        return [name for (name,) in rows]
+
+    def blocked_steps(self, name: str) -> bytes:
+        """Read the blocked steps of an operation."""
+        row = self._db.execute("SELECT body FROM blocks WHERE operation = ?", [name]).fetchone()
+        return bytes(row[0]) if row else b""
+
+    def insert(self, operation: Operation) -> bool:
+        """Add an operation."""
+        values = _fixed(operation) | _changing(operation)
+        added = self._db.execute(
+            f"INSERT INTO operations ({', '.join(values)}) VALUES ({', '.join(f':{name}' for name in values)})"  # noqa: S608
+            " ON CONFLICT DO NOTHING",
+            values,
+        )
+        return bool(added.rowcount)
+
+    def update(self, operation: Operation) -> None:
+        """Write what changes of an operation."""
+        values = _changing(operation)
+        self._db.execute(
+            f"UPDATE operations SET {', '.join(f'{name} = :{name}' for name in values)} WHERE name = :key",  # noqa: S608
+            {**values, "key": operation.name},
+        )
+
+    def block(self, name: str, blocks: Blocks) -> None:
+        """Keep what an operation is blocked by."""
+        self._db.execute(
+            "INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [name, *blocks]
+        )
+
+    def unblock(self, name: str) -> None:
+        """Forget what an operation was blocked by."""
+        self._db.execute("DELETE FROM blocks WHERE operation = ?", [name])
+
+    def _first(self, where: str, *values: str) -> Operation | None:
+        return next(map(_operation, self._db.query(f"{_SELECT} WHERE {where}", values)), None)
+
+
+_SELECT = """
+    SELECT operations.*, plans.name AS plan, blocks.reason, blocks.step_count AS blocked
+    FROM operations
+    LEFT JOIN plans ON plans.operation = operations.name
+    LEFT JOIN blocks ON blocks.operation = operations.name
+"""
+"""An operation with its plan and what it is blocked by, without the blocked steps: they may be many."""
+
+
+def _fixed(operation: Operation) -> dict[str, Any]:
+    return {
+        "name": operation.name,
+        "stack": operation.stack,
+        "nameless": operation.nameless,
+        "stack_name": operation.stack_name,
+        "platform": operation.target.platform,
+        "org": operation.target.org,
+        "kind": operation.kind,
+        "create_time": operation.create_time,
+    }
+
+
+def _changing(operation: Operation) -> dict[str, Any]:
+    return {
+        "state": operation.state,
+        "holder": operation.holder,
+        "token": operation.token,
+        "update_time": operation.update_time,
+        "rolling_back": operation.rolling_back,
+        "sealed": operation.sealed,
+        "cancel_requested": operation.cancel_requested,
+        "cause": operation.cause,
+        "step_count": operation.step_count,
+        "done_count": operation.done_count,
+        "position": operation.position,
+        "last_seq": operation.last_seq,
+        "last_event": operation.last_event,
+    }
+
+
+def _operation(row: dict[str, Any]) -> Operation:
+    return Operation(
+        name=row["name"],
+        stack=row["stack"],
+        nameless=bool(row["nameless"]),
+        stack_name=row["stack_name"],
+        target=Target(row["platform"], row["org"]),
+        kind=OperationKind(row["kind"]),
+        state=OperationState(row["state"]),
+        holder=row["holder"],
+        token=row["token"],
+        create_time=row["create_time"],
+        update_time=row["update_time"],
+        rolling_back=bool(row["rolling_back"]),
+        sealed=bool(row["sealed"]),
+        cancel_requested=bool(row["cancel_requested"]),
+        cause=row["cause"],
+        step_count=row["step_count"],
+        done_count=row["done_count"],
+        position=row["position"],
+        last_seq=row["last_seq"],
+        last_event=row["last_event"],
+        plan=row["plan"] or "",
+        blocks=Blocks(row["reason"] or 0, row["blocked"] or 0),
+    )

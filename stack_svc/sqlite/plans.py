@@ -1,0 +1,102 @@
+"""Plans in SQLite."""
+
+from typing import Any
+
+import sqlite_utils
+
+from services.core.model import OperationKind, Target
+from stack_svc.store.plans import Place, PlanState, StoredPlan, Work
+
+
+class SqlitePlans:
+    """Plans of one transaction."""
+
+    def __init__(self, db: sqlite_utils.Database) -> None:
+        self._db = db
+
+    def find(self, name: str) -> StoredPlan | None:
+        """Read one plan."""
+        return next(map(_plan, self._db.query("SELECT * FROM plans WHERE name = ?", [name])), None)
+
+    def work(self, name: str) -> Work | None:
+        """Read header and body of a plan."""
+        row = self._db.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [name]).fetchone()
+        return Work(*row) if row else None
+
+    def content(self, name: str) -> bytes:
+        """Read the content of a plan."""
+        row = self._db.execute("SELECT content FROM plan_bodies WHERE plan = ?", [name]).fetchone()
+        return bytes(row[0]) if row else b""
+
+    def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
+        """Read a page of plans."""
+        where, values = ["(create_time, name) < (?, ?)"], [*after]
+        if target:
+            where, values = [*where, "platform = ? AND org = ?"], [*values, target.platform, target.org]
+        if stack_name:
+            where, values = [*where, "stack_name = ?"], [*values, stack_name]
+        rows = self._db.query(
+            f"""
+            SELECT plans.*, header FROM plans JOIN plan_bodies ON plan = name
+            WHERE {" AND ".join(where)} ORDER BY create_time DESC, name DESC LIMIT ?
+            """,  # noqa: S608
+            [*values, most],
+        )
+        return [(_plan(row), row["header"]) for row in rows]
+
+    def insert(self, plan: StoredPlan, work: Work, content: bytes) -> bool:
+        """Add a plan."""
+        added = self._db.execute(
+            """
+            INSERT INTO plans (name, stack, stack_name, platform, org, digest, base_generation, kind, step_count, state,
+                problem, operation, create_time, expires)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            """,
+            [
+                plan.name,
+                plan.stack,
+                plan.stack_name,
+                plan.target.platform,
+                plan.target.org,
+                plan.digest,
+                plan.base_generation,
+                plan.kind,
+                plan.step_count,
+                plan.state,
+                plan.problem,
+                plan.operation or None,
+                plan.create_time,
+                plan.expires,
+            ],
+        )
+        if not added.rowcount:
+            return False
+        self._db.execute(
+            "INSERT INTO plan_bodies (plan, header, body, content) VALUES (?, ?, ?, ?)", [plan.name, *work, content]
+        )
+        return True
+
+    def update(self, plan: StoredPlan) -> None:
+        """Write what changes of a plan."""
+        self._db.execute(
+            "UPDATE plans SET state = ?, problem = ?, operation = ? WHERE name = ?",
+            [plan.state, plan.problem, plan.operation or None, plan.name],
+        )
+
+
+def _plan(row: dict[str, Any]) -> StoredPlan:
+    return StoredPlan(
+        name=row["name"],
+        stack=row["stack"],
+        stack_name=row["stack_name"],
+        target=Target(row["platform"], row["org"]),
+        digest=row["digest"],
+        base_generation=row["base_generation"],
+        kind=OperationKind(row["kind"]),
+        step_count=row["step_count"],
+        state=PlanState(row["state"]),
+        problem=row["problem"],
+        operation=row["operation"] or "",
+        create_time=row["create_time"],
+        expires=row["expires"],
+    )

@@ -1,0 +1,36 @@
+"""Answers to requests in SQLite."""
+
+import sqlite_utils
+
+from stack_svc.store.requests import Answer
+
+
+class SqliteRequests:
+    """Requests of one transaction."""
+
+    def __init__(self, db: sqlite_utils.Database) -> None:
+        self._db = db
+
+    def find(self, request: str) -> Answer | None:
+        """Read the answer to a request."""
+        row = self._db.execute(
+            "SELECT digest, result, expires FROM requests WHERE request_id = ?", [request]
+        ).fetchone()
+        return Answer(*row) if row else None
+
+    def remember(self, request: str, answer: Answer, now: int) -> Answer | None:
+        """Keep an answer, unless there is one that counts."""
+        kept = self._db.execute(
+            """
+            INSERT INTO requests (request_id, digest, result, expires) VALUES (:request, :digest, :result, :expires)
+            ON CONFLICT (request_id) DO UPDATE
+                SET digest = excluded.digest, result = excluded.result, expires = excluded.expires
+                WHERE requests.expires < :now
+            """,
+            {"request": request, **answer._asdict(), "now": now},
+        )
+        return None if kept.rowcount else self.find(request)
+
+    def forget(self, result: str) -> None:
+        """Let requests be made anew."""
+        self._db.execute("DELETE FROM requests WHERE result = ?", [result])

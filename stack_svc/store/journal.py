@@ -1,0 +1,50 @@
+"""The journal of each operation, as the store keeps it: one row for each write, appended and never changed."""
+
+from typing import NamedTuple, Protocol
+
+
+class Row(NamedTuple):
+    """
+    One write of an operation.
+
+    Attributes:
+        position: From 1, without gaps. At 0 stands what an older version kept: the last record of each step, and all
+            events until then.
+        token: Fencing token of the lease that it was written under.
+        last_seq: Seq of the last event up to this write.
+        records: A ``pkger.journal.v1.StoredRecords`` in its wire format.
+        events: A ``pkger.journal.v1.StoredEvents`` in its wire format.
+        time: In microseconds since 1970.
+    """
+
+    position: int
+    token: int
+    last_seq: int
+    records: bytes
+    events: bytes
+    time: int
+
+
+class JournalReading(Protocol):
+    """Journals, read."""
+
+    def row(self, operation: str, position: int) -> Row | None:
+        """Read one write."""
+
+    def rows(self, operation: str) -> list[Row]:
+        """Read all writes of an operation, in order."""
+
+    def rows_after(self, operation: str, seq: int, most_bytes: int) -> tuple[list[Row], bool]:
+        """
+        Read the writes with events behind *seq*, in order, until their events take *most_bytes* or more.
+
+        Returns:
+            The writes, and whether there are more of them.
+        """
+
+
+class Journal(JournalReading, Protocol):
+    """Journals, read and written."""
+
+    def append(self, operation: str, row: Row) -> None:
+        """Add a write behind the last one."""

@@ -1,0 +1,158 @@
+"""The store as a whole: transactions, snapshots and housekeeping."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from stack_svc.store.inventory import Inventory, InventoryReading
+from stack_svc.store.journal import Journal, JournalReading
+from stack_svc.store.leases import Leases, LeasesReading
+from stack_svc.store.operations import Operations, OperationsReading
+from stack_svc.store.plans import Plans, PlansReading
+from stack_svc.store.requests import Requests, RequestsReading
+from stack_svc.store.stacks import Choice, Stack, Stacks, StacksReading
+
+T = TypeVar("T")
+
+
+class Reading(Protocol):
+    """What a transaction reads, all from one consistent snapshot."""
+
+    @property
+    def stacks(self) -> StacksReading:
+        """Stacks, read."""
+
+    @property
+    def leases(self) -> LeasesReading:
+        """Leases, read."""
+
+    @property
+    def operations(self) -> OperationsReading:
+        """Operations, read."""
+
+    @property
+    def journal(self) -> JournalReading:
+        """Journals, read."""
+
+    @property
+    def inventory(self) -> InventoryReading:
+        """Inventories, read."""
+
+    @property
+    def plans(self) -> PlansReading:
+        """Plans, read."""
+
+    @property
+    def requests(self) -> RequestsReading:
+        """Answers to requests, read."""
+
+    def now(self) -> int:
+        """Tell the time by the store's clock: one value for each transaction, read after its locks."""
+
+
+class Transaction(Reading, Protocol):
+    """What a transaction reads and writes."""
+
+    @property
+    def stacks(self) -> Stacks:
+        """Stacks, read and written."""
+
+    @property
+    def leases(self) -> Leases:
+        """Leases, read and written."""
+
+    @property
+    def operations(self) -> Operations:
+        """Operations, read and written."""
+
+    @property
+    def journal(self) -> Journal:
+        """Journals, read and written."""
+
+    @property
+    def inventory(self) -> Inventory:
+        """Inventories, read and written."""
+
+    @property
+    def plans(self) -> Plans:
+        """Plans, read and written."""
+
+    @property
+    def requests(self) -> Requests:
+        """Answers to requests, read and written."""
+
+    def lock_stack(self, choice: Choice) -> Stack | None:
+        """
+        Keep all others from writing for the stack of *choice* until the end of the transaction.
+
+        Returns:
+            The stack, in any state; None when there is none.
+
+        Raises:
+            LockedTooLateError: The clock was read before.
+        """
+
+
+class Store(Protocol):
+    """Keeps all durable state."""
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        """
+        Run *work* in one transaction, which is committed durably before this returns, or undone when *work* raises.
+
+        Raises:
+            ServiceUnavailable: The store is out of order. Whether the transaction was committed is known only where the
+                store says so.
+        """
+
+    async def read(self, work: Callable[[Reading], T]) -> T:
+        """Run *work* on one consistent snapshot of all that was committed before the call; errors as for ``write``."""
+
+    async def sweep(self, limits: "Limits") -> "Swept":
+        """Remove what is no longer of use: one batch, so that calls do not wait for long (S6)."""
+
+    async def close(self) -> None:
+        """Let the work in hand end, and close the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """
+    What a store keeps.
+
+    Attributes:
+        operations: Finished operations; those that ended first go first.
+        batch: Most rows of each table that one sweep removes or ends.
+    """
+
+    operations: int = 1000
+    batch: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """
+    How many rows a sweep removed or ended.
+
+    Attributes:
+        requests: Answers to requests that were kept long enough.
+        plans: Plans that expired unused.
+        operations: Finished operations beyond the limit.
+        ended: Operations that never started and whose lease is over: they are FAILED now.
+        stacks: Stacks that only existed for an operation, which is over.
+    """
+
+    requests: int = 0
+    plans: int = 0
+    operations: int = 0
+    ended: int = 0
+    stacks: int = 0
+
+    @property
+    def rows(self) -> int:
+        """All of them together."""
+        return self.requests + self.plans + self.operations + self.ended + self.stacks
+
+    def is_full(self, limits: Limits) -> bool:
+        """Whether the sweep ended because of its size, so that there may be more to do."""
+        return limits.batch in (self.requests, self.plans, self.operations, self.ended, self.stacks)

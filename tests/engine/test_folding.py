@@ -1,0 +1,88 @@
+"""What a journal says of steps once it is folded: just what the applier that wrote it knew."""
+
+import pytest
+from hypothesis import given
+
+from services.engine.folding import Ended, Entry, JournalBrokenError, Sent, folded
+from services.engine.operation import Direction
+from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
+from services.engine.progress import Progress
+from services.engine.step_life import TRANSITIONS, StepEvent, StepRecord, StepState
+from tests.engine.test_step_life import PLAN, record_of, walks
+
+DO, UNDO = Direction.DO, Direction.UNDO
+
+
+def _outcome(record: StepRecord) -> Outcome:
+    match record.state:
+        case StepState.DONE | StepState.UNDONE:
+            return Done(record.resource_id)
+        case StepState.FAILED | StepState.UNDO_FAILED:
+            return Failed(record.message, record.reason)
+        case StepState.UNKNOWN | StepState.UNDO_UNKNOWN:
+            return Unknown(record.message)
+        case _:
+            return Skipped(record.message)
+
+
+def _entry(record: StepRecord, event: StepEvent, before: StepRecord | None) -> Entry:
+    """What an applier writes when *event* happens: an event, and a record only for what that does not say."""
+    direction = UNDO if event.startswith("undo_") else DO
+    match event:
+        case StepEvent.SEND | StepEvent.UNDO_SEND:
+            is_said = not record.before_ids or (before is not None and before.before_ids == record.before_ids)
+            return Entry([Sent(direction, [record.step])], [] if is_said else [record])
+        case StepEvent.RETRACT | StepEvent.UNDO_RETRACT | StepEvent.GIVE_UP | StepEvent.KEEP | StepEvent.UNDO_GIVE_UP:
+            return Entry([], [record])
+        case _:
+            return Entry([Ended(direction, {record.step: _outcome(record)})])
+
+
+@given(walks)
+def test_events_say_what_the_records_of_an_applier_would_say(walk: list[tuple[int, StepEvent]]) -> None:
+    progress, last, entries = Progress(PLAN), dict[int, StepRecord](), list[Entry]()
+    for step, event in walk:
+        is_blind = progress.state(step) in (StepState.INTENT, StepState.UNKNOWN) and event.startswith("undo")
+        if event in TRANSITIONS[progress.state(step)] and (progress.effects[step].is_of_secret or not is_blind):
+            record = record_of(progress, step, event)
+            entries.append(_entry(record, event, last.get(step)))
+            last[step] = record
+            progress.fold([record])
+    assert folded(entries, len(PLAN.steps)) == [last[step] for step in sorted(last)]
+    assert progress.done_count() == sum(progress.stands(step) for step in range(len(PLAN.steps)))
+
+
+def test_the_outcome_of_a_batch_and_the_intents_of_the_next_may_be_one_write() -> None:
+    first = Entry([Sent(DO, [0, 1])])
+    second = Entry([Ended(DO, {0: Done("a"), 1: Unknown("lost")}), Sent(DO, [1, 2])])
+    assert folded([first, second], 3) == [
+        StepRecord(0, StepState.DONE, "a"),
+        StepRecord(1, StepState.INTENT),
+        StepRecord(2, StepState.INTENT),
+    ]
+
+
+def test_a_record_says_the_last_word_on_a_step_that_an_event_names() -> None:
+    observed = StepRecord(0, StepState.DONE, "a", observed="{}")
+    entries = [Entry([Sent(DO, [0])]), Entry([Ended(DO, {0: Done("a")})], [observed])]
+    assert folded(entries, 1) == [observed]
+
+
+def test_what_was_known_before_is_where_the_writes_go_on() -> None:
+    known = [StepRecord(0, StepState.DONE, "a"), StepRecord(1, StepState.INTENT)]
+    assert folded([Entry([Sent(UNDO, [0])])], 2, known) == [StepRecord(0, StepState.UNDO_INTENT, "a"), known[1]]
+
+
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    [
+        ([Entry([Sent(DO, [7])])], "there is no step 7 in a plan of 3 steps"),
+        ([Entry([Sent(DO, [-1])])], "there is no step -1"),
+        ([Entry([], [StepRecord(3, StepState.DONE)])], "there is no step 3"),
+        ([Entry([Ended(UNDO, {0: Done("a")})])], "step 0 was PLANNED and cannot be UNDONE"),
+        ([Entry([Ended(DO, {0: Failed("no")})]), Entry([Sent(DO, [0])])], "step 0 was FAILED and cannot be INTENT"),
+    ],
+)
+def test_a_journal_that_says_what_cannot_have_happened_is_told_to_be_broken(entries: list[Entry], problem: str) -> None:
+    with pytest.raises(JournalBrokenError, match=problem):
+        folded(entries, 3)

@@ -1,0 +1,161 @@
+"""Stores around a store that hold the rules above them to the rules of the protocol (scale.md 2)."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
+
+T = TypeVar("T")
+
+
+class _RolledBackError(Exception):
+    """Ends the first of two runs."""
+
+
+class Twice:
+    """Runs each piece of work a first time, takes that back, and runs it again (S1)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        def rehearse(tx: Transaction) -> None:
+            work(tx)
+            raise _RolledBackError
+
+        with suppress(_RolledBackError):
+            await self._store.write(rehearse)
+        return await self._store.write(work)
+
+    async def read(self, work: Callable[[Reading], T]) -> T:
+        await self._store.read(work)
+        return await self._store.read(work)
+
+    async def sweep(self, limits: Limits) -> Swept:
+        return await self._store.sweep(limits)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+class BrokenRuleError(AssertionError):
+    """Work does not keep to the protocol."""
+
+
+_LATE = {
+    "stacks": {"update", "delete"},
+    "leases": {"put"},
+    "operations": {"update", "block", "unblock"},
+    "journal": {"append"},
+    "plans": {"update"},
+    "requests": {"forget"},
+}
+"""Writes that answer nothing: they may be sent as late as with the commit."""
+
+_AT_ONCE = {
+    "stacks": {"insert"},
+    "operations": {"insert"},
+    "inventory": {"change"},
+    "plans": {"insert"},
+    "requests": {"remember"},
+}
+"""Writes that answer what they conflict with: they are sent behind all before them."""
+
+
+class Late:
+    """Sends writes as late as it may, so that nothing reads what it wrote (S4); lets nobody write unlocked (S2, S5)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        def run(tx: Transaction) -> T:
+            late: Any = _LateTransaction(tx)
+            result = work(late)
+            late.flush()
+            return result
+
+        return await self._store.write(run)
+
+    async def read(self, work: Callable[[Reading], T]) -> T:
+        return await self._store.read(work)
+
+    async def sweep(self, limits: Limits) -> Swept:
+        return await self._store.sweep(limits)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+class _LateTransaction:
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._waiting: list[Callable[[], object]] = []
+        self._locked: set[str] = set()
+        for table in ("stacks", "leases", "operations", "journal", "inventory", "plans", "requests"):
+            setattr(self, table, _LateTable(self, table, getattr(tx, table)))
+
+    def now(self) -> int:
+        return self._tx.now()
+
+    def lock_stack(self, choice: Any) -> Any:
+        if self._waiting:
+            raise BrokenRuleError("a stack is locked after something was written")
+        stack = self._tx.lock_stack(choice)
+        if stack:
+            self._locked.add(stack.record.id)
+        return stack
+
+    def put_off(self, write: Callable[[], object]) -> None:
+        self._waiting.append(write)
+
+    def flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for write in waiting:
+            write()
+
+    def check(self, table: str, name: str, subject: Any) -> None:
+        """See to it that a write is about a stack that is locked; a new one is from then on."""
+        match table, name:
+            case "stacks", "insert":
+                self._locked.add(subject.record.id)
+                return
+            case "stacks", "update":
+                stack = subject.record.id
+            case ("stacks", "delete") | ("leases" | "inventory", _):
+                stack = subject
+            case "operations", "insert" | "update":
+                stack = subject.stack
+            case _:
+                return
+        if stack not in self._locked:
+            raise BrokenRuleError(f"{table}.{name} writes for stack {stack}, which is not locked")
+
+
+class _LateTable:
+    def __init__(self, transaction: _LateTransaction, name: str, table: Any) -> None:
+        self._transaction = transaction
+        self._name = name
+        self._table = table
+
+    def __getattr__(self, name: str) -> Any:
+        method, transaction = getattr(self._table, name), self._transaction
+
+        def late(*arguments: Any) -> None:
+            transaction.check(self._name, name, arguments[0])
+            transaction.put_off(lambda: method(*arguments))
+
+        def at_once(*arguments: Any) -> Any:
+            transaction.check(self._name, name, arguments[0])
+            transaction.flush()
+            return method(*arguments)
+
+        if name in _LATE.get(self._name, ()):
+            return late
+        return at_once if name in _AT_ONCE.get(self._name, ()) else method
+
+
+def strict(store: Store) -> Store:
+    """*store*, with both around it."""
+    return Late(Twice(store))

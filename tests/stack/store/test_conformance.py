@@ -1,0 +1,533 @@
+"""What every store promises (scale.md 2): the laws of each of its methods, races with a winner each, housekeeping."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.core.errors import StackNotFound
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, StackRecord, Target
+from services.engine.operation import OperationState
+from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.journal import Row
+from stack_svc.store.leases import Lease
+from stack_svc.store.locks import LockedTooLateError
+from stack_svc.store.operations import START as FIRST_OPERATION
+from stack_svc.store.operations import Blocks, Filter, Operation
+from stack_svc.store.plans import START as FIRST_PLAN
+from stack_svc.store.plans import PlanState, StoredPlan, Work
+from stack_svc.store.requests import Answer
+from stack_svc.store.stacks import START as FIRST_STACK
+from stack_svc.store.stacks import Named, Stack, State
+from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
+from tests.stack.service import Clock
+from tests.stack.store.strict import BrokenRuleError, Late
+
+HERE = Target()
+LARGE = 2**63 - 1
+FIRST_ENTRY = Key("", "")
+
+
+@asynccontextmanager
+async def sqlite(path: Path, clock: Clock) -> AsyncIterator[Store]:
+    store = SqliteStore(path / "stack.db", clock)
+    yield store
+    await store.close()
+
+
+@pytest.fixture(params=[sqlite])
+def opened(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Callable[[], Any]:
+    """Opens a store; another one over the same data, each time."""
+    return lambda: request.param(tmp_path, clock)
+
+
+@pytest.fixture
+async def store(opened: Callable[[], Any]) -> AsyncIterator[Store]:
+    async with opened() as found:
+        yield found
+
+
+def a_stack(stack_id: str = "s1", name: str = "prod", target: Target = HERE, **fields: Any) -> Stack:
+    stack = Stack(StackRecord(stack_id, target, name, 0), "text", State.ACTIVE, 5, 6)
+    return replace(stack, **fields)
+
+
+def an_operation(name: str = "operations/1", stack: str = "s1", **fields: Any) -> Operation:
+    operation = Operation(
+        name, stack, False, "prod", HERE, OperationKind.APPLY, OperationState.PREPARING, "me", 7, 10, 10
+    )
+    return replace(operation, **fields)
+
+
+def a_plan(name: str = "plans/1", **fields: Any) -> StoredPlan:
+    plan = StoredPlan(
+        name, "s1", "prod", HERE, "d", 3, OperationKind.APPLY, 4, PlanState.PENDING, "", "", 10, expires=20
+    )
+    return replace(plan, **fields)
+
+
+def an_entry(name: str, resource_id: str = "", **fields: Any) -> InventoryEntry:
+    entry = InventoryEntry(Key("Bucket", name), resource_id or f"id-{name}", Origin.CREATED)
+    return entry._replace(**fields)
+
+
+WORK = Work(b"header", b"body")
+
+
+async def with_stack(store: Store, *more: Stack) -> None:
+    for stack in (a_stack(), *more):
+        await store.write(lambda tx, stack=stack: tx.stacks.insert(stack))  # type: ignore[misc]
+
+
+async def test_a_stack_reads_back_as_it_was_written(store: Store) -> None:
+    stack = a_stack(description="ü\n")
+    assert await store.write(lambda tx: tx.stacks.insert(stack))
+    for choice in ("s1", Named(HERE, "prod")):
+        assert await store.read(lambda tx, choice=choice: tx.stacks.find(choice)) == stack  # type: ignore[misc]
+    assert await store.read(lambda tx: tx.leases.of("s1")) == Lease()
+
+    record = replace(stack.record, generation=LARGE, sources=("a.yml", "ü"))
+    changed = replace(
+        stack, record=record, state=State.PENDING, create_time=LARGE - 1, update_time=LARGE, resource_count=7
+    )
+    await store.write(lambda tx: tx.stacks.update(changed))
+    assert await store.read(lambda tx: tx.stacks.find("s1")) == changed
+
+    await store.write(lambda tx: tx.stacks.delete("s1"))
+    assert await store.read(lambda tx: (tx.stacks.find("s1"), tx.leases.of("s1"))) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_added"),
+    [
+        (a_stack("s1", "other"), False),
+        (a_stack("s2", "prod"), False),
+        (a_stack("s2", "Prod"), True),
+        (a_stack("s2", "prod", Target(org="there")), True),
+        (a_stack("s2", "prod", Target(platform="other")), True),
+    ],
+)
+async def test_an_id_and_a_name_are_of_one_stack(store: Store, other: Stack, is_added: bool) -> None:
+    await with_stack(store)
+    assert await store.write(lambda tx: tx.stacks.insert(other)) is is_added
+    found = await store.read(lambda tx: tx.stacks.page(None, FIRST_STACK, 9))
+    assert len(found) == 1 + is_added
+
+
+async def test_any_number_of_stacks_have_no_name_and_are_found_by_id(store: Store) -> None:
+    for stack_id in ("s1", "s2"):
+        nameless = a_stack(stack_id, "", state=State.NAMELESS)
+        assert await store.write(lambda tx, stack=nameless: tx.stacks.insert(stack))  # type: ignore[misc]
+    assert await store.read(lambda tx: tx.stacks.find(Named(HERE, ""))) is None
+    assert await store.read(lambda tx: tx.stacks.page(None, FIRST_STACK, 9)) == []
+
+
+NAMES = ["A", "Z", "a", "é", "\ufb00", "\U00010400"]
+"""In the order of code points; other orders are those of languages, of UTF-16, and without case."""
+
+
+async def test_lists_are_in_the_order_of_code_points_and_go_on_behind_a_key(store: Store) -> None:
+    for number, name in enumerate(reversed(NAMES)):
+        await store.write(lambda tx, n=number, name=name: tx.stacks.insert(a_stack(f"s{n}", name)))  # type: ignore[misc]
+    entries = [an_entry(name) for name in NAMES]
+    await store.write(lambda tx: tx.inventory.change("s0", HERE, [], list(reversed(entries))))
+
+    found = await store.read(lambda tx: tx.stacks.page(HERE, FIRST_STACK, 9))
+    assert [stack.record.name for stack in found] == NAMES
+    behind = (found[2].record.name, found[2].record.id)
+    assert await store.read(lambda tx: tx.stacks.page(HERE, behind, 2)) == found[3:5]
+    assert await store.read(lambda tx: tx.stacks.page(Target(org="there"), FIRST_STACK, 9)) == []
+    assert await store.read(lambda tx: tx.inventory.page("s0", FIRST_ENTRY, 9)) == entries
+    assert await store.read(lambda tx: tx.inventory.page("s0", entries[1].key, 2)) == entries[2:4]
+
+
+async def test_a_lease_reads_back_as_it_was_written(store: Store) -> None:
+    await with_stack(store)
+    lease = Lease("ü/1", "operations/1", LARGE, LARGE - 1, LARGE - 2)
+    await store.write(lambda tx: tx.leases.put("s1", lease))
+    assert await store.read(lambda tx: tx.leases.of("s1")) == lease
+
+
+async def test_an_operation_reads_back_as_it_was_written(store: Store) -> None:
+    made = an_operation(nameless=True)
+    assert await store.write(lambda tx: tx.operations.insert(made))
+    assert await store.read(lambda tx: tx.operations.find("operations/1")) == made
+    assert await store.read(lambda tx: tx.operations.stack_of("operations/1")) == "s1"
+    assert await store.read(lambda tx: tx.operations.stack_of("operations/2")) is None
+    changed = replace(
+        made,
+        state=OperationState.BLOCKED,
+        holder="you",
+        token=LARGE,
+        update_time=LARGE,
+        rolling_back=True,
+        sealed=True,
+        cancel_requested=True,
+        cause="ü",
+        step_count=3,
+        done_count=2,
+        position=4,
+        last_seq=5,
+        last_event=b"\0\xff",
+    )
+    await store.write(lambda tx: tx.operations.update(changed))
+    await store.write(lambda tx: tx.operations.block("operations/1", Blocks(2, 3, b"\0steps")))
+    found = await store.read(lambda tx: tx.operations.find("operations/1"))
+    assert found == replace(changed, blocks=Blocks(2, 3))
+    assert await store.read(lambda tx: tx.operations.unfinished_on("s1")) == found
+    assert await store.read(lambda tx: tx.operations.blocked_steps("operations/1")) == b"\0steps"
+    await store.write(lambda tx: tx.operations.unblock("operations/1"))
+    assert await store.read(lambda tx: tx.operations.find("operations/1")) == changed
+    assert await store.read(lambda tx: tx.operations.blocked_steps("operations/1")) == b""
+
+
+async def test_a_stack_has_one_unfinished_operation(store: Store) -> None:
+    assert await store.write(lambda tx: tx.operations.insert(an_operation()))
+    for other in (an_operation(stack="s2"), an_operation("operations/2")):
+        assert not await store.write(lambda tx, other=other: tx.operations.insert(other))  # type: ignore[misc]
+    await store.write(lambda tx: tx.operations.update(an_operation(state=OperationState.FAILED)))
+    assert await store.read(lambda tx: tx.operations.unfinished_on("s1")) is None
+    assert await store.write(lambda tx: tx.operations.insert(an_operation("operations/2")))
+
+
+async def test_operations_are_listed_newest_first_by_stack_state_kind_and_time(store: Store) -> None:
+    made = [
+        an_operation("operations/1", "s1", create_time=1, update_time=1, state=OperationState.FAILED),
+        an_operation("operations/2", "s1", create_time=2, update_time=2, kind=OperationKind.UNINSTALL),
+        an_operation("operations/3", "s2", create_time=2, update_time=2),
+        an_operation("operations/4", "s4", create_time=3, update_time=3),
+    ]
+    for operation in made:
+        await store.write(lambda tx, operation=operation: tx.operations.insert(operation))  # type: ignore[misc]
+
+    async def names(*, after: tuple[int, str] = FIRST_OPERATION, most: int = 9, **wanted: Any) -> str:
+        found = await store.read(lambda tx: tx.operations.page(Filter(**wanted), after, most))
+        return "".join(operation.name[-1] for operation in found)
+
+    assert await names() == "4321"
+    assert await names(most=2) == "43"
+    assert await names(after=(2, "operations/3")) == "21"
+    assert await names(stack="s1") == "21"
+    assert await names(states=[OperationState.FAILED]) == "1"
+    assert await names(kinds=[OperationKind.UNINSTALL]) == "2"
+    assert await names(since=2, until=3) == "32"
+
+
+async def test_operations_whose_lease_is_free_are_abandoned_oldest_first(store: Store) -> None:
+    leases = {
+        "over": Lease("me", "", 1, 10, 99),
+        "ends now": Lease("me", "", 1, 10, 100),
+        "set back": Lease("me", "", 1, 10, 111),
+        "held": Lease("me", "", 1, 10, 110),
+        "given back": Lease("me", "", 1, 10, 0),
+    }
+    for number, (name, lease) in enumerate(leases.items()):
+        operation = an_operation(f"operations/{name}", name, create_time=9 - number, update_time=9)
+
+        def add(tx: Transaction, name: str = name, lease: Lease = lease, operation: Operation = operation) -> None:
+            assert tx.stacks.insert(a_stack(name, name))
+            assert tx.operations.insert(operation)
+            tx.leases.put(name, lease)
+
+        await store.write(add)
+    expected = [f"operations/{name}" for name in ("given back", "set back", "over")]
+    assert await store.read(lambda tx: tx.operations.abandoned(100, 9)) == expected
+    assert await store.read(lambda tx: tx.operations.abandoned(100, 2)) == expected[:2]
+    blocked = an_operation("operations/over", "over", state=OperationState.BLOCKED)
+    await store.write(lambda tx: tx.operations.update(blocked))
+    assert await store.read(lambda tx: tx.operations.abandoned(100, 9)) == expected[:2]
+
+
+async def test_a_journal_is_read_in_order(store: Store) -> None:
+    rows = [
+        Row(0, 7, 2, b"records", b"events of 1 and 2", 10),
+        Row(1, LARGE, 3, b"", b"event 3", LARGE),
+        Row(2, 7, 3, b"\0\xff", b"", 12),
+        Row(3, 7, 4, b"", b"event 4", 13),
+    ]
+    await store.write(lambda tx: tx.operations.insert(an_operation()))
+    for row in rows:
+        await store.write(lambda tx, row=row: tx.journal.append("operations/1", row))  # type: ignore[misc]
+
+    assert await store.read(lambda tx: tx.journal.rows("operations/1")) == rows
+    assert await store.read(lambda tx: tx.journal.row("operations/1", 2)) == rows[2]
+    assert await store.read(lambda tx: tx.journal.row("operations/1", 4)) is None
+    assert await store.read(lambda tx: tx.journal.rows("operations/2")) == []
+
+    async def after(seq: int, most_bytes: int = 99) -> tuple[list[int], bool]:
+        found, has_more = await store.read(lambda tx: tx.journal.rows_after("operations/1", seq, most_bytes))
+        return [row.position for row in found], has_more
+
+    assert await after(0) == ([0, 1, 3], False)
+    assert await after(1) == ([0, 1, 3], False)
+    assert await after(2) == ([1, 3], False)
+    assert await after(4) == ([], False)
+    assert await after(0, 1) == ([0], True)
+    assert await after(0, 18) == ([0, 1], True)
+    assert await after(3, 1) == ([3], False)
+
+
+async def test_what_a_stack_owns_reads_back_as_it_was_written(store: Store) -> None:
+    await with_stack(store)
+    label = (Key("Label", "ü"), Key("Label", "b"))
+    entries = [
+        an_entry("one", associations=label, origin=Origin.ADOPTED),
+        an_entry("two", is_pending_delete=True),
+        InventoryEntry(Key("Task", "one"), "id-one", Origin.CREATED),
+    ]
+    assert await store.write(lambda tx: tx.inventory.change("s1", HERE, [], entries)) == []
+    assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == entries
+    wanted = [entries[2].key, Key("Task", "none"), entries[0].key]
+    found = await store.read(lambda tx: tx.inventory.entries("s1", wanted))
+    assert sorted(found) == sorted([entries[0], entries[2]])
+    changed = entries[0]._replace(resource_id="id-three", associations=())
+    gone = [entries[1].key, Key("Task", "none")]
+    assert await store.write(lambda tx: tx.inventory.change("s1", HERE, gone, [changed])) == []
+    assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == [changed, entries[2]]
+
+
+async def test_objects_of_a_stack_swap_their_resources(store: Store) -> None:
+    await with_stack(store)
+    before = [an_entry("one", "1"), an_entry("two", "2")]
+    swapped = [an_entry("one", "2"), an_entry("two", "1")]
+    for entries in (before, swapped):
+        assert await store.write(lambda tx, entries=entries: tx.inventory.change("s1", HERE, [], entries)) == []  # type: ignore[misc]
+    assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == swapped
+
+
+async def test_a_resource_has_one_owner(store: Store) -> None:
+    await with_stack(store, a_stack("s2", "other"))
+    await store.write(lambda tx: tx.inventory.change("s1", HERE, [], [an_entry("one", "1"), an_entry("two", "2")]))
+    mine = [an_entry("mine", "1"), an_entry("new", "9")]
+
+    conflicts = await store.write(lambda tx: tx.inventory.change("s2", HERE, [], mine))
+
+    assert [(each.stack, each.stack_name, each.key.name, each.resource_id) for each in conflicts] == [
+        ("s1", "prod", "one", "1")
+    ]
+    assert await store.read(lambda tx: tx.inventory.page("s2", FIRST_ENTRY, 9)) == []
+    twice = await store.write(lambda tx: tx.inventory.change("s1", HERE, [], [an_entry("three", "1")]))
+    assert [each.key.name for each in twice] == ["one"]
+    assert await store.write(lambda tx: tx.inventory.change("s2", Target(org="there"), [], mine)) == []
+    asked = [("Bucket", "2"), ("Bucket", "1"), ("Bucket", "1"), ("Task", "1"), ("Bucket", "0")]
+    owners = await store.read(lambda tx: tx.inventory.owners(HERE, asked))
+    assert [(each.stack, each.resource_id) for each in owners] == [("s1", "1"), ("s1", "2")]
+
+
+async def test_what_a_stack_owns_goes_with_it(store: Store) -> None:
+    await with_stack(store)
+    await store.write(lambda tx: tx.inventory.change("s1", HERE, [], [an_entry("one", "1")]))
+    await store.write(lambda tx: tx.stacks.delete("s1"))
+    assert await store.read(lambda tx: tx.inventory.owners(HERE, [("Bucket", "1")])) == []
+
+
+async def test_a_plan_reads_back_as_it_was_written(store: Store) -> None:
+    plan = a_plan()
+    assert await store.write(lambda tx: tx.plans.insert(plan, WORK, b"\0content"))
+    assert await store.read(lambda tx: tx.plans.find("plans/1")) == plan
+    assert await store.read(lambda tx: tx.plans.work("plans/1")) == WORK
+    assert await store.read(lambda tx: tx.plans.content("plans/1")) == b"\0content"
+    assert not await store.write(lambda tx: tx.plans.insert(plan, WORK, b""))
+    assert await store.read(lambda tx: (tx.plans.find("x"), tx.plans.work("x"), tx.plans.content("x"))) == (
+        None,
+        None,
+        b"",
+    )
+    await store.write(lambda tx: tx.operations.insert(an_operation()))
+    taken = replace(plan, state=PlanState.STALE, problem="ü", operation="operations/1")
+    await store.write(lambda tx: tx.plans.update(taken))
+    assert await store.read(lambda tx: tx.plans.find("plans/1")) == taken
+    operation = await store.read(lambda tx: tx.operations.find("operations/1"))
+    assert operation
+    assert operation.plan == "plans/1"
+    other = a_plan("plans/2", operation="operations/1", expires=None)
+    assert not await store.write(lambda tx: tx.plans.insert(other, WORK, b""))
+
+
+async def test_plans_are_listed_newest_first_by_target_and_stack(store: Store) -> None:
+    for number, (name, org) in enumerate([("a", "default"), ("b", "default"), ("a", "there"), ("a", "default")]):
+        plan = a_plan(f"plans/{number}", stack_name=name, target=Target(org=org), create_time=number)
+        await store.write(lambda tx, plan=plan: tx.plans.insert(plan, WORK, b""))  # type: ignore[misc]
+
+    async def numbers(target: Target | None, stack: str, after: tuple[int, str] = FIRST_PLAN) -> str:
+        found = await store.read(lambda tx: tx.plans.page(target, stack, after, 3))
+        assert all(header == WORK.header for _, header in found)
+        return "".join(plan.name[-1] for plan, _ in found)
+
+    assert await numbers(None, "") == "321"
+    assert await numbers(None, "", (1, "plans/1")) == "0"
+    assert await numbers(HERE, "") == "310"
+    assert await numbers(HERE, "a") == "30"
+
+
+async def test_a_request_has_one_answer_until_that_expires(store: Store) -> None:
+    first, second = Answer("d1", "r1", 10), Answer("d2", "r2", 20)
+    assert await store.write(lambda tx: tx.requests.remember("r", first, 5)) is None
+    assert await store.write(lambda tx: tx.requests.remember("r", second, 10)) == first
+    assert await store.read(lambda tx: tx.requests.find("r")) == first
+    assert await store.write(lambda tx: tx.requests.remember("r", second, 11)) is None
+    assert await store.read(lambda tx: tx.requests.find("r")) == second
+    await store.write(lambda tx: tx.requests.forget("r2"))
+    assert await store.read(lambda tx: tx.requests.find("r")) is None
+
+
+async def test_work_that_raises_leaves_nothing_behind(store: Store) -> None:
+    def work(tx: Transaction) -> None:
+        tx.stacks.insert(a_stack())
+        raise StackNotFound("prod")
+
+    with pytest.raises(StackNotFound):
+        await store.write(work)
+    assert await store.read(lambda tx: tx.stacks.find("s1")) is None
+
+
+async def test_what_was_written_is_there_for_all_and_work_reads_one_snapshot(opened: Callable[[], Any]) -> None:
+    loop = asyncio.get_running_loop()
+    async with opened() as first, opened() as second:
+
+        def work(tx: Reading) -> tuple[Stack | None, Stack | None]:
+            before = tx.stacks.find("s1")
+            write = second.write(lambda other: other.stacks.insert(a_stack()))
+            asyncio.run_coroutine_threadsafe(write, loop).result()
+            return before, tx.stacks.find("s1")
+
+        assert await first.read(work) == (None, None)
+        assert await first.read(lambda tx: tx.stacks.find("s1")) == a_stack()
+
+
+async def test_a_transaction_has_one_time_which_it_reads_behind_its_locks(store: Store, clock: Clock) -> None:
+    def times(tx: Transaction) -> tuple[int, int]:
+        first = tx.now()
+        clock.forward(1)
+        return first, tx.now()
+
+    first, again = await store.write(times)
+    assert first == again
+    assert await store.read(lambda tx: tx.now()) == first + 1_000_000
+
+    def locks_late(tx: Transaction) -> None:
+        tx.now()
+        tx.lock_stack("s1")
+
+    with pytest.raises(LockedTooLateError):
+        await store.write(locks_late)
+
+
+async def test_the_stack_that_is_locked_is_told(store: Store) -> None:
+    await with_stack(store)
+    assert await store.write(lambda tx: tx.lock_stack(Named(HERE, "prod"))) == a_stack()
+    assert await store.write(lambda tx: tx.lock_stack("s2")) is None
+
+
+Race = Callable[[Transaction, int], bool]
+
+RACES: dict[str, Race] = {
+    "a name": lambda tx, n: tx.stacks.insert(a_stack(f"s{n}")),
+    "an operation": lambda tx, n: tx.operations.insert(an_operation(holder=str(n))),
+    "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operations/{n}", "s")),
+    "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), WORK, b""),
+    "a request": lambda tx, n: tx.requests.remember("r", Answer("d", str(n), 9), 1) is None,
+    "a resource": lambda tx, n: not tx.inventory.change(f"t{n}", HERE, [], [an_entry("one")]),
+}
+
+
+@pytest.mark.parametrize("about", RACES)
+async def test_one_of_many_writers_wins(opened: Callable[[], Any], about: str) -> None:
+    async with opened() as first, opened() as second:
+        for number in range(8):
+            stack = a_stack(f"t{number}", f"t{number}")
+            await first.write(lambda tx, stack=stack: tx.stacks.insert(stack))
+        stores = (first, second) * 4
+        race = RACES[about]
+        writes = (store.write(lambda tx, n=n: race(tx, n)) for n, store in enumerate(stores))
+        assert sorted(await asyncio.gather(*writes)) == [False] * 7 + [True]
+
+
+async def test_one_of_many_takes_a_lease(opened: Callable[[], Any]) -> None:
+    def take(tx: Transaction, holder: str) -> bool:
+        assert tx.lock_stack("s1")
+        now, lease = tx.now(), tx.leases.of("s1")
+        assert lease
+        if lease.expires >= now:
+            return False
+        tx.leases.put("s1", Lease(holder, "o", lease.token + 1, 10, now + 10))
+        return True
+
+    async with opened() as first, opened() as second:
+        await with_stack(first)
+        writes = (store.write(lambda tx, n=n: take(tx, str(n))) for n, store in enumerate((first, second) * 4))
+        assert sum(await asyncio.gather(*writes)) == 1
+        lease = await first.read(lambda tx: tx.leases.of("s1"))
+        assert lease
+        assert lease.token == 1
+
+
+async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock: Clock) -> None:
+    now = clock.now
+    over, held = Lease("me", "", 1, 10, now - 1), Lease("me", "", 1, 10, now)
+
+    def fill(tx: Transaction) -> None:
+        for n in range(3):
+            tx.requests.remember(f"old {n}", Answer("d", "r", now - 1), 1)
+            tx.plans.insert(a_plan(f"plans/old {n}", expires=now - 1), WORK, b"")
+            finished = an_operation(f"operations/f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=n + 10)
+            tx.operations.insert(finished)
+            tx.journal.append(finished.name, Row(1, 1, 1, b"", b"e", 1))
+            tx.stacks.insert(a_stack(f"d{n}", "", state=State.NAMELESS))
+            tx.leases.put(f"d{n}", over)
+            tx.operations.insert(an_operation(f"operations/dead {n}", f"d{n}"))
+            tx.requests.remember(f"dead {n}", Answer("d", f"operations/dead {n}", now + 1), 1)
+        tx.stacks.insert(a_stack("p", "pending", state=State.PENDING))
+        tx.leases.put("p", held)
+        tx.operations.insert(an_operation("operations/p", "p"))
+        tx.stacks.insert(a_stack("a", "applying", state=State.PENDING))
+        tx.leases.put("a", over)
+        tx.operations.insert(an_operation("operations/a", "a", state=OperationState.APPLYING))
+        tx.stacks.insert(a_stack("active", "active"))
+        tx.plans.insert(a_plan("plans/new", expires=now), WORK, b"")
+        tx.plans.insert(a_plan("plans/used", expires=None, operation="operations/f2"), WORK, b"")
+        tx.requests.remember("new", Answer("d", "r", now), 1)
+
+    await store.write(fill)
+    limits = Limits(operations=2, batch=2)
+    first = await store.sweep(limits)
+    second = await store.sweep(limits)
+    third = await store.sweep(limits)
+
+    assert (first.requests, first.plans, first.ended, first.stacks) == (2, 2, 2, 2)
+    assert first.is_full(limits)
+    assert (second.requests, second.plans, second.ended, second.stacks) == (1, 1, 1, 1)
+    total = first.operations + second.operations + third.operations
+    # Of six finished ones, two stay: those that ended last.
+    assert total == 4
+    kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
+    assert {each.name for each in kept if each.state is OperationState.FAILED} <= {
+        f"operations/dead {n}" for n in range(3)
+    }
+    assert {each.name for each in kept if each.state is not OperationState.FAILED} == {"operations/p", "operations/a"}
+    assert await store.sweep(limits) == Swept()
+    assert [await store.read(lambda tx, r=r: tx.requests.find(r)) for r in ("old 0", "dead 0")] == [None, None]  # type: ignore[misc]
+    assert await store.read(lambda tx: tx.requests.find("new"))
+    assert await store.read(lambda tx: tx.plans.find("plans/new"))
+    assert await store.read(lambda tx: tx.journal.rows("operations/f0")) == []
+    for stack, is_there in (("p", True), ("a", True), ("active", True), ("d0", False)):
+        assert (await store.read(lambda tx, s=stack: tx.stacks.find(s)) is not None) is is_there  # type: ignore[misc]
+
+
+async def test_a_strict_store_shows_work_that_breaks_the_rules(store: Store) -> None:
+    """Or the suites that run on it would prove nothing."""
+    await with_stack(store)
+
+    def reads_what_it_wrote(tx: Transaction) -> Lease | None:
+        tx.lock_stack("s1")
+        tx.leases.put("s1", Lease("me"))
+        return tx.leases.of("s1")
+
+    assert await Late(store).write(reads_what_it_wrote) == Lease()
+    assert await store.read(lambda tx: tx.leases.of("s1")) == Lease("me")
+    with pytest.raises(BrokenRuleError, match="not locked"):
+        await Late(store).write(lambda tx: tx.leases.put("s1", Lease()))
