@@ -9,23 +9,30 @@ from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.servicer import SERVICE, register
+from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
 from services.settings import GRACE_SECONDS, Settings
 
 
 @asynccontextmanager
-async def opened(settings: Settings, timeouts: Timeouts | None = None) -> AsyncIterator[Service]:
+async def opened(
+    settings: Settings, timeouts: Timeouts | None = None, connect: Connect = grpc_channel
+) -> AsyncIterator[Service]:
     """The applier with its connections; its operations end before it does."""
+
+    def peer(name: str) -> Peer:
+        return Peer(name, settings.addresses[name], connect=connect)
+
     async with AsyncExitStack() as stack:
         peers = Peers(
-            planner=await stack.enter_async_context(Peer("planner", settings.addresses["planner"])),
-            stack=await stack.enter_async_context(Peer("stack", settings.addresses["stack"])),
-            platforms=await stack.enter_async_context(Platforms(settings.platform_address)),
+            planner=await stack.enter_async_context(peer("planner")),
+            stack=await stack.enter_async_context(peer("stack")),
+            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect)),
             timeouts=timeouts or Timeouts.of(settings.lease),
         )
         operations = Registry(peers)
-        store = await stack.enter_async_context(Peer("stack", settings.addresses["stack"]))
+        store = await stack.enter_async_context(peer("stack"))
         recovering = asyncio.create_task(operations.recover(store))
         stack.callback(recovering.cancel)
         yield Service([register(operations)], [SERVICE], partial(operations.drain, GRACE_SECONDS))

@@ -6,20 +6,25 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
 from planner_svc.storing import PlanStore
+from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
 from services.settings import Settings
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Service]:
+async def opened(settings: Settings, connect: Connect = grpc_channel) -> AsyncIterator[Service]:
     """The planner with its connections to the parser, the stack service and the platforms."""
+
+    def peer(name: str) -> Peer:
+        return Peer(name, settings.addresses[name], connect=connect)
+
     async with AsyncExitStack() as stack:
-        stacks = await stack.enter_async_context(Peer("stack", settings.addresses["stack"]))
+        stacks = await stack.enter_async_context(peer("stack"))
         reader = Reader(
-            parser=await stack.enter_async_context(Peer("parser", settings.addresses["parser"])),
+            parser=await stack.enter_async_context(peer("parser")),
             stack=stacks,
-            platforms=await stack.enter_async_context(Platforms(settings.platform_address)),
+            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect)),
         )
         yield Service([register(reader, PlanStore(stacks))], [SERVICE])
 

@@ -1,4 +1,4 @@
-"""One way to connect: limits, wait for connection, retries of reads, deadlines, request ids, errors of the core."""
+"""One way to call a service: wait for the connection, deadline, request id, errors of the core."""
 
 import asyncio
 import math
@@ -6,13 +6,13 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import grpc
-import orjson
 
 from services.core.errors import ServiceUnavailable
-from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY, request_id, time_left
+from services.rpc.call import REQUEST_ID_KEY, request_id, time_left
+from services.rpc.channel import Connect, grpc_channel
 from services.rpc.errors import from_rpc
 from services.settings import READY_SECONDS
 
@@ -20,38 +20,6 @@ Response = TypeVar("Response")
 
 CALL_SECONDS = 60.0
 """What a call to another service may take when its caller sets no shorter deadline."""
-
-SAFE_METHODS = {
-    "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
-    "pkger.planner.v1.PlannerService": ("CreatePlan",),
-    "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
-    "pkger.stack.v1.StackService": ("GetStack", "ListResources", "ListStacks", "FindOwners", "GetPlan", "ListPlans"),
-    "pkger.journal.v1.JournalService": (
-        "FindPlan",
-        "ListAbandonedOperations",
-        "GetOperation",
-        "ListOperations",
-        "ListEvents",
-    ),
-    "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources", "ListSecretKeys"),
-}
-"""Methods that may be sent twice (a test holds this to be their idempotency_level): retried when a server is away."""
-
-_SERVICE_CONFIG = {
-    "methodConfig": [
-        {
-            "name": [{"service": service, "method": method} for method in methods],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-        for service, methods in SAFE_METHODS.items()
-    ]
-}
 
 
 class Peer:
@@ -65,26 +33,22 @@ class Peer:
         channel: For the generated stubs.
     """
 
-    def __init__(self, name: str, address: str, *, platform: str = "", ready_seconds: float = READY_SECONDS) -> None:
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        *,
+        platform: str = "",
+        connect: Connect = grpc_channel,
+        ready_seconds: float = READY_SECONDS,
+    ) -> None:
         """*ready_seconds*: how long a call waits for a connection before it fails; its deadline counts too."""
         self.name = name
         self.address = address
         self.platform = platform
         self._ready_seconds = ready_seconds
-        # The place for TLS: a secure channel with the peer's credentials.
-        self.channel = grpc.aio.insecure_channel(
-            address,
-            options=[
-                ("grpc.max_receive_message_length", MESSAGE_LIMIT),
-                ("grpc.max_send_message_length", MESSAGE_LIMIT),
-                ("grpc.service_config", orjson.dumps(_SERVICE_CONFIG).decode()),
-                ("grpc.initial_reconnect_backoff_ms", 100),
-                ("grpc.min_reconnect_backoff_ms", 100),
-                ("grpc.max_reconnect_backoff_ms", 2000),
-                # Channels of one process to one address would share a connection, and its back-off, otherwise.
-                ("grpc.use_local_subchannel_pool", 1),
-            ],
-        )
+        # The type that the generated stubs are annotated with; they need no more than a channel has.
+        self.channel = cast("grpc.aio.Channel", connect(address))
 
     async def call(
         self,
@@ -148,8 +112,6 @@ class Peer:
         Raises:
             ServiceUnavailable: There was no connection in time. The call was not sent.
         """
-        if self.channel.get_state() is grpc.ChannelConnectivity.READY:
-            return time_left(seconds)
         began = time.monotonic()
         left = time_left(seconds)
         try:
@@ -170,9 +132,10 @@ class Peer:
 class Platforms:
     """The drivers of all platforms: one connection each, made when it is first needed."""
 
-    def __init__(self, address_of: Callable[[str], str]) -> None:
+    def __init__(self, address_of: Callable[[str], str], connect: Connect = grpc_channel) -> None:
         """*address_of* finds the address of a platform's driver by its name, or raises ``PlatformUnknown``."""
         self._address_of = address_of
+        self._connect = connect
         self._drivers: dict[str, Peer] = {}
 
     def driver(self, platform: str) -> Peer:
@@ -183,7 +146,8 @@ class Platforms:
             PlatformUnknown: No platform of that name is configured.
         """
         if platform not in self._drivers:
-            self._drivers[platform] = Peer("platform", self._address_of(platform), platform=platform)
+            address = self._address_of(platform)
+            self._drivers[platform] = Peer("platform", address, platform=platform, connect=self._connect)
         return self._drivers[platform]
 
     async def __aenter__(self) -> Self:

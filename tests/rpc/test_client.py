@@ -16,7 +16,8 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFound
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY
-from services.rpc.client import CALL_SECONDS, SAFE_METHODS, Peer, Platforms
+from services.rpc.channel import SAFE_METHODS
+from services.rpc.client import CALL_SECONDS, Peer, Platforms
 from tests.rpc.plumbing import Context, answer, delete, get, list_resources, peer_of, served
 
 MIB = 1024 * 1024

@@ -1,0 +1,98 @@
+"""How a process connects to a service: by gRPC, or by whatever else makes a channel."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+import grpc
+import orjson
+
+from services.rpc.call import MESSAGE_LIMIT
+
+SAFE_METHODS = {
+    "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
+    "pkger.planner.v1.PlannerService": ("CreatePlan",),
+    "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
+    "pkger.stack.v1.StackService": ("GetStack", "ListResources", "ListStacks", "FindOwners", "GetPlan", "ListPlans"),
+    "pkger.journal.v1.JournalService": (
+        "FindPlan",
+        "ListAbandonedOperations",
+        "GetOperation",
+        "ListOperations",
+        "ListEvents",
+    ),
+    "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources", "ListSecretKeys"),
+}
+"""Methods that may be sent twice (a test holds this to be their idempotency_level): retried when a server is away."""
+
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [{"service": service, "method": method} for method in methods],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+        for service, methods in SAFE_METHODS.items()
+    ]
+}
+
+
+class Channel(Protocol):
+    """
+    A connection to one server, as the generated stubs and ``Peer`` use it. ``grpc.aio.Channel`` is one.
+
+    Both kinds of calls are made with ``method(request, timeout=seconds, metadata=pairs)`` and fail with
+    ``grpc.aio.AioRpcError``. A unary call is awaited; a stream is iterated, and ends early with ``cancel()``.
+    """
+
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes] | None = None,
+        response_deserializer: Callable[[bytes], Any] | None = None,
+        _registered_method: bool | None = False,
+    ) -> Any:
+        """Make the function that calls *method*, a full name such as ``/pkger.stack.v1.StackService/GetStack``."""
+
+    def unary_stream(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes] | None = None,
+        response_deserializer: Callable[[bytes], Any] | None = None,
+        _registered_method: bool | None = False,
+    ) -> Any:
+        """Make the function that calls *method*, which answers with a stream."""
+
+    async def channel_ready(self) -> None:
+        """Connect, unless there is a connection, and wait for it."""
+
+    async def close(self) -> None:
+        """Close the connection; calls in flight are cancelled."""
+
+
+Connect = Callable[[str], Channel]
+"""Makes a channel to the server at an address, without waiting for a connection."""
+
+
+def grpc_channel(address: str) -> Channel:
+    """A channel of gRPC to ``host:port`` or ``unix:/path``."""
+    # The place for TLS: a secure channel with the peer's credentials.
+    channel = grpc.aio.insecure_channel(
+        address,
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_LIMIT),
+            ("grpc.max_send_message_length", MESSAGE_LIMIT),
+            ("grpc.service_config", orjson.dumps(_SERVICE_CONFIG).decode()),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.min_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 2000),
+            # Channels of one process to one address would share a connection, and its back-off, otherwise.
+            ("grpc.use_local_subchannel_pool", 1),
+        ],
+    )
+    # Its annotations lack the parameter ``_registered_method``, which generated code passes.
+    return cast("Channel", channel)
