@@ -17,9 +17,9 @@ from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import NewRequest, PlanRequest, RequestId
 from services.core.errors import RequestInvalid
 from services.rpc.convert.operations import decision_from_pb
+from services.rpc.dispatcher import Call, Register
 from services.rpc.parts import parts
 from services.rpc.requests import content_digest
-from services.rpc.server import Register
 
 SERVICE = "pkger.applier.v1.ApplierService"
 
@@ -90,19 +90,19 @@ class ApplierServicer(ApplierServiceServicer):
                 yield applier_pb2.UninstallStackResponse(event=message)
 
     async def CancelOperation(
-        self, request: applier_pb2.CancelOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+        self, request: applier_pb2.CancelOperationRequest, context: object
     ) -> applier_pb2.CancelOperationResponse:
         await self._operations.cancel(request.operation)
         return applier_pb2.CancelOperationResponse()
 
     async def WatchOperation(
-        self, request: applier_pb2.WatchOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+        self, request: applier_pb2.WatchOperationRequest, context: object
     ) -> AsyncIterator[applier_pb2.WatchOperationResponse]:
         async for event in self._operations.watch(request.operation, request.after_seq):
             yield applier_pb2.WatchOperationResponse(event=event)
 
     async def GetOperation(
-        self, request: applier_pb2.GetOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+        self, request: applier_pb2.GetOperationRequest, context: object
     ) -> applier_pb2.GetOperationResponse:
         operation = await self._operations.get(request.operation)
         shown = next(parts(operation.blocked_steps[:SHOWN_BLOCKED], operation_pb2.BlockedStep.ByteSize), [])
@@ -110,7 +110,7 @@ class ApplierServicer(ApplierServiceServicer):
         return applier_pb2.GetOperationResponse(operation=operation)
 
     async def ListOperations(
-        self, request: applier_pb2.ListOperationsRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+        self, request: applier_pb2.ListOperationsRequest, context: object
     ) -> applier_pb2.ListOperationsResponse:
         answer = await self._operations.page(
             journal_pb2.ListOperationsRequest(
@@ -130,7 +130,7 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
         decisions = [decision_from_pb(each) for each in request.decisions]
         feed = await self._operations.carry_on(request.operation, decisions)
-        await context.send_initial_metadata(((OPERATION_KEY, feed.operation),))
+        await _name(feed.operation, context)
         async for message in feed.follow():
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.RecoverOperationResponse(event=message)
@@ -147,13 +147,18 @@ def _identified(
     return RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
 
 
+async def _name(operation: str, call: Call) -> None:
+    """Tell the caller the name of its operation."""
+    await call.send_initial_metadata(((OPERATION_KEY, operation),))
+
+
 async def _named(
-    messages: AsyncIterator[Message], context: "grpc.aio.ServicerContext[Any, Any]"
+    messages: AsyncIterator[Message], call: Call
 ) -> AsyncIterator[operation_pb2.OperationEvent | object_pb2.Violations]:
     """*messages*, with the name of the operation in the initial metadata as soon as there is one."""
     async for message in messages:
         if isinstance(message, Begun):
-            await context.send_initial_metadata(((OPERATION_KEY, message.operation),))
+            await _name(message.operation, call)
         else:
             yield message
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import grpc
 from google.protobuf.struct_pb2 import Value
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
@@ -60,7 +59,7 @@ class ParserServicer(ParserServiceServicer):
         self._gatherer = gatherer
 
     async def ParsePackage(
-        self, request: parser_pb2.ParsePackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+        self, request: parser_pb2.ParsePackageRequest, context: object
     ) -> AsyncIterator[parser_pb2.ParsePackageResponse]:
         _check_view(request.view)
         _check_names(request.sources)
@@ -70,14 +69,12 @@ class ParserServicer(ParserServiceServicer):
             yield message
 
     async def RenderPackage(
-        self, request: parser_pb2.RenderPackageRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+        self, request: parser_pb2.RenderPackageRequest, context: object
     ) -> AsyncIterator[parser_pb2.RenderPackageResponse]:
         for piece in pieces(await asyncio.to_thread(_rendered, request)):
             yield parser_pb2.RenderPackageResponse(text=piece)
 
-    async def ListKinds(
-        self, request: parser_pb2.ListKindsRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> parser_pb2.ListKindsResponse:
+    async def ListKinds(self, request: parser_pb2.ListKindsRequest, context: object) -> parser_pb2.ListKindsResponse:
         return parser_pb2.ListKindsResponse(
             kinds=[
                 parser_pb2.Kind(

@@ -3,9 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
 
-import grpc
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
@@ -31,7 +29,7 @@ class PlannerServicer(PlannerServiceServicer):
         self._plans = plans
 
     async def CreatePlan(
-        self, request: planner_pb2.CreatePlanRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+        self, request: planner_pb2.CreatePlanRequest, context: object
     ) -> AsyncIterator[planner_pb2.CreatePlanResponse]:
         view, key = checked_view(request.view), _request_key(request)
         if key and (earlier := await self._plans.of_request(key)):

@@ -1,26 +1,22 @@
-"""One way to serve: health, reflection, graceful stop, errors, one log line per call."""
+"""One way to serve by gRPC: health, reflection, graceful stop."""
 
 import asyncio
 import contextlib
 import logging
-import math
 import os
 import signal
-import time
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
-from grpc_status import rpc_status
 
-from services.core.errors import Internal, PkgerError, Reason
-from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY, deadline, request_id
-from services.rpc.errors import to_status
+from services.rpc.call import MESSAGE_LIMIT
+from services.rpc.dispatcher import Dispatcher, Handler, Register
+
+__all__ = ["Register", "serve_until_stopped", "serving"]
 
 log = logging.getLogger("pkger.rpc")
 
@@ -29,14 +25,6 @@ FLUSH_SECONDS = 0.5
 
 SHORTEST_PING_MS = 5_000
 """Shortest interval of keepalive pings that is accepted from clients, also without calls in flight; docs say 10 s."""
-
-NO_RETRY = ("grpc-retry-pushback-ms", "-1")
-"""Tells gRPC clients of this server not to repeat a call by themselves."""
-
-STOPPING = "the server is stopping"
-
-Register = Callable[[grpc.aio.Server], None]
-"""Adds one servicer to a server: ``functools.partial(add_XServicer_to_server, servicer)``."""
 
 
 @asynccontextmanager
@@ -63,10 +51,9 @@ async def serving(
     Raises:
         OSError: *listen* is in use or not an address of this machine.
     """
-    health, calls = HealthServicer(), _Calls()
-    # The place for TLS and authorization: credentials for add_secure_port, and an interceptor before this one.
+    health, dispatcher = HealthServicer(), Dispatcher(register)
+    # The place for TLS and authorization: credentials for add_secure_port, and an interceptor.
     server = grpc.aio.server(
-        interceptors=[calls],
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT),
             ("grpc.max_send_message_length", MESSAGE_LIMIT),
@@ -75,8 +62,7 @@ async def serving(
             ("grpc.http2.min_ping_interval_without_data_ms", SHORTEST_PING_MS),
         ],
     )
-    for add in register:
-        add(server)
+    server.add_generic_rpc_handlers((_Handlers(dispatcher.handlers),))
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     reflection.enable_server_reflection(
         [*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME], server
@@ -91,12 +77,12 @@ async def serving(
     try:
         yield listen if listen.startswith("unix:") else f"{listen.rpartition(':')[0]}:{port}"
     finally:
-        calls.refuse_new = True
+        dispatcher.refuse_new = True
         await health.enter_graceful_shutdown()
         if drain:
             await drain()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(calls.idle.wait(), grace)
+            await asyncio.wait_for(dispatcher.idle.wait(), grace)
         # Not server.stop(grace) from the start: whoever watches our health would hold it for the whole of the grace.
         await server.stop(FLUSH_SECONDS)
 
@@ -134,108 +120,12 @@ async def serve_until_stopped(
     log.info("stopped", extra={"service": name})
 
 
-class _Calls(grpc.aio.ServerInterceptor):
-    """
-    Around every call of ours: request id, deadline, errors to statuses, one log line.
+class _Handlers(grpc.GenericRpcHandler):
+    """The handlers of a dispatcher, as a server of gRPC looks for them."""
 
-    Attributes:
-        idle: Set while no call is in flight.
-        refuse_new: Whether calls that begin from now on are refused, as the server is about to stop.
-    """
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
 
-    def __init__(self) -> None:
-        self.idle = asyncio.Event()
-        self.idle.set()
-        self.refuse_new = False
-        self._in_flight = 0
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count a call while the block is open."""
-        self._in_flight += 1
-        self.idle.clear()
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
-            if not self._in_flight:
-                self.idle.set()
-
-    async def intercept_service(self, continuation: Any, details: Any) -> Any:
-        handler = await continuation(details)
-        if handler is None or not details.method.startswith("/pkger."):
-            return handler
-        if handler.response_streaming:
-            wrapped, make = self._stream(handler.unary_stream, details.method), grpc.unary_stream_rpc_method_handler
-        else:
-            wrapped, make = self._unary(handler.unary_unary, details.method), grpc.unary_unary_rpc_method_handler
-        return make(
-            wrapped,
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
-        )
-
-    def _unary(self, behaviour: Any, method: str) -> Any:
-        async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            if self.refuse_new:
-                await context.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
-            with self.counted():
-                async with _served(method, context):
-                    return await behaviour(request, context)
-
-        return call
-
-    def _stream(self, behaviour: Any, method: str) -> Any:
-        async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
-            if self.refuse_new:
-                await context.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
-            with self.counted():
-                async with _served(method, context):
-                    async for response in behaviour(request, context):
-                        yield response
-
-        return call
-
-
-@asynccontextmanager
-async def _served(method: str, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[None]:
-    metadata = dict(context.invocation_metadata() or ())
-    current = str(metadata.get(REQUEST_ID_KEY) or uuid.uuid4().hex)
-    request_id.set(current)
-    left = context.time_remaining()
-    deadline.set(math.inf if left is None else time.monotonic() + left)
-    # Not at the end: once the call was cancelled, asking it for its peer crashes the process (grpcio 1.85).
-    peer = context.peer()
-    started, code = time.perf_counter(), "OK"
-    context.set_trailing_metadata(((REQUEST_ID_KEY, current),))
-    try:
-        yield
-    except PkgerError as error:
-        code = error.reason
-        await _abort(context, error, current)
-    except asyncio.CancelledError:
-        code = "CANCELLED"
-        raise
-    except Exception:
-        code = "INTERNAL"
-        log.exception("call failed", extra={"method": method})
-        await _abort(context, Internal(current), current)
-    finally:
-        log.info(
-            "call",
-            extra={
-                "method": method,
-                "code": code,
-                "duration_ms": round((time.perf_counter() - started) * 1000, 3),
-                "peer": peer,
-            },
-        )
-
-
-async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: PkgerError, current: str) -> None:
-    status = rpc_status.to_status(to_status(error))
-    # The call that failed, further in, was repeated already. Repeated at each hop, the attempts would multiply, and the
-    # last of them run into the deadline of the caller, who would then be told of this service and not of that one.
-    pushback = [NO_RETRY] if error.reason is Reason.SERVICE_UNAVAILABLE else []
-    context.set_trailing_metadata((*status.trailing_metadata, (REQUEST_ID_KEY, current), *pushback))
-    await context.abort(status.code, status.details, context.trailing_metadata())
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> "Handler | None":
+        """The handler of a method; None when no servicer has it."""
+        return self._handlers.get(handler_call_details.method)
