@@ -1,13 +1,17 @@
 """How much one package may ask of this process, and how much of that it has taken so far."""
 
 import math
-import time
 from collections.abc import Callable
 
 from services.core.errors import SourceTooLarge
 from services.settings import Bounds
 
-__all__ = ["Bounds", "Usage"]
+__all__ = ["Bounds", "Usage", "stopped_clock"]
+
+
+def stopped_clock() -> float:
+    """Tell the same time for ever, for sources that may take any time to read."""
+    return 0.0
 
 
 class Usage:
@@ -17,11 +21,11 @@ class Usage:
     Each method that takes something names the source that takes it, and raises ``SourceTooLarge`` when it is too much.
     """
 
-    def __init__(self, bounds: Bounds | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, bounds: Bounds | None = None, clock: Callable[[], float] = stopped_clock) -> None:
         """
         Args:
             bounds: None: the default ones.
-            clock: Tells seconds since any point of time.
+            clock: Tells seconds since any point of time, also in threads; by default, time is not bounded.
         """
         self.bounds = bounds or Bounds()
         self._clock = clock

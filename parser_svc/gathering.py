@@ -74,7 +74,7 @@ class Gatherer:
             SourceUndecodable: A source is no text, or no valid program.
             SourceTooLarge: The sources exceed a bound.
         """
-        usage = Usage(self.bounds)
+        usage = Usage(self.bounds, asyncio.get_running_loop().time)
         for source in wanted:
             if _encoding(source) is Encoding.JSONNET and not self.allow_jsonnet:
                 way_out = (

@@ -1,11 +1,11 @@
 """From sources to a package, or to all that is wrong with it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parser_svc.bounds import Bounds
+from parser_svc.bounds import Bounds, stopped_clock
 from parser_svc.correcting import fixes
 from parser_svc.envelope import RawObject
 from parser_svc.places import NOWHERE, Pointer, Written, places
@@ -75,6 +75,7 @@ def parse(
     env: Mapping[str, Any],
     options: Options = _DEFAULTS,
     bounds: Bounds | None = None,
+    clock: Callable[[], float] = stopped_clock,
 ) -> Parsed:
     """
     Parse sources as one package (packages.md 1.10).
@@ -84,6 +85,7 @@ def parse(
         env: Supplied environment values by key; any tree.
         options: What the caller chose.
         bounds: What the sources may ask for, all together; None: the default ones.
+        clock: Tells seconds since any point of time; by default, time is not bounded.
 
     Raises:
         RequestInvalid: There is no source.
@@ -92,7 +94,7 @@ def parse(
     """
     if not sources:
         raise RequestInvalid("sources", "a package needs at least one source")
-    raw_objects = read_sources(sources, bounds)
+    raw_objects = read_sources(sources, bounds, clock)
     # Values are supplied to a package that is valid without them (packages.md 6.3).
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:

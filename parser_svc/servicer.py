@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -64,8 +64,9 @@ class ParserServicer(ParserServiceServicer):
         _check_view(request.view)
         _check_names(request.sources)
         sources = await self._gatherer.gather([_wanted(*numbered) for numbered in enumerate(request.sources)])
+        clock = asyncio.get_running_loop().time
         # In a thread of its own, so that health checks are answered while a large package is read.
-        for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds):
+        for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds, clock):
             yield message
 
     async def RenderPackage(
@@ -97,13 +98,13 @@ def register(gatherer: Gatherer) -> Register:
 
 
 def _answer(
-    request: parser_pb2.ParsePackageRequest, sources: Sequence[Source], bounds: Bounds
+    request: parser_pb2.ParsePackageRequest, sources: Sequence[Source], bounds: Bounds, clock: Callable[[], float]
 ) -> list[parser_pb2.ParsePackageResponse]:
     """All messages of the answer."""
     env = {key: _tree(value) for key, value in request.env.items()}
     wants_warnings = parser_pb2.PACKAGE_VIEW_WARNINGS in request.view
     options = Options(request.allow_empty, request.keep_valid_parts, warn=wants_warnings)
-    parsed = parse(sources, env, options, bounds)
+    parsed = parse(sources, env, options, bounds, clock)
     messages = [parser_pb2.ParsePackageResponse(header=_header(parsed)), *_findings(parsed)]
     if parsed.package and parser_pb2.PACKAGE_VIEW_OBJECTS in request.view:
         objects = parts(parsed.package.objects, object_bytes)

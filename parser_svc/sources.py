@@ -1,12 +1,11 @@
 """Sources of a package: which encoding each has, and the objects in it."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import unquote
 
-from parser_svc.bounds import Bounds, Usage
+from parser_svc.bounds import Bounds, Usage, stopped_clock
 from parser_svc.envelope import RawObject, from_array, from_documents
 from parser_svc.json_reader import read_array
 from parser_svc.yaml_reader import read_stream
@@ -43,7 +42,7 @@ class Source:
 
 
 def read_sources(
-    sources: Sequence[Source], bounds: Bounds | None = None, clock: Callable[[], float] = time.monotonic
+    sources: Sequence[Source], bounds: Bounds | None = None, clock: Callable[[], float] = stopped_clock
 ) -> list[RawObject]:
     """
     Read all objects of all sources, in order.
@@ -51,7 +50,7 @@ def read_sources(
     Args:
         sources: The texts.
         bounds: What they may ask for, all together; None: the default ones.
-        clock: Tells seconds since any point of time.
+        clock: Tells seconds since any point of time; by default, time is not bounded.
 
     Raises:
         SourceUndecodable: A source is not what its encoding says, or an object in it has not the shape of one.

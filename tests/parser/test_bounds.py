@@ -11,14 +11,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pkger.parser.v1 import parser_pb2
 
 from parser_svc.bounds import Bounds, Usage
+from parser_svc.gathering import Gatherer
 from parser_svc.json_reader import read_array
+from parser_svc.servicer import SERVICE, register
 from parser_svc.sources import Encoding, Source, read_sources
 from parser_svc.yaml_reader import read_documents
 from services.core.errors import SourceTooLarge
+from services.rpc.client import Peer
+from services.rpc.server import serving
 from services.settings import SettingInvalid, bound_variable, load
 from tests.conftest import ROOT
+from tests.parser.conftest import Parser
 
 YAML = "a: [1, 2, {b: c}]\n---\na: &x [1, 2]\nb: [*x, *x]\n"
 JSON = '[{"a": [1, 2, {"b": "c"}]}, {"a": [1, 2], "b": [[1, 2], [1, 2]]}]'
@@ -124,3 +130,11 @@ def test_the_table_of_settings_tells_the_default_bounds() -> None:
         re.findall(r"^\| `(PKGER_MAX_\w+)` \| `(\d+)` \|", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE)
     )
     assert told == {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
+
+
+async def test_a_service_looks_at_the_clock_while_it_reads() -> None:
+    """The time was over before it began."""
+    gatherer = Gatherer(Bounds(seconds=-1))
+    async with serving([register(gatherer)], [SERVICE], "127.0.0.1:0") as address, Peer("parser", address) as peer:
+        with pytest.raises(SourceTooLarge, match="seconds of reading"):
+            await Parser(peer).parse(parser_pb2.Source(text="[]"))
