@@ -1,7 +1,9 @@
-"""What a process takes from the machine that it runs on: the time of day, and chance."""
+"""What a process takes from the machine that it runs on: the time of day, chance, and its name there."""
 
+import os
 import random
 import secrets
+import socket
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -42,3 +44,8 @@ class MachineIds:
 def machine_clock() -> int:
     """Read the clock of the machine."""
     return time.time_ns() // 1000
+
+
+def process_name() -> str:
+    """Name of this process among those of all machines: host name and process id."""
+    return f"{socket.gethostname()}/{os.getpid()}"

@@ -3,12 +3,13 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from services.core.errors import PlatformUnknown
 from services.core.limits import MAX_PACKAGE_BYTES
 from services.core.model import DEFAULT_PLATFORM
+from services.machine import process_name
 
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
 """The five services and their default ports (design.md 2)."""
@@ -80,6 +81,7 @@ class Settings:
         allow_jsonnet: Whether the parser evaluates Jsonnet that it is sent, or told to fetch.
         allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
         lease: Seconds after which the operation of an applier that died is carried on by another.
+        holder: Name of this applier in leases and operations, for people.
     """
 
     addresses: Mapping[str, str]
@@ -90,6 +92,7 @@ class Settings:
     allow_jsonnet: bool = False
     allow_private_addresses: bool = False
     lease: int = LEASE_SECONDS
+    holder: str = field(default_factory=process_name)
 
     def platform_address(self, platform: str) -> str:
         """
@@ -111,7 +114,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
     of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
-    ``PKGER_LEASE`` the seconds of a lease.
+    ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases.
 
     Raises:
         SettingInvalid: A bound is no whole number in its range, or a switch is neither 0 nor 1.
@@ -127,6 +130,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         allow_jsonnet=_switch(environ, "PKGER_ALLOW_JSONNET"),
         allow_private_addresses=_switch(environ, "PKGER_ALLOW_PRIVATE_ADDRESSES"),
         lease=_whole_number("PKGER_LEASE", environ.get("PKGER_LEASE") or str(LEASE_SECONDS), LONGEST_LEASE_SECONDS),
+        holder=environ.get("PKGER_HOLDER") or process_name(),
     )
 
 

@@ -1,6 +1,8 @@
 """docs/deploy.md tells what the code reads, and what it takes when nothing is set."""
 
+import os
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -45,6 +47,9 @@ def test_the_table_has_the_defaults_that_are_taken() -> None:
     assert settings.listen == ""
     assert DEFAULTS["PKGER_DATA"] == "PKGER_HOME"
     assert settings.data == settings.home == Path(DEFAULTS["PKGER_HOME"]).expanduser()
+    assert DEFAULTS["PKGER_HOLDER"] == "host name and process id"
+    assert settings.holder == f"{socket.gethostname()}/{os.getpid()}"
+    assert load({"PKGER_HOLDER": "applier-1"}).holder == "applier-1"
 
 
 def test_the_text_says_what_the_files_say() -> None:
