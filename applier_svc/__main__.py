@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.servicer import SERVICE, register
+from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
@@ -17,21 +19,34 @@ from services.settings import GRACE_SECONDS, Settings
 
 @asynccontextmanager
 async def opened(
-    settings: Settings, timeouts: Timeouts | None = None, connect: Connect = grpc_channel
+    settings: Settings,
+    timeouts: Timeouts | None = None,
+    connect: Connect = grpc_channel,
+    clock: Clock = machine_clock,
+    ids: Ids = MachineIds(),
 ) -> AsyncIterator[Service]:
-    """The applier with its connections; its operations end before it does."""
+    """
+    The applier with its connections; its operations end before it does.
+
+    Args:
+        settings: The settings.
+        timeouts: How long operations wait for what; None: the usual times, with leases as *settings* say.
+        connect: Makes the channels to the other services.
+        clock: Dates events.
+        ids: Draws names of operations, request ids and jitter.
+    """
 
     def peer(name: str) -> Peer:
-        return Peer(name, settings.addresses[name], connect=connect)
+        return Peer(name, settings.addresses[name], connect=connect, ids=ids)
 
     async with AsyncExitStack() as stack:
         peers = Peers(
             planner=await stack.enter_async_context(peer("planner")),
             stack=await stack.enter_async_context(peer("stack")),
-            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect)),
-            timeouts=timeouts or Timeouts.of(settings.lease),
+            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect, ids)),
+            timeouts=replace(timeouts or Timeouts.of(settings.lease), jitter=ids.fraction),
         )
-        operations = Registry(peers)
+        operations = Registry(peers, settings.holder, clock, ids)
         store = await stack.enter_async_context(peer("stack"))
         recovering = asyncio.create_task(operations.recover(store))
         stack.callback(recovering.cancel)

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
 from planner_svc.storing import PlanStore
+from services.machine import Ids, MachineIds
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
@@ -13,20 +14,29 @@ from services.settings import Settings
 
 
 @asynccontextmanager
-async def opened(settings: Settings, connect: Connect = grpc_channel) -> AsyncIterator[Service]:
-    """The planner with its connections to the parser, the stack service and the platforms."""
+async def opened(
+    settings: Settings, connect: Connect = grpc_channel, ids: Ids = MachineIds()
+) -> AsyncIterator[Service]:
+    """
+    The planner with its connections to the parser, the stack service and the platforms.
+
+    Args:
+        settings: The settings.
+        connect: Makes the channels to the other services.
+        ids: Draws names of plans and request ids.
+    """
 
     def peer(name: str) -> Peer:
-        return Peer(name, settings.addresses[name], connect=connect)
+        return Peer(name, settings.addresses[name], connect=connect, ids=ids)
 
     async with AsyncExitStack() as stack:
         stacks = await stack.enter_async_context(peer("stack"))
         reader = Reader(
             parser=await stack.enter_async_context(peer("parser")),
             stack=stacks,
-            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect)),
+            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect, ids)),
         )
-        yield Service([register(reader, PlanStore(stacks))], [SERVICE])
+        yield Service([register(reader, PlanStore(stacks, ids))], [SERVICE])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Keeps plans in the stack store until somebody applies them."""
 
-import secrets
 from collections.abc import AsyncIterator, Collection
 
 from pkger.journal.v1 import journal_pb2
@@ -9,6 +8,7 @@ from pkger.model.v1 import plan_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
+from services.machine import Ids
 from services.rpc.client import Peer
 from services.rpc.plan_parts import View
 
@@ -16,7 +16,9 @@ from services.rpc.plan_parts import View
 class PlanStore:
     """The plans in the stack service."""
 
-    def __init__(self, stack: Peer) -> None:
+    def __init__(self, stack: Peer, ids: Ids) -> None:
+        """*ids* draws the names of new plans."""
+        self._ids = ids
         self._stack = stack
         self._stub = StackServiceStub(stack.channel)
         self._journal = JournalServiceStub(stack.channel)
@@ -44,7 +46,7 @@ class PlanStore:
         Raises:
             RequestIdReused: The id was used with other content.
         """
-        name = f"plans/{secrets.token_hex(8)}"
+        name = f"plans/{self._ids.token(8)}"
         plan.header.name = name
         stored = await self._stack.call(
             self._journal.StorePlan, journal_pb2.StorePlanRequest(plan=plan, request=request)

@@ -16,6 +16,7 @@ from services.core.errors import PkgerError
 from services.engine.effects import AnyEffect
 from services.engine.effects.effect import Sending
 from services.engine.outcome import Done, Failed, Outcome, Outcomes, RejectionReason, Skipped, Unknown
+from services.rpc.call import loop_time
 
 log = logging.getLogger("pkger.applier")
 
@@ -39,8 +40,7 @@ class Batch:
         self._intended: set[int] = set()
         self._outcomes: Outcomes = {}
         self._attempts = 0
-        self._started = channel.timeouts.clock()
-        self._jitter = channel.timeouts.between_attempts()
+        self._started = loop_time()
 
     async def run(self) -> None:
         """
@@ -186,7 +186,7 @@ class Batch:
 
     def _wait(self, state: RetryCallState) -> float:
         asked: float = state.outcome.result() if state.outcome else 0.0
-        return max(asked, self._jitter(state))
+        return max(asked, self._channel.timeouts.between_attempts(state))
 
     def _is_over(self, state: RetryCallState) -> bool:
         """Whether there is no time for another attempt: each sort of waiting has its own."""
@@ -194,7 +194,7 @@ class Batch:
         if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
             return not self._channel.affords(state.upcoming_sleep, is_stubborn)
         if is_stubborn:
-            return timeouts.clock() - self._started >= timeouts.stubborn
+            return loop_time() - self._started >= timeouts.stubborn
         return self._attempts >= timeouts.attempts
 
 

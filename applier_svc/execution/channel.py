@@ -9,6 +9,7 @@ from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.throttle import Budget
 from applier_svc.execution.timeouts import Timeouts
 from services.core.model import PlatformTraits
+from services.rpc.call import loop_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Channel:
         What is waited on the way forward leaves an undo, which *is_stubborn*, all the time it may take.
         """
         whole = Budget(self.timeouts.stubborn if is_stubborn else self.timeouts.busy)
-        left = self._budgets.get(is_stubborn, whole).after_wait(self.timeouts.clock(), seconds)
+        left = self._budgets.get(is_stubborn, whole).after_wait(loop_time(), seconds)
         if left:
             self._budgets[is_stubborn] = left
         return left is not None

@@ -15,6 +15,7 @@ from services.core.model import PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.effects.effect import Sending
 from services.engine.outcome import Failed, Outcome, Unknown
+from services.rpc.call import loop_time
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import mutation_to_pb, outcome_from_pb
 
@@ -39,7 +40,7 @@ class Dispatcher:
     The way of one operation to its platform.
 
     Attributes:
-        unanswered: When a batch last got no answer, by the clock of the timeouts: what it sent may still take effect.
+        unanswered: When a batch last got no answer, by ``loop_time``: what it sent may still take effect.
             None: all were answered.
     """
 
@@ -91,7 +92,7 @@ class Dispatcher:
 
     def note_unanswered(self) -> None:
         """Note that something may have been sent, and got no answer."""
-        self.unanswered = self._timeouts.clock()
+        self.unanswered = loop_time()
 
     async def _mutate(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> list[Outcome]:
         fence = await self._right.hold(self._timeouts.mutate)

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
-from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_after_delay
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
 from applier_svc.execution.batch import Batch
 from applier_svc.execution.channel import Channel
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import UNREADABLE, IdsByName, Prober
-from applier_svc.execution.retrying import repeated
+from applier_svc.execution.retrying import repeated, stop_after
 from services.core.errors import PkgerError
 from services.engine.batches import batches, rounds
 from services.engine.effects import AnyEffect
@@ -77,8 +77,8 @@ class Executor:
         timeouts = self._channel.timeouts
         retrying = AsyncRetrying(
             retry=retry_if_result(lambda found: isinstance(found, Failed)),
-            wait=timeouts.between_attempts(),
-            stop=stop_after_delay(timeouts.stubborn) if order.is_stubborn else stop_after_attempt(timeouts.attempts),
+            wait=timeouts.between_attempts,
+            stop=stop_after(timeouts.stubborn) if order.is_stubborn else stop_after_attempt(timeouts.attempts),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},
         )
         return await repeated(retrying, attempt)

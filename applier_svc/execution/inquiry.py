@@ -11,6 +11,7 @@ from services.core.model import PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
 from services.engine.outcome import NotHappened
+from services.rpc.call import loop_time
 
 
 class Inquiry:
@@ -25,7 +26,7 @@ class Inquiry:
         timeouts: Timeouts,
         claimed: float | None = None,
     ) -> None:
-        """*claimed* is when the operation was taken over, by the clock of *timeouts*; None: it began here."""
+        """*claimed* is when the operation was taken over, by ``loop_time``; None: it began here."""
         self._prober = prober
         self._dispatcher = dispatcher
         self._journal = journal
@@ -75,7 +76,7 @@ class Inquiry:
             self._claimed = None
         times = [time for time in (self._dispatcher.unanswered, self._claimed) if time is not None]
         if times:
-            await asyncio.sleep(max(times) + self._timeouts.settle - self._timeouts.clock())
+            await asyncio.sleep(max(times) + self._timeouts.settle - loop_time())
 
     @property
     def may_be_late(self) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import grpc
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay
+from tenacity import AsyncRetrying, retry_if_exception_type
 
-from applier_svc.execution.retrying import repeated
+from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, Target, UnreadableSpecError
@@ -66,8 +66,8 @@ class Prober:
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UNREADABLE),
-            wait=self._timeouts.between_attempts(),
-            stop=stop_after_delay(self._timeouts.stubborn),
+            wait=self._timeouts.between_attempts,
+            stop=stop_after(self._timeouts.stubborn),
             reraise=True,
         )
         try:

@@ -1,9 +1,11 @@
-"""Repetitions that hold nothing once they have an answer."""
+"""Repetitions by the clock of the loop, which hold nothing once they have an answer."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tenacity import AsyncRetrying
+from tenacity import AsyncRetrying, RetryCallState
+
+from services.rpc.call import loop_time
 
 Answer = TypeVar("Answer")
 
@@ -19,3 +21,9 @@ async def repeated(retrying: AsyncRetrying, attempt: Callable[[], Awaitable[Answ
         return await retrying(attempt)
     finally:
         retrying.iter_state.reset()
+
+
+def stop_after(seconds: float) -> Callable[[RetryCallState], bool]:
+    """Repeat no more once *seconds* from now have passed; tenacity would look at a clock of its own."""
+    end = loop_time() + seconds
+    return lambda state: loop_time() >= end

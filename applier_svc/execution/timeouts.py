@@ -1,11 +1,15 @@
 """How long an operation waits for what, in one value."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from tenacity import wait_random_exponential
+from tenacity import RetryCallState
+
+from services.machine import MachineIds
+
+_MOST_DOUBLINGS = 30
+"""More would make any wait the longest one, and at last a number that is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Timeouts:
             asking is a failure like any other. An undo may wait for ``stubborn``.
         recovery: How often an applier looks for operations that another one left behind.
         watch: How often a watcher looks for events of an operation that another applier runs.
-        clock: A clock that is never set back.
+        jitter: Draws which part of a wait between attempts is waited, from 0 to 1.
     """
 
     attempts: int = 6
@@ -43,7 +47,7 @@ class Timeouts:
     busy: float = 300.0
     recovery: float = 5.0
     watch: float = 0.5
-    clock: Callable[[], float] = time.monotonic
+    jitter: Callable[[], float] = MachineIds().fraction
 
     @classmethod
     def of(cls, lease: int) -> Self:
@@ -57,6 +61,7 @@ class Timeouts:
             recovery=min(usual.recovery, lease / 6),
         )
 
-    def between_attempts(self) -> wait_random_exponential:
-        """How long to wait between attempts."""
-        return wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
+    def between_attempts(self, state: RetryCallState) -> float:
+        """How long to wait before the next attempt."""
+        doublings = min(state.attempt_number - 1, _MOST_DOUBLINGS)
+        return min(self.first_wait * 2.0**doublings, self.longest_wait) * self.jitter()

@@ -42,7 +42,7 @@ class Work:
         lease: The right to work on it.
         journal: What is known of its steps, and where more is written.
         secrets: What it was given.
-        taken_over: When it was taken over, by the clock of the timeouts; None: it began here.
+        taken_over: When it was taken over, by ``loop_time``; None: it began here.
     """
 
     operation: operation_pb2.Operation

@@ -1,12 +1,14 @@
 """The messages of one operation, kept by the service so that no caller holds it up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, operation_pb2
+
+from services.machine import Clock
 
 Event = (
     operation_pb2.Accepted
@@ -41,10 +43,10 @@ class Feed:
         operation: Name of the operation.
     """
 
-    def __init__(self, operation: str, now: Callable[[], Timestamp], last_seq: int = 0) -> None:
-        """The events of an operation that is carried on go on behind *last_seq*."""
+    def __init__(self, operation: str, clock: Clock, last_seq: int = 0) -> None:
+        """*clock* dates the events; those of an operation that is carried on go on behind *last_seq*."""
         self.operation = operation
-        self._now = now
+        self._clock = clock
         self._last_seq = last_seq
         self._messages: list[Message] = []
         self._error: BaseException | None = None
@@ -54,7 +56,9 @@ class Feed:
     def stamp(self, *events: Event) -> list[operation_pb2.OperationEvent]:
         """The next messages about the operation, until one is published."""
         stamped = [
-            operation_pb2.OperationEvent(operation=self.operation, seq=self._last_seq + number, time=self._now())
+            operation_pb2.OperationEvent(
+                operation=self.operation, seq=self._last_seq + number, time=_timestamp(self._clock())
+            )
             for number in range(1, len(events) + 1)
         ]
         for message, event in zip(stamped, events, strict=True):
@@ -97,3 +101,9 @@ class Feed:
 
     def _is_past(self, position: int) -> bool:
         return len(self._messages) > position or self._closed
+
+
+def _timestamp(microseconds: int) -> Timestamp:
+    moment = Timestamp()
+    moment.FromMicroseconds(microseconds)
+    return moment

@@ -19,6 +19,7 @@ from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
 from services.core.model import StackRecord
 from services.engine.conclusion import Remove, Write
 from services.engine.decisions import BlockedStep, reason_of
+from services.rpc.call import loop_time
 from services.rpc.client import Peer
 from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
@@ -64,7 +65,7 @@ class Lease:
         is_pending: bool = False,
         position: int = 0,
     ) -> None:
-        """*taken* is when the lease was asked for, by the clock of *timeouts*; *position* is that of the last write."""
+        """*taken* is when the lease was asked for, by ``loop_time``; *position* is that of the last write."""
         self.stack = stack
         self.operation = operation
         self.is_transient = is_transient
@@ -185,7 +186,7 @@ class Lease:
         await asyncio.gather(self._renewing, return_exceptions=True)
 
     def _left(self) -> float:
-        return self._expires - self._timeouts.clock()
+        return self._expires - loop_time()
 
     async def _store(self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any) -> Response:
         """Call the store until it answers, but no longer than the lease lasts."""
@@ -198,7 +199,7 @@ class Lease:
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ServiceUnavailable),
-            wait=self._timeouts.between_attempts(),
+            wait=self._timeouts.between_attempts,
             stop=is_over,
             reraise=True,
         )
@@ -210,7 +211,7 @@ class Lease:
 
     async def _renew(self) -> None:
         """Renew if the store answers; when it says that the lease is over, note it."""
-        asked = self._timeouts.clock()
+        asked = loop_time()
         request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self._token, ttl=_ttl(self._timeouts))
         try:
             answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
@@ -255,7 +256,7 @@ async def take(
         PlanUsed: The plan was applied before; so also ``PlanStale`` and ``PlanExpired``.
     """
     request.ttl.CopyFrom(_ttl(timeouts))
-    asked = timeouts.clock()
+    asked = loop_time()
     answer = await peer.call(JournalServiceStub(peer.channel).BeginOperation, request)
     operation = answer.operation
     if operation.name != request.operation:
@@ -276,7 +277,7 @@ async def claim(
         OperationNotFound: There is none, or it is finished.
         StackLeased: Somebody is at work on it.
     """
-    asked = timeouts.clock()
+    asked = loop_time()
     request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(timeouts))
     answer = await peer.call(JournalServiceStub(peer.channel).ClaimOperation, request)
     is_transient = not answer.operation.stack_id

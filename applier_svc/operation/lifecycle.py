@@ -37,7 +37,7 @@ from services.engine.decisions import StepDecision
 from services.engine.late_writes import writes_secrets
 from services.engine.progress import Progress, recovered
 from services.engine.staleness import problem_of
-from services.rpc.call import until
+from services.rpc.call import loop_time, until
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
@@ -99,7 +99,7 @@ class Operation:
     """
 
     def __init__(self, name: str, holder: str, peers: Peers, feed: Feed, plan_until: float = math.inf) -> None:
-        """*plan_until*: when its caller stops waiting for the plan, on the monotonic clock."""
+        """*plan_until*: when its caller stops waiting for the plan, by ``loop_time``."""
         self.name = name
         self._plan_until = plan_until
         self._holder = holder
@@ -160,7 +160,7 @@ class Operation:
             turned_back = (claimed.operation.cause or "it had turned back") if claimed.rollback else ""
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, turned_back)
             secrets = Secrets(are_gone=writes_secrets(progress))
-            taken_over = self._peers.timeouts.clock()
+            taken_over = loop_time()
             journal = Journal(lease, self._feed, progress)
             place = await self._place(plan.target.platform)
             work = Work(claimed.operation, lease, journal, secrets, taken_over)

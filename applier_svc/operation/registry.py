@@ -4,13 +4,8 @@ import asyncio
 import contextvars
 import logging
 import math
-import os
-import secrets
-import socket
-import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
@@ -29,7 +24,8 @@ from services.core.errors import (
     ServiceUnavailable,
 )
 from services.engine.decisions import StepDecision, check_decisions
-from services.rpc.call import deadline, request_id
+from services.machine import Clock, Ids, MachineIds, machine_clock
+from services.rpc.call import deadline, loop_time, request_id
 from services.rpc.client import Peer
 from services.rpc.convert.operations import blocked_step_from_pb
 
@@ -48,11 +44,20 @@ _OVER = (*_FINISHED, operation_pb2.OPERATION_STATE_BLOCKED)
 class Registry:
     """The running operations. They belong to the service: a caller that goes away stops none of them."""
 
-    def __init__(self, peers: Peers) -> None:
+    def __init__(self, peers: Peers, holder: str, clock: Clock = machine_clock, ids: Ids = MachineIds()) -> None:
+        """
+        Args:
+            peers: What operations call.
+            holder: Name of this applier in the leases of its operations.
+            clock: Dates events.
+            ids: Draws names of operations.
+        """
         self._peers = peers
+        self._holder = holder
+        self._clock = clock
+        self._ids = ids
         self._store = peers.stack
         self._stub = JournalServiceStub(peers.stack.channel)
-        self._holder = f"{socket.gethostname()}/{os.getpid()}"
         self._running: dict[str, tuple[Operation, Feed, asyncio.Task[None]]] = {}
         self._draining = False
 
@@ -89,8 +94,8 @@ class Registry:
             ServiceUnavailable: The service is about to end.
         """
         self._refuse_when_draining()
-        name = f"operations/{secrets.token_hex(8)}"
-        feed = Feed(name, _now)
+        name = f"operations/{self._ids.token(8)}"
+        feed = Feed(name, self._clock)
         operation = Operation(name, self._holder, self._peers, feed, deadline.get())
         self._run(operation, feed, self._begin(operation, asked))
         return feed
@@ -124,7 +129,7 @@ class Registry:
             await lease.let_go()
             raise
         log.info("operation carried on", extra={"operation": name})
-        feed = Feed(name, _now, claimed.last_seq)
+        feed = Feed(name, self._clock, claimed.last_seq)
         carried_on = Operation(name, self._holder, self._peers, feed)
         self._run(carried_on, feed, carried_on.resume(lease, claimed, decisions))
         return feed
@@ -246,15 +251,9 @@ class Registry:
             raise ServiceUnavailable("applier", self._holder, "it is shutting down")
 
 
-def _now() -> Timestamp:
-    moment = Timestamp()
-    moment.GetCurrentTime()
-    return moment
-
-
 async def _end(operation: str, feed: Feed, work: Coroutine[None, None, None]) -> None:
     """Do *work*, and close the *feed* with what it ended with."""
-    started = time.perf_counter()
+    started = loop_time()
     try:
         await work
     except (PkgerError, AlreadyBegunError) as error:
@@ -265,5 +264,5 @@ async def _end(operation: str, feed: Feed, work: Coroutine[None, None, None]) ->
     else:
         await feed.close()
     finally:
-        duration = round((time.perf_counter() - started) * 1000, 3)
+        duration = round((loop_time() - started) * 1000, 3)
         log.info("operation ended", extra={"operation": operation, "duration_ms": duration})

@@ -1,10 +1,12 @@
 """What a call carries from service to service: its request id, its deadline, and how much at most."""
 
+import asyncio
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+
+from services.machine import Ids
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
 """Largest message in either direction, in bytes (issue 2)."""
@@ -24,7 +26,12 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Id of the call being served; empty outside of calls."""
 
 deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
-"""When the caller stops waiting, on the monotonic clock."""
+"""When the caller stops waiting, by ``loop_time``."""
+
+
+def loop_time() -> float:
+    """Seconds on the clock of the running loop, which is never set back. All deadlines and durations are by it."""
+    return asyncio.get_running_loop().time()
 
 
 def time_left(limit: float | None) -> float | None:
@@ -37,15 +44,20 @@ def time_left(limit: float | None) -> float | None:
     Returns:
         Seconds, never negative; None when neither the caller nor *limit* sets an end.
     """
-    left = max(deadline.get() - time.monotonic(), 0.0)
+    left = max(deadline.get() - loop_time(), 0.0)
     left -= min(left * MARGIN_SHARE, MARGIN_SECONDS)
     left = min(left, math.inf if limit is None else limit)
     return None if math.isinf(left) else max(left, 0.0)
 
 
+def new_request_id(ids: Ids) -> str:
+    """Draw a request id, for a call whose caller gave none."""
+    return ids.token(16)
+
+
 @contextmanager
 def until(moment: float) -> Iterator[None]:
-    """Make *moment*, on the monotonic clock, the deadline of all downstream calls in the block."""
+    """Make *moment*, by ``loop_time``, the deadline of all downstream calls in the block."""
     token = deadline.set(moment)
     try:
         yield

@@ -2,8 +2,6 @@
 
 import asyncio
 import math
-import time
-import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, cast
@@ -11,7 +9,8 @@ from typing import Any, Self, TypeVar, cast
 import grpc
 
 from services.core.errors import ServiceUnavailable
-from services.rpc.call import REQUEST_ID_KEY, request_id, time_left
+from services.machine import Ids, MachineIds
+from services.rpc.call import REQUEST_ID_KEY, loop_time, new_request_id, request_id, time_left
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.errors import from_rpc
 from services.settings import READY_SECONDS
@@ -40,12 +39,24 @@ class Peer:
         *,
         platform: str = "",
         connect: Connect = grpc_channel,
+        ids: Ids = MachineIds(),
         ready_seconds: float = READY_SECONDS,
     ) -> None:
-        """*ready_seconds*: how long a call waits for a connection before it fails; its deadline counts too."""
+        """
+        Connect when the first call is made.
+
+        Args:
+            name: What people call it.
+            address: Where it is.
+            platform: Configured name of the platform whose driver this is; empty for any other service.
+            connect: Makes the channel.
+            ids: Draws request ids for calls that are made outside of calls.
+            ready_seconds: How long a call waits for a connection before it fails; its deadline counts too.
+        """
         self.name = name
         self.address = address
         self.platform = platform
+        self._ids = ids
         self._ready_seconds = ready_seconds
         # The type that the generated stubs are annotated with; they need no more than a channel has.
         self.channel = cast("grpc.aio.Channel", connect(address))
@@ -69,7 +80,7 @@ class Peer:
         """
         timeout = await self._connected(seconds)
         with self._translated():
-            call: Any = method(request, timeout=timeout, metadata=_metadata())
+            call: Any = method(request, timeout=timeout, metadata=self._metadata())
             response: Response = await call
             return response
 
@@ -86,7 +97,7 @@ class Peer:
         """
         timeout = await self._connected(seconds)
         with self._translated():
-            call: Any = method(request, timeout=timeout, metadata=_metadata())
+            call: Any = method(request, timeout=timeout, metadata=self._metadata())
             try:
                 async for response in call:
                     yield response
@@ -112,14 +123,17 @@ class Peer:
         Raises:
             ServiceUnavailable: There was no connection in time. The call was not sent.
         """
-        began = time.monotonic()
+        began = loop_time()
         left = time_left(seconds)
         try:
             async with asyncio.timeout(min(self._ready_seconds, math.inf if left is None else left)):
                 await self.channel.channel_ready()
         except TimeoutError as error:
             raise ServiceUnavailable(self.name, self.address, "no connection", self.platform) from error
-        return time_left(None if seconds is None else max(seconds - (time.monotonic() - began), 0.0))
+        return time_left(None if seconds is None else max(seconds - (loop_time() - began), 0.0))
+
+    def _metadata(self) -> tuple[tuple[str, str]]:
+        return ((REQUEST_ID_KEY, request_id.get() or new_request_id(self._ids)),)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -132,10 +146,18 @@ class Peer:
 class Platforms:
     """The drivers of all platforms: one connection each, made when it is first needed."""
 
-    def __init__(self, address_of: Callable[[str], str], connect: Connect = grpc_channel) -> None:
-        """*address_of* finds the address of a platform's driver by its name, or raises ``PlatformUnknown``."""
+    def __init__(
+        self, address_of: Callable[[str], str], connect: Connect = grpc_channel, ids: Ids = MachineIds()
+    ) -> None:
+        """
+        Args:
+            address_of: Finds the address of a platform's driver by its name, or raises ``PlatformUnknown``.
+            connect: As for ``Peer``.
+            ids: As for ``Peer``.
+        """
         self._address_of = address_of
         self._connect = connect
+        self._ids = ids
         self._drivers: dict[str, Peer] = {}
 
     def driver(self, platform: str) -> Peer:
@@ -147,7 +169,7 @@ class Platforms:
         """
         if platform not in self._drivers:
             address = self._address_of(platform)
-            self._drivers[platform] = Peer("platform", address, platform=platform, connect=self._connect)
+            self._drivers[platform] = Peer("platform", address, platform=platform, connect=self._connect, ids=self._ids)
         return self._drivers[platform]
 
     async def __aenter__(self) -> Self:
@@ -156,7 +178,3 @@ class Platforms:
     async def __aexit__(self, *exception: object) -> None:
         for peer in self._drivers.values():
             await peer.close()
-
-
-def _metadata() -> tuple[tuple[str, str]]:
-    return ((REQUEST_ID_KEY, request_id.get() or uuid.uuid4().hex),)

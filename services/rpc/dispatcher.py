@@ -3,8 +3,6 @@
 import asyncio
 import logging
 import math
-import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Never, Protocol, TypeAlias, cast
@@ -13,7 +11,8 @@ import grpc
 from grpc_status import rpc_status
 
 from services.core.errors import Internal, PkgerError, Reason
-from services.rpc.call import REQUEST_ID_KEY, deadline, request_id
+from services.machine import Clock, Ids, MachineIds, machine_clock
+from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, new_request_id, request_id
 from services.rpc.errors import to_status
 
 log = logging.getLogger("pkger.rpc")
@@ -67,11 +66,19 @@ class Dispatcher:
         refuse_new: Whether calls that begin from now on are refused, as the server is about to stop.
     """
 
-    def __init__(self, register: Collection[Register]) -> None:
+    def __init__(self, register: Collection[Register], clock: Clock = machine_clock, ids: Ids = MachineIds()) -> None:
+        """
+        Args:
+            register: What to serve.
+            clock: Tells when a retry makes sense, for errors that say so.
+            ids: Draws request ids for calls that came without.
+        """
         self.handlers: dict[str, Handler] = {}
         self.idle = asyncio.Event()
         self.idle.set()
         self.refuse_new = False
+        self._clock = clock
+        self._ids = ids
         self._in_flight = 0
         for add in register:
             # Of a server, generated code calls the two methods below.
@@ -98,7 +105,7 @@ class Dispatcher:
             if self.refuse_new:
                 await call.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
             with self._counted():
-                async with _served(method, call):
+                async with self._served(method, call):
                     return await behaviour(request, call)
 
         return serve
@@ -108,7 +115,7 @@ class Dispatcher:
             if self.refuse_new:
                 await call.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
             with self._counted():
-                async with _served(method, call):
+                async with self._served(method, call):
                     async for response in behaviour(request, call):
                         yield response
 
@@ -126,46 +133,44 @@ class Dispatcher:
             if not self._in_flight:
                 self.idle.set()
 
+    @asynccontextmanager
+    async def _served(self, method: str, call: Call) -> AsyncIterator[None]:
+        metadata = dict(call.invocation_metadata() or ())
+        current = str(metadata.get(REQUEST_ID_KEY) or new_request_id(self._ids))
+        request_id.set(current)
+        left = call.time_remaining()
+        deadline.set(math.inf if left is None else loop_time() + left)
+        # Not at the end: once the call was cancelled, asking it for its peer crashes the process (grpcio 1.85).
+        peer = call.peer()
+        started, code = loop_time(), "OK"
+        call.set_trailing_metadata(((REQUEST_ID_KEY, current),))
+        try:
+            yield
+        except PkgerError as error:
+            code = error.reason
+            await self._abort(call, error, current)
+        except asyncio.CancelledError:
+            code = "CANCELLED"
+            raise
+        except Exception:
+            code = "INTERNAL"
+            log.exception("call failed", extra={"method": method})
+            await self._abort(call, Internal(current), current)
+        finally:
+            log.info(
+                "call",
+                extra={
+                    "method": method,
+                    "code": code,
+                    "duration_ms": round((loop_time() - started) * 1000, 3),
+                    "peer": peer,
+                },
+            )
 
-@asynccontextmanager
-async def _served(method: str, call: Call) -> AsyncIterator[None]:
-    metadata = dict(call.invocation_metadata() or ())
-    current = str(metadata.get(REQUEST_ID_KEY) or uuid.uuid4().hex)
-    request_id.set(current)
-    left = call.time_remaining()
-    deadline.set(math.inf if left is None else time.monotonic() + left)
-    # Not at the end: once the call was cancelled, asking it for its peer crashes the process (grpcio 1.85).
-    peer = call.peer()
-    started, code = time.perf_counter(), "OK"
-    call.set_trailing_metadata(((REQUEST_ID_KEY, current),))
-    try:
-        yield
-    except PkgerError as error:
-        code = error.reason
-        await _abort(call, error, current)
-    except asyncio.CancelledError:
-        code = "CANCELLED"
-        raise
-    except Exception:
-        code = "INTERNAL"
-        log.exception("call failed", extra={"method": method})
-        await _abort(call, Internal(current), current)
-    finally:
-        log.info(
-            "call",
-            extra={
-                "method": method,
-                "code": code,
-                "duration_ms": round((time.perf_counter() - started) * 1000, 3),
-                "peer": peer,
-            },
-        )
-
-
-async def _abort(call: Call, error: PkgerError, current: str) -> None:
-    status = rpc_status.to_status(to_status(error))
-    # The call that failed, further in, was repeated already. Repeated at each hop, the attempts would multiply, and the
-    # last of them run into the deadline of the caller, who would then be told of this service and not of that one.
-    pushback = [NO_RETRY] if error.reason is Reason.SERVICE_UNAVAILABLE else []
-    trailing = (*status.trailing_metadata, (REQUEST_ID_KEY, current), *pushback)
-    await call.abort(status.code, status.details, trailing)
+    async def _abort(self, call: Call, error: PkgerError, current: str) -> None:
+        status = rpc_status.to_status(to_status(error, self._clock))
+        # The call that failed, further in, was repeated already. Repeated at each hop, the attempts would multiply, and
+        # the last of them run into the deadline of the caller, who would then be told of this service and not of that.
+        pushback = [NO_RETRY] if error.reason is Reason.SERVICE_UNAVAILABLE else []
+        trailing = (*status.trailing_metadata, (REQUEST_ID_KEY, current), *pushback)
+        await call.abort(status.code, status.details, trailing)

@@ -12,6 +12,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFail
 from grpc_status import rpc_status
 
 from services.core.errors import ERRORS, PkgerError, Reason, ServiceUnavailable, SourceTooLarge
+from services.machine import Clock, machine_clock
 from services.rpc.call import MESSAGE_LIMIT
 
 DOMAIN = "pkger"
@@ -60,22 +61,24 @@ RECOVERY_SECONDS = 5.0
 """Delay before a retry while an applier resumes an operation."""
 
 
-def _until_lease_expires(error: PkgerError) -> float:
+def _until_lease_expires(error: PkgerError, clock: Clock) -> float:
     try:
         expires = datetime.fromisoformat(error.metadata.get("expires", ""))
     except ValueError:
         return RETRY_SECONDS
     if expires.tzinfo is None:
         expires = expires.replace(tzinfo=UTC)
-    left = (expires - datetime.now(UTC)).total_seconds()
+    left = expires.timestamp() - clock() / 1e6
     return min(max(left, RETRY_SECONDS), LONGEST_RETRY_SECONDS)
 
 
-RETRIES: dict[Reason, Callable[[PkgerError], float | None]] = {
-    Reason.SERVICE_UNAVAILABLE: lambda _: RETRY_SECONDS,
+RETRIES: dict[Reason, Callable[[PkgerError, Clock], float | None]] = {
+    Reason.SERVICE_UNAVAILABLE: lambda _, clock: RETRY_SECONDS,
     Reason.STACK_LEASED: _until_lease_expires,
     # A blocked operation waits for a decision, so the same request fails again.
-    Reason.OPERATION_UNFINISHED: lambda error: None if error.metadata.get("state") == "BLOCKED" else RECOVERY_SECONDS,
+    Reason.OPERATION_UNFINISHED: lambda error, clock: (
+        None if error.metadata.get("state") == "BLOCKED" else RECOVERY_SECONDS
+    ),
 }
 """Seconds after which the same request may succeed, None for never; a reason without a row is never worth a retry."""
 
@@ -100,14 +103,14 @@ _LONGEST_TEXTS = (10_000, 1500, 700, 300)
 _DOWN_PROBLEMS = {grpc.StatusCode.UNAVAILABLE: "no connection", grpc.StatusCode.DEADLINE_EXCEEDED: "no answer in time"}
 
 
-def to_status(error: PkgerError) -> status_pb2.Status:
+def to_status(error: PkgerError, clock: Clock = machine_clock) -> status_pb2.Status:
     """
-    Describe *error* with one ErrorInfo and the details that fit its reason.
+    Describe *error* with one ErrorInfo and the details that fit its reason; *clock* tells when a retry makes sense.
 
     Texts that a client would refuse to receive are cut: the trailers of a call have a bound of their own.
     """
     for longest in _LONGEST_TEXTS:
-        status = _status(error, longest)
+        status = _status(error, longest, clock)
         if _trailer_bytes(status) <= MOST_TRAILER_BYTES:
             break
     return status
@@ -123,7 +126,7 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _status(error: PkgerError, longest: int) -> status_pb2.Status:
+def _status(error: PkgerError, longest: int, clock: Clock) -> status_pb2.Status:
     """The status of *error*, with no text of more than *longest* characters."""
     code, text = CODES[error.reason], _cut(str(error), longest)
     metadata = {key: _cut(value, longest) for key, value in error.metadata.items()}
@@ -140,7 +143,7 @@ def _status(error: PkgerError, longest: int) -> status_pb2.Status:
     elif error.reason in RESOURCES:
         resource_type, key = RESOURCES[error.reason]
         details.append(ResourceInfo(resource_type=resource_type, resource_name=metadata.get(key, ""), description=text))
-    if (seconds := _retry_seconds(error)) is not None:
+    if (seconds := _retry_seconds(error, clock)) is not None:
         retry = RetryInfo()
         retry.retry_delay.FromMilliseconds(round(seconds * 1000))
         details.append(retry)
@@ -151,9 +154,9 @@ def _status(error: PkgerError, longest: int) -> status_pb2.Status:
     return status
 
 
-def _retry_seconds(error: PkgerError) -> float | None:
+def _retry_seconds(error: PkgerError, clock: Clock) -> float | None:
     delay = RETRIES.get(error.reason)
-    return delay(error) if delay else None
+    return delay(error, clock) if delay else None
 
 
 def from_rpc(

@@ -4,19 +4,18 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
-from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.events import Feed
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import NewRequest
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
+from services.machine import Clock, machine_clock
 from services.rpc.client import Platforms
 from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
@@ -159,11 +158,11 @@ async def test_a_caller_with_little_time_gives_the_operation_all_it_needs(
 
 
 @asynccontextmanager
-async def operations(faulty: World, timeouts: Timeouts = QUICK) -> AsyncIterator[Registry]:
+async def operations(faulty: World, clock: Clock = machine_clock) -> AsyncIterator[Registry]:
     """The operations of an applier in this process."""
     peers = faulty.services.peers
     async with Platforms(lambda platform: faulty.services.addresses["platform"]) as platforms:
-        yield Registry(Peers(peers["planner"], peers["stack"], platforms, timeouts))
+        yield Registry(Peers(peers["planner"], peers["stack"], platforms, QUICK), "tests", clock)
 
 
 def wish(case: Case, package: str) -> NewRequest:
@@ -261,16 +260,16 @@ class ClockBroken(Exception):
 
 
 async def test_an_operation_with_a_defect_is_cut_off_and_carried_on(faulty: World) -> None:
-    """The applier's clock breaks in the middle; the other applier's does not."""
-    left = [0.0] * 8
+    """The applier's clock breaks at the third event; the other applier's does not."""
+    left = [0, 0]
 
-    def clock() -> float:
+    def clock() -> int:
         if not left:
             raise ClockBroken
         return left.pop()
 
     case = await faulty.case_with(FRESH)
-    async with operations(faulty, replace(QUICK, clock=clock)) as applier:
+    async with operations(faulty, clock) as applier:
         feed = applier.start(wish(case, UPDATED))
         with pytest.raises(Internal):
             await followed(case, feed)
@@ -279,11 +278,11 @@ async def test_an_operation_with_a_defect_is_cut_off_and_carried_on(faulty: Worl
     assert set(after.recorded.values()) == after.ids
 
 
-async def test_an_operation_with_a_defect_before_its_first_write_fails(faulty: World) -> None:
-    def clock() -> float:
+async def test_an_operation_with_a_defect_before_its_first_event_fails(faulty: World) -> None:
+    def clock() -> int:
         raise ClockBroken
 
-    async with operations(faulty, replace(QUICK, clock=clock)) as applier:
+    async with operations(faulty, clock) as applier:
         feed = applier.start(wish(case := faulty.case(), SMALL))
         with pytest.raises(Internal):
             await followed(case, feed)

@@ -1,13 +1,15 @@
-"""What is left of a repetition that is over: nothing, even where the garbage collector never comes."""
+"""Repetitions: how long they wait, when they end, and that nothing is left of them."""
 
 import gc
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
-from applier_svc.execution.retrying import repeated
+from applier_svc.execution.retrying import repeated, stop_after
+from applier_svc.execution.timeouts import Timeouts
 
 
 class Caller:
@@ -38,3 +40,21 @@ async def test_the_last_answer_is_returned_and_the_caller_let_go() -> None:
     gone = weakref.ref(caller)
     del caller, retrying
     assert gone() is None
+
+
+def _after(attempt: int) -> RetryCallState:
+    """The state of a repetition after so many attempts."""
+    state = RetryCallState(AsyncRetrying(), None, (), {})
+    state.attempt_number = attempt
+    return state
+
+
+def test_waits_double_up_to_the_longest_and_jitter_takes_a_part_of_them() -> None:
+    whole = Timeouts(first_wait=0.5, longest_wait=3, jitter=lambda: 1.0)
+    assert [whole.between_attempts(_after(attempt)) for attempt in (1, 2, 3, 4, 5000)] == [0.5, 1, 2, 3, 3]
+    assert replace(whole, jitter=lambda: 0.25).between_attempts(_after(2)) == 0.25
+
+
+async def test_a_repetition_ends_by_the_clock_of_the_loop() -> None:
+    over, lasting = stop_after(0), stop_after(3600)
+    assert (over(_after(1)), lasting(_after(1))) == (True, False)

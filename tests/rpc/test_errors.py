@@ -139,16 +139,19 @@ def test_the_key_of_a_resource_is_in_the_metadata(error: PkgerError) -> None:
         assert error.metadata[RESOURCES[error.reason][1]]
 
 
-def _leased(left: timedelta) -> PkgerError:
-    return errors.StackLeased(
-        "prod", "applier-1", "op-1", (datetime.now(UTC) + left).isoformat().replace("+00:00", "Z")
-    )
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+def _leased(seconds: float) -> PkgerError:
+    """The stack is leased for so many seconds after noon."""
+    expires = (NOON + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+    return errors.StackLeased("prod", "applier-1", "op-1", expires)
 
 
 def _advised(error: PkgerError) -> float:
-    """Seconds after which a retry is advised."""
+    """Seconds after which a retry is advised at noon."""
     detail = RetryInfo()
-    assert to_status(error).details[-1].Unpack(detail)
+    assert to_status(error, lambda: int(NOON.timestamp() * 1e6)).details[-1].Unpack(detail)
     seconds: float = detail.retry_delay.ToMilliseconds() / 1000
     return seconds
 
@@ -166,9 +169,9 @@ def test_a_retry_is_advised_after_the_time_that_it_takes(error: PkgerError, leas
 
 
 def test_a_retry_is_advised_at_the_end_of_a_lease() -> None:
-    assert _advised(_leased(timedelta(seconds=-5))) == 1
-    assert 1 <= _advised(_leased(timedelta(seconds=LONGEST_RETRY_SECONDS / 2))) <= LONGEST_RETRY_SECONDS / 2
-    assert _advised(_leased(timedelta(hours=1))) == LONGEST_RETRY_SECONDS
+    assert _advised(_leased(-5)) == 1
+    assert _advised(_leased(12.5)) == 12.5
+    assert _advised(_leased(3600)) == LONGEST_RETRY_SECONDS
 
 
 def test_no_retry_is_advised_while_an_operation_waits_for_a_decision() -> None:
