@@ -1,10 +1,10 @@
-"""One SQLite file behind one thread: whole transactions hop, not single statements."""
+"""One SQLite file behind one executor: whole transactions hop to it, not single statements."""
 
 import asyncio
 import fcntl
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,7 +37,7 @@ _OUT_OF_ORDER = frozenset(
 
 class Database:
     """
-    A SQLite file in WAL mode, used by one thread of this process.
+    A SQLite file in WAL mode, used by one transaction of this process at a time.
 
     Work is a function that gets a ``sqlite_utils.Database`` and runs within one transaction; it is committed when the
     function returns and undone when it raises. ``synchronous=FULL``: what was committed survives a power cut.
@@ -46,16 +46,21 @@ class Database:
     named after the file; the next transaction works again as soon as the disk does.
     """
 
-    def __init__(self, path: Path, migrations: Migrations) -> None:
+    def __init__(self, path: Path, migrations: Migrations, executor: Executor | None = None) -> None:
         """
         Open *path*, creating it and its folder when missing, and bring its schema up to date.
+
+        Args:
+            path: The file.
+            migrations: Its schema.
+            executor: Runs transactions, one after another; it is shut down with the database. None: a thread.
 
         Raises:
             OSError: The file cannot be opened, or is no such database.
         """
         self._path = path
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"sqlite-{path.stem}")
-        self._db = self._executor.submit(_open, path, migrations).result()
+        self._db = _open(path, migrations)
+        self._executor = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"sqlite-{path.stem}")
 
     async def write(self, work: Callable[[sqlite_utils.Database], T]) -> T:
         """Run *work* in a transaction that holds the write lock from its start (``BEGIN IMMEDIATE``)."""
@@ -67,8 +72,8 @@ class Database:
 
     def close(self) -> None:
         """Wait for the work in hand and close the file."""
-        self._executor.submit(self._db.conn.close).result()
         self._executor.shutdown()
+        self._db.conn.close()
 
     def _transact(self, begin: str, work: Callable[[sqlite_utils.Database], T]) -> T:
         connection = self._db.conn

@@ -1,9 +1,13 @@
 """A disk that is full or cannot be written: callers are told, nothing is half written, and work goes on afterwards."""
 
+import asyncio
 import resource
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 import sqlite_utils
@@ -16,6 +20,8 @@ from tests.stack.process import process
 from tests.stack.service import entry
 
 SCHEMA = Migrations("notes")
+
+T = TypeVar("T")
 
 
 @SCHEMA()
@@ -32,6 +38,31 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database = Database(tmp_path / "notes.db", SCHEMA)
     yield database
     database.close()
+
+
+class Inline(Executor):
+    """Runs work where it is submitted, as a loop of one thread does."""
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        done: Future[T] = Future()
+        try:
+            done.set_result(work(*args, **named))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+async def test_a_database_works_without_a_thread_of_its_own(tmp_path: Path) -> None:
+    database = Database(tmp_path / "notes.db", SCHEMA, Inline())
+    threads = await asyncio.gather(*(database.write(lambda db: threading.get_ident()) for _ in range(2)))
+    assert threads == [threading.get_ident()] * 2
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        await database.read(lambda db: db.execute("SELECT * FROM elsewhere"))
+    await database.write(note)
+    database.close()
+    again = Database(tmp_path / "notes.db", SCHEMA, Inline())
+    assert await again.read(lambda db: db.table("notes").count) == 1
+    again.close()
 
 
 @pytest.mark.parametrize(
