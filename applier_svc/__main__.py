@@ -1,11 +1,13 @@
 """The applier as a process: ``python -m applier_svc``."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
+from applier_svc import failpoints
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
@@ -54,4 +56,5 @@ async def opened(
 
 
 if __name__ == "__main__":
+    failpoints.install(failpoints.deadly(os.environ.get(failpoints.VARIABLE, "")))
     run_process("applier", opened)

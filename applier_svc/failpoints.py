@@ -1,7 +1,8 @@
-"""Places where a test can make the process die, as if its power were cut, or stand still (engine.md 10)."""
+"""Places of an operation at which a hook is called: a process that was told so dies there, or stands still."""
 
 import os
 import signal
+from collections.abc import Callable
 
 VARIABLE = "PKGER_FAILPOINT"
 """
@@ -29,17 +30,42 @@ NAMES = (
 )
 """All places, in the order in which an operation comes by."""
 
-_name, *_more = os.environ.get(VARIABLE, "").split(":")
-_stops = "STOP" in _more
-_left = int(next((word for word in _more if word != "STOP"), "1"))
+Hook = Callable[[str], None]
+"""Gets the name of the place that an operation has reached."""
+
+
+def deadly(words: str) -> Hook:
+    """
+    Make a hook by which the process dies, or stands still, once.
+
+    Args:
+        words: What ``PKGER_FAILPOINT`` says; empty: it goes on everywhere.
+    """
+    place, *more = words.split(":")
+    left = int(next((word for word in more if word != "STOP"), "1"))
+
+    def hook(name: str) -> None:
+        nonlocal left
+        if name != place:
+            return
+        left -= 1
+        if left == 0 and "STOP" in more:
+            signal.raise_signal(signal.SIGSTOP)
+        elif left == 0:
+            os._exit(STATUS)
+
+    return hook
+
+
+_hook = deadly("")
+
+
+def install(hook: Hook) -> None:
+    """Make *hook* the one that is called from now on."""
+    global _hook  # noqa: PLW0603 - one for each process
+    _hook = hook
 
 
 def reach(name: str) -> None:
-    """Die here, or stand still, when a test wants it."""
-    global _left  # noqa: PLW0603 - a process dies once
-    if name == _name:
-        _left -= 1
-        if not _left and _stops:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        elif not _left:
-            os._exit(STATUS)
+    """Call the hook: an operation is at the place *name*."""
+    _hook(name)
