@@ -10,7 +10,7 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.rpc.client import Peer
-from services.rpc.server import serving
+from services.rpc.server import Register, serving
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.driver.v1.DriverService")
 
@@ -50,6 +50,16 @@ class _Streaming(driver_pb2_grpc.DriverServiceServicer):
             yield response
 
 
+def registered(get: Get | None = None, delete: Delete | None = None, resources: List | None = None) -> list[Register]:
+    """Servicers that answer as told."""
+    unary = _Unary(get, delete)  # type: ignore[abstract]
+    streaming = _Streaming(resources)  # type: ignore[abstract]
+    return [
+        partial(stack_pb2_grpc.add_StackServiceServicer_to_server, unary),
+        partial(driver_pb2_grpc.add_DriverServiceServicer_to_server, streaming),
+    ]
+
+
 @asynccontextmanager
 async def served(
     get: Get | None = None,
@@ -59,13 +69,7 @@ async def served(
     grace: float = 0,
 ) -> AsyncIterator[str]:
     """A server that answers as told; its address."""
-    unary = _Unary(get, delete)  # type: ignore[abstract]
-    streaming = _Streaming(resources)  # type: ignore[abstract]
-    register = (
-        partial(stack_pb2_grpc.add_StackServiceServicer_to_server, unary),
-        partial(driver_pb2_grpc.add_DriverServiceServicer_to_server, streaming),
-    )
-    async with serving(register, SERVICES, listen, grace) as address:
+    async with serving(registered(get, delete, resources), SERVICES, listen, grace) as address:
         yield address
 
 
