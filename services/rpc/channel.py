@@ -79,7 +79,7 @@ Connect = Callable[[str], Channel]
 
 
 def grpc_channel(address: str) -> Channel:
-    """A channel of gRPC to ``host:port`` or ``unix:/path``."""
+    """A channel of gRPC to ``host:port`` or ``unix:/path``; it repeats safe methods while the server is away."""
     # The place for TLS: a secure channel with the peer's credentials.
     channel = grpc.aio.insecure_channel(
         address,
