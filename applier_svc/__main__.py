@@ -13,6 +13,7 @@ from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.servicer import SERVICE, register
 from services.machine import Clock, Ids, MachineIds, machine_clock
+from services.platforms import address_of, read_platforms
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
@@ -45,7 +46,9 @@ async def opened(
         peers = Peers(
             planner=await stack.enter_async_context(peer("planner")),
             stack=await stack.enter_async_context(peer("stack")),
-            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect, ids)),
+            platforms=await stack.enter_async_context(
+                Platforms(partial(address_of, read_platforms(settings)), connect, ids)
+            ),
             timeouts=replace(timeouts or Timeouts.of(settings.lease), jitter=ids.fraction),
         )
         operations = Registry(peers, settings.holder, clock, ids)

@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
 from planner_svc.storing import PlanStore
 from services.machine import Ids, MachineIds
+from services.platforms import address_of, read_platforms
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
@@ -34,7 +36,9 @@ async def opened(
         reader = Reader(
             parser=await stack.enter_async_context(peer("parser")),
             stack=stacks,
-            platforms=await stack.enter_async_context(Platforms(settings.platform_address, connect, ids)),
+            platforms=await stack.enter_async_context(
+                Platforms(partial(address_of, read_platforms(settings)), connect, ids)
+            ),
         )
         yield Service([register(reader, PlanStore(stacks, ids))], [SERVICE])
 

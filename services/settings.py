@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from services.core.errors import PlatformUnknown
 from services.core.limits import MAX_PACKAGE_BYTES
-from services.core.model import DEFAULT_PLATFORM
 from services.machine import process_name
 
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
@@ -82,6 +80,8 @@ class Settings:
         allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
         lease: Seconds after which the operation of an applier that died is carried on by another.
         holder: Name of this applier in leases and operations, for people.
+        platforms: The platforms file; None: the one in *home*, if it is there.
+        platform_sockets: Folder with the sockets of the drivers that run here; None: their rows say where they are.
     """
 
     addresses: Mapping[str, str]
@@ -93,17 +93,8 @@ class Settings:
     allow_private_addresses: bool = False
     lease: int = LEASE_SECONDS
     holder: str = field(default_factory=process_name)
-
-    def platform_address(self, platform: str) -> str:
-        """
-        Where the driver of *platform* is.
-
-        Raises:
-            PlatformUnknown: Only the embedded platform is configured in this version.
-        """
-        if platform != DEFAULT_PLATFORM:
-            raise PlatformUnknown(platform)
-        return self.addresses["platform"]
+    platforms: Path | None = None
+    platform_sockets: Path | None = None
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -114,7 +105,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
     of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
-    ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases.
+    ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases; ``PKGER_PLATFORMS``
+    the platforms file (``services.platforms`` reads it); ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers.
 
     Raises:
         SettingInvalid: A bound is no whole number in its range, or a switch is neither 0 nor 1.
@@ -131,7 +123,14 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         allow_private_addresses=_switch(environ, "PKGER_ALLOW_PRIVATE_ADDRESSES"),
         lease=_whole_number("PKGER_LEASE", environ.get("PKGER_LEASE") or str(LEASE_SECONDS), LONGEST_LEASE_SECONDS),
         holder=environ.get("PKGER_HOLDER") or process_name(),
+        platforms=_path(environ, "PKGER_PLATFORMS"),
+        platform_sockets=_path(environ, "PKGER_PLATFORM_SOCKETS"),
     )
+
+
+def _path(environ: Mapping[str, str], variable: str) -> Path | None:
+    value = environ.get(variable)
+    return Path(value) if value else None
 
 
 def _bounds(environ: Mapping[str, str]) -> Bounds:

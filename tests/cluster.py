@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 import applier_svc.__main__ as applier
 import parser_svc.__main__ as parser
 import planner_svc.__main__ as planner
-import services.drivers.embedded.__main__ as platform
+import services.drivers.__main__ as platform
 import stack_svc.__main__ as stack
 from services.kinds.table import KINDS
+from services.platforms import Platform
 from services.rpc.client import Peer
 from services.rpc.convert.plans import step_from_pb
 from services.rpc.plan_parts import JoinedPlan, View, joined
@@ -34,7 +36,7 @@ from services.settings import Settings
 
 OPENED: Mapping[str, Opened] = {
     "stack": stack.opened,
-    "platform": platform.opened,
+    "platform": partial(platform.opened, platform=Platform("embedded", "embedded", "")),
     "parser": parser.opened,
     "planner": planner.opened,
     "applier": applier.opened,

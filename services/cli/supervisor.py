@@ -20,7 +20,7 @@ log = logging.getLogger("pkger.supervisor")
 
 MODULES = {
     "stack": "stack_svc",
-    "platform": "services.drivers.embedded",
+    "platform": "services.drivers",
     "parser": "parser_svc",
     "planner": "planner_svc",
     "applier": "applier_svc",

@@ -235,12 +235,17 @@ class DigestMismatch(PkgerError):
 
 
 class PlatformUnknown(PkgerError):
-    """No platform of that name is configured."""
+    """No platform of that name is configured; ``platforms`` are the names of those that are, separated by commas."""
 
     reason = Reason.PLATFORM_UNKNOWN
 
-    def __init__(self, platform: str) -> None:
-        super().__init__(f"no platform {platform!r} is configured", platform=platform)
+    def __init__(self, platform: str, platforms: Sequence[str]) -> None:
+        names = sorted(platforms)
+        super().__init__(
+            f"no platform {platform!r} is configured; those that are: {_listed(names)}",
+            platform=platform,
+            platforms=",".join(names),
+        )
 
 
 class KindUnsupported(PkgerError):

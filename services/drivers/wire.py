@@ -8,7 +8,7 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2
 
 from services.core.errors import KindUnsupported, RequestInvalid
-from services.core.model import PlatformTraits
+from services.core.model import KindTraits, PlatformTraits
 from services.drivers.mutation import (
     Ambiguous,
     Attach,
@@ -64,7 +64,8 @@ def batch_from_pb(messages: Collection[driver_pb2.Mutation], traits: PlatformTra
     """
     Translate a batch.
 
-    What no state of the platform could make right is rejected here: a kind that it lacks, a spec that is none.
+    What no state of the platform could make right is rejected here: a kind that it lacks, a spec that is none or holds
+    a credential, a label on what takes none.
 
     Raises:
         RequestInvalid: The batch is larger than the platform allows, or an item names no change.
@@ -86,9 +87,11 @@ def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> M
         return Rejected(RejectionReason.KIND_UNSUPPORTED, problem)
     match change:
         case driver_pb2.CreateResource() | driver_pb2.UpdateResource():
-            return _write_from_pb(change)
+            return _write_from_pb(change, traits.kinds[change.kind])
         case driver_pb2.DeleteResource():
             return Delete(ResourceId(change.kind, change.id))
+        case driver_pb2.AttachLabel() if not traits.kinds[change.kind].labelled:
+            return Rejected(RejectionReason.CONTENT_REFUSED, f"labels cannot be attached to a {change.kind}")
         case driver_pb2.AttachLabel():
             return Attach(ResourceId(change.kind, change.id), change.label_id)
         case _:
@@ -107,12 +110,17 @@ def _secret_from_pb(
     return PutSecret(change.key, change.value)
 
 
-def _write_from_pb(change: driver_pb2.CreateResource | driver_pb2.UpdateResource) -> Create | Update | Rejected:
+def _write_from_pb(
+    change: driver_pb2.CreateResource | driver_pb2.UpdateResource, traits: KindTraits
+) -> Create | Update | Rejected:
     try:
         spec = checked_spec(change.spec_json)
     # TypeError: nested deeper than canonical text can be written.
     except (ValueError, TypeError) as error:
         return Rejected(RejectionReason.CONTENT_REFUSED, f"the spec of a {change.kind} cannot be read: {error}")
+    for path in traits.written_secrets(spec):
+        problem = f"{path} of a {change.kind} names a secret, it does not hold one; write {{secretRef: {{key: KEY}}}}"
+        return Rejected(RejectionReason.CONTENT_REFUSED, problem)
     references = tuple(sorted(references_from_pb(change.references), key=lambda reference: reference.pointer))
     if len({reference.pointer for reference in references}) < len(references):
         return Rejected(RejectionReason.CONTENT_REFUSED, f"a {change.kind} cannot refer to two resources at one place")

@@ -35,13 +35,18 @@ Opened = Callable[[Settings], AbstractAsyncContextManager[Service]]
 """Opens what a service needs, databases and connections, and closes it again; tests open it the same way."""
 
 
-def run_process(name: str, opened: Opened) -> None:
+class CannotServe(Exception):
+    """The service lacks what it needs; the message says what to do."""
+
+
+def run_process(name: str, opened: Opened, settings: Settings | None = None) -> None:
     """
     Serve until told to stop; the body of each service's ``__main__``.
 
     Args:
-        name: Name of the service, a key of ``settings.PORTS``.
+        name: Name of the service; a key of ``settings.PORTS``, unless the settings say where it is to listen.
         opened: Makes the service from the settings.
+        settings: What the environment says; None: not read yet.
 
     Raises:
         SystemExit: The server cannot start; the last line of the log says why.
@@ -49,8 +54,8 @@ def run_process(name: str, opened: Opened) -> None:
     log_to_stderr()
     _collect_seldom()
     try:
-        asyncio.run(_serve(name, opened, load()))
-    except OSError as error:
+        asyncio.run(_serve(name, opened, settings or load()))
+    except (OSError, CannotServe) as error:
         log.critical("cannot serve", extra={"service": name, "problem": str(error)})
         sys.exit(1)
 

@@ -18,7 +18,9 @@ from pkger.driver.v1.driver_pb2_grpc import (
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import ServiceUnavailable, TokenStale
-from services.drivers.embedded.servicer import embedded_platform
+from services.drivers.registry import opened as opened_driver
+from services.drivers.servicer import SERVICES, register
+from services.platforms import Platform
 from services.rpc.client import Peer
 from services.rpc.server import serving
 
@@ -345,17 +347,17 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @asynccontextmanager
 async def faulty_platform(data: Path) -> AsyncIterator[tuple[FaultyDriver, str]]:
     """The driver before an embedded platform in the folder *data*, and the address of the proxy before it."""
-    with embedded_platform(data / "platform.db") as (register, names):
-        async with (
-            serving(register, names, "127.0.0.1:0", grace=0) as inner,
-            Peer("platform", inner) as behind,
-        ):
-            proxy = Proxy()
-            driver = FaultyDriver(behind, proxy)
-            add = partial(add_DriverServiceServicer_to_server, driver)
-            async with serving([add], names, "127.0.0.1:0", grace=0) as outer:
-                proxy.port = int(outer.rpartition(":")[2])
-                listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-                yield driver, f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-                listening.close()
-                proxy.cut()
+    async with (
+        opened_driver(Platform("embedded", "embedded", ""), data) as embedded,
+        serving([register(embedded)], SERVICES, "127.0.0.1:0", grace=0) as inner,
+        Peer("platform", inner) as behind,
+    ):
+        proxy = Proxy()
+        driver = FaultyDriver(behind, proxy)
+        add = partial(add_DriverServiceServicer_to_server, driver)
+        async with serving([add], SERVICES, "127.0.0.1:0", grace=0) as outer:
+            proxy.port = int(outer.rpartition(":")[2])
+            listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+            yield driver, f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            listening.close()
+            proxy.cut()

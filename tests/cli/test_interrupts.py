@@ -12,8 +12,9 @@ from typing import Any
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub, add_DriverServiceServicer_to_server
 
-from services.drivers.embedded.servicer import EmbeddedDriverServicer
-from services.drivers.embedded.store import Store
+from services.drivers.registry import opened as opened_driver
+from services.drivers.servicer import SERVICES, DriverServicer
+from services.platforms import Platform
 from services.rpc.process import Service
 from services.settings import Settings
 from tests.apply.packages import STEPS, an_object, text
@@ -30,9 +31,9 @@ class Gate:
 
     @asynccontextmanager
     async def opened(self, settings: Settings) -> AsyncIterator[Service]:
-        gate, store = self, Store(settings.data / "platform.db")
+        gate = self
 
-        class Gated(EmbeddedDriverServicer):
+        class Gated(DriverServicer):
             async def Mutate(self, request: driver_pb2.MutateRequest, context: Any) -> driver_pb2.MutateResponse:
                 gate.batches += 1
                 if gate.batches == 2:
@@ -40,9 +41,8 @@ class Gate:
                     await gate.open.wait()
                 return await super().Mutate(request, context)
 
-        register = partial(add_DriverServiceServicer_to_server, Gated(store))
-        yield Service([register], ["pkger.driver.v1.DriverService"])
-        store.close()
+        async with opened_driver(Platform("embedded", "embedded", ""), settings.data) as driver:
+            yield Service([partial(add_DriverServiceServicer_to_server, Gated(driver))], SERVICES)
 
 
 async def test_ctrl_c_in_the_middle_of_an_apply_undoes_it(tmp_path: Path) -> None:

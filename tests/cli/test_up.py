@@ -60,7 +60,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="lo
 async def test_one_ctrl_c_stops_everything_and_leaves_no_orphan(short_path: Path) -> None:
     async with running(short_path) as (process, env):
         services = children(process.pid)
-        assert set(services) == {"stack_svc", "services.drivers.embedded", "parser_svc", "planner_svc", "applier_svc"}
+        assert set(services) == {"stack_svc", "services.drivers", "parser_svc", "planner_svc", "applier_svc"}
         package = short_path / "p.json"
         package.write_text(STEPS[1])
         assert (await pkger("apply", "-f", str(package), "--stack", "s", env=env)).code == 0
@@ -72,7 +72,7 @@ async def test_one_ctrl_c_stops_everything_and_leaves_no_orphan(short_path: Path
     assert (short_path / "data" / "stack.db").exists()
 
 
-@pytest.mark.parametrize("module", ["parser_svc", "stack_svc", "services.drivers.embedded"])
+@pytest.mark.parametrize("module", ["parser_svc", "stack_svc", "services.drivers"])
 async def test_a_service_that_dies_is_restarted(short_path: Path, module: str) -> None:
     async with running(short_path) as (process, env):
         package = short_path / "p.json"

@@ -9,17 +9,19 @@ import grpc
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import add_DriverServiceServicer_to_server
 
-from services.drivers.embedded.servicer import SERVICES, EmbeddedDriverServicer
-from services.drivers.embedded.store import Store
+from services.drivers.driver import Driver
+from services.drivers.registry import opened as opened_driver
+from services.drivers.servicer import SERVICES, DriverServicer
+from services.platforms import Platform
 from services.rpc.process import Service, run_process
 from services.settings import Settings
 
 
-class Echoing(EmbeddedDriverServicer):
+class Echoing(DriverServicer):
     """The embedded platform, but for what it says; the first secrets of an operation get no answer at all."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
         self._heard: list[str] = []
 
     async def Mutate(
@@ -40,9 +42,8 @@ class Echoing(EmbeddedDriverServicer):
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Service]:
     """The platform in the database of *settings*."""
-    store = Store(settings.data / "platform.db")
-    yield Service([partial(add_DriverServiceServicer_to_server, Echoing(store))], SERVICES)
-    store.close()
+    async with opened_driver(Platform("embedded", "embedded", ""), settings.data) as driver:
+        yield Service([partial(add_DriverServiceServicer_to_server, Echoing(driver))], SERVICES)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from services.drivers.embedded.servicer import embedded_platform
+from services.drivers.registry import opened
+from services.drivers.servicer import SERVICES, register
+from services.platforms import Platform
 from services.rpc.server import serving
 from tests.drivers.client import DriverClient
 
@@ -20,28 +22,34 @@ class PlatformUnderTest:
     What the suite needs to know of a platform.
 
     Attributes:
-        running: Starts the driver of an empty platform that may keep its data in the folder it is given.
+        driver: Its driver, as ``services.drivers.registry`` calls it.
         sample: Specs for it.
         missing_id: A well-formed id that no resource has.
         immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
+        options: What its driver is opened with.
     """
 
-    running: Callable[[Path], AbstractAsyncContextManager[DriverClient]]
+    driver: str
     sample: Sample
     missing_id: str
     immutable_change: Mapping[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @asynccontextmanager
-async def embedded_driver(folder: Path) -> AsyncIterator[DriverClient]:
-    """A client of the embedded platform with its file in *folder*, served on a port that the kernel picks."""
-    with embedded_platform(folder / "platform.db") as (register, services):
-        async with serving(register, services, "127.0.0.1:0") as address:
-            client = DriverClient(address)
-            try:
-                yield client
-            finally:
-                await client.close()
+async def driver_client(platform: Platform, folder: Path) -> AsyncIterator[DriverClient]:
+    """A client of the driver of *platform* with its files in *folder*, served on a port that the kernel picks."""
+    async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
+        client = DriverClient(address)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+def embedded_driver(folder: Path) -> AbstractAsyncContextManager[DriverClient]:
+    """A client of the embedded platform with its file, ``platform.db``, in *folder*."""
+    return driver_client(Platform("embedded", "embedded", ""), folder)
 
 
 _CONTENT: dict[str, dict[str, Any]] = {
@@ -77,7 +85,7 @@ def sample(kind: str, name: str, description: str) -> dict[str, Any]:
 
 PLATFORMS = {
     "embedded": PlatformUnderTest(
-        embedded_driver,
+        "embedded",
         sample,
         missing_id="00000000deadbeef",
         immutable_change={

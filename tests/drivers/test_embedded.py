@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ import sqlite_utils
 
 from services.core import model
 from services.core.errors import TokenStale
+from services.drivers.embedded.driver import open_driver
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.embedded.schema import MIGRATIONS
-from services.drivers.embedded.store import ZERO_ID, Store
+from services.drivers.embedded.store import ZERO_ID
 from services.drivers.mutation import Create, Done, PutSecret, Rejected
 from services.drivers.wire import batch_from_pb
 from services.engine.outcome import RejectionReason
@@ -27,6 +28,8 @@ from services.kinds import canonical
 from services.kinds.canonical import spec_of
 from services.kinds.references import Referable
 from services.kinds.table import KINDS
+from services.machine import MachineIds
+from services.platforms import Platform
 from services.rpc.parts import MAX_PART_BYTES
 from tests.drivers.client import (
     CONTENT_REFUSED,
@@ -61,6 +64,16 @@ class CountingJson:
     def loads(self, text: str) -> Any:
         self._reads.append(text)
         return orjson.loads(text)
+
+
+class Drawn(MachineIds):
+    """Ids that a test chooses."""
+
+    def __init__(self, ids: Iterator[str]) -> None:
+        self._ids = ids
+
+    def token(self, size: int) -> str:
+        return next(self._ids)
 
 
 @pytest.fixture
@@ -259,12 +272,12 @@ async def test_ids_are_16_lower_case_hex_digits(driver: DriverClient) -> None:
 async def test_an_id_that_is_zero_or_in_use_is_drawn_again(tmp_path: Path) -> None:
     ids = [f"{n:016x}" for n in range(5)]
     draws = iter([ids[1], ZERO_ID, ids[1], ids[1], ids[2], ids[2], ids[3]])
-    store = Store(tmp_path / "platform.db", lambda: next(draws))
+    driver = await open_driver(Platform("embedded", "embedded", ""), tmp_path, Drawn(draws))
     task = Create("Task", spec_of({"name": "t"}))
     try:
-        results = [*await store.mutate(ORG, None, [task]), *await store.mutate(ORG, None, [task, task])]
+        results = [*await driver.mutate(ORG, None, [task]), *await driver.mutate(ORG, None, [task, task])]
     finally:
-        store.close()
+        await driver.close()
     assert [result.resource.id.id for result in results if isinstance(result, Done) and result.resource] == ids[1:4]
 
 
@@ -424,12 +437,12 @@ async def test_a_rejection_says_what_is_wrong(driver: DriverClient) -> None:
     ]
 
 
-async def test_a_store_tells_rejections_as_values(tmp_path: Path) -> None:
-    store = Store(tmp_path / "deep" / "folder" / "platform.db")
+async def test_a_driver_tells_rejections_as_values(tmp_path: Path) -> None:
+    driver = await open_driver(Platform("embedded", "embedded", ""), tmp_path / "deep" / "folder")
     try:
-        results = await store.mutate(ORG, None, [Create("Bucket", spec_of({"name": "_system"}), "key")])
+        results = await driver.mutate(ORG, None, [Create("Bucket", spec_of({"name": "_system"}), "key")])
     finally:
-        store.close()
+        await driver.close()
     assert [type(result) for result in results] == [Rejected]
 
 
@@ -437,7 +450,7 @@ async def test_the_platform_runs_as_a_process_and_stops_when_told(tmp_path: Path
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "services.drivers.embedded",
+        "services.drivers",
         env=os.environ | {"PKGER_DATA": str(tmp_path), "PKGER_LISTEN": "127.0.0.1:0"},
         stderr=asyncio.subprocess.PIPE,
     )

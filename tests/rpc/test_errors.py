@@ -29,7 +29,7 @@ EXAMPLES: list[PkgerError] = [
     errors.LeaseLost("0123456789abcdef", 7),
     errors.StackMoved("prod", 3, 4),
     errors.PlanStale("plans/1", "Bucket 'one' is gone"),
-    errors.PlatformUnknown("moon"),
+    errors.PlatformUnknown("moon", ["lab", "embedded"]),
     errors.KindUnsupported("embedded", "Rocket"),
     errors.ResourceOwned("Bucket", "größe", "1", "0123456789abcdef", "prod"),
     errors.NameTaken("Bucket", "one", "Bücket 測試 🚀", "Bucket 'two'"),
@@ -123,7 +123,7 @@ def test_a_wrong_request_names_its_field() -> None:
         (errors.StackExists("prod", "default"), "pkger.stack.v1.Stack", "prod"),
         (errors.PlanNotFound("plans/1"), "pkger.model.v1.Plan", "plans/1"),
         (errors.OperationNotFound("operations/1"), "pkger.model.v1.Operation", "operations/1"),
-        (errors.PlatformUnknown("moon"), "pkger.model.v1.Platform", "moon"),
+        (errors.PlatformUnknown("moon", ["lab", "embedded"]), "pkger.model.v1.Platform", "moon"),
     ],
 )
 def test_a_resource_is_named_with_its_type(error: PkgerError, resource_type: str, name: str) -> None:

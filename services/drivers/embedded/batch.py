@@ -54,7 +54,7 @@ def carry_out(batch: Sequence[Item], extract: Extract, free_ids: Iterator[str]) 
     Apply the items in order; one that is refused changes nothing and stops none.
 
     Args:
-        batch: The mutations, and what was rejected beforehand.
+        batch: The mutations.
         extract: What the batch touches; afterwards, what the platform is to hold.
         free_ids: Ids for new resources, one for each create at least.
 
@@ -82,8 +82,6 @@ def _carry_out(item: Item, extract: Extract, free_ids: Iterator[str]) -> Done | 
         case DeleteSecret(key):
             extract.secrets.pop(key, None)
             return Done()
-        case Rejected():
-            return item
 
 
 def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
@@ -135,8 +133,6 @@ def _delete(item: Delete, extract: Extract) -> Done:
 
 
 def _attach(item: Attach, extract: Extract) -> Done | Rejected:
-    if not EMBEDDED.kinds[item.id.kind].labelled:
-        return Rejected(RejectionReason.CONTENT_REFUSED, f"labels cannot be attached to a {item.id.kind}")
     for needed in (item.id, ResourceId(LABEL, item.label_id)):
         if needed not in extract.resources:
             return _not_found(needed)

@@ -87,8 +87,6 @@ def content_refusal(kind: str, spec: Spec) -> str | None:
             f"bucket names that start with an underscore are reserved for the system; choose a name other than"
             f" {spec.display_name!r}"
         )
-    for path in EMBEDDED.kinds[kind].written_secrets(spec):
-        return f"{path} of a {kind} names a secret, it does not hold one; write {{secretRef: {{key: KEY}}}}"
     return None
 
 

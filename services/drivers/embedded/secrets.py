@@ -2,8 +2,7 @@
 
 import asyncio
 import hashlib
-import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,7 +14,6 @@ from services.drivers.mutation import (
     Detach,
     Mutation,
     PutSecret,
-    Rejected,
     Update,
 )
 
@@ -31,23 +29,27 @@ class KeptSecret:
     hash: str
 
 
-Item: TypeAlias = Create | Update | Delete | Attach | Detach | KeptSecret | DeleteSecret | Rejected
+Item: TypeAlias = Create | Update | Delete | Attach | Detach | KeptSecret | DeleteSecret
 """What the platform carries out: mutations without values of secrets."""
 
 
-def hashed(value: str) -> str:
+_SALT_BYTES = 16
+
+DrawSalt = Callable[[int], bytes]
+
+
+def hashed(value: str, salt: bytes) -> str:
     """
-    A hash of *value* with its salt, both as hexadecimal digits, parted by a colon; another one each time.
+    A hash of *value* with its salt, both as hexadecimal digits, parted by a colon.
 
     The platform runs nothing, so it never needs a value back; what it does not have, nobody can take from its file.
     """
-    salt = secrets.token_bytes(16)
     digest = hashlib.scrypt(value.encode(), salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL)
     return f"{salt.hex()}:{digest.hex()}"
 
 
-async def without_values(batch: Sequence[Mutation | Rejected]) -> list[Item]:
+async def without_values(batch: Sequence[Mutation], draw_salt: DrawSalt) -> list[Item]:
     """The batch with hashes in place of values; made in threads, as each takes a moment in which others are served."""
     puts = [item for item in batch if isinstance(item, PutSecret)]
-    hashes = iter(await asyncio.gather(*(asyncio.to_thread(hashed, item.value) for item in puts)))
+    hashes = iter(await asyncio.gather(*(asyncio.to_thread(hashed, put.value, draw_salt(_SALT_BYTES)) for put in puts)))
     return [KeptSecret(item.key, next(hashes)) if isinstance(item, PutSecret) else item for item in batch]

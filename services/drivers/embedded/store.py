@@ -1,21 +1,16 @@
-"""The SQLite file of the embedded platform: few statements a batch, one transaction each."""
+"""The resources of the embedded platform in SQLite: few statements a batch. Each function needs a transaction."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import sqlite_utils
 
 from services.core.errors import TokenStale
 from services.core.model import LABEL, Reference
-from services.database import Database
 from services.drivers.embedded.batch import Extract, carry_out
 from services.drivers.embedded.kinds import name_scope, unique_name
-from services.drivers.embedded.schema import MIGRATIONS
-from services.drivers.embedded.secrets import Item, KeptSecret, without_values
+from services.drivers.embedded.secrets import Item, KeptSecret
 from services.drivers.mutation import (
     Attach,
     Create,
@@ -24,7 +19,6 @@ from services.drivers.mutation import (
     Detach,
     Done,
     Fence,
-    Mutation,
     Rejected,
     ResourceId,
     StoredResource,
@@ -38,64 +32,11 @@ _PLACEHOLDERS = 1000
 """Most values looked up by one statement; SQLite allows 32,766."""
 
 
-def random_id() -> str:
-    """16 random lower-case hex digits."""
-    return token_hex(8)
+DrawId = Callable[[], str]
 
 
-class Store:
-    """The resources of all organisations. Several processes may have one file open."""
-
-    def __init__(self, path: Path, draw_id: Callable[[], str] = random_id) -> None:
-        """Open *path*, creating it when missing; ids of new resources are drawn with *draw_id* until they are free."""
-        self._database = Database(path, MIGRATIONS)
-        self._draw_id = draw_id
-
-    async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
-        """All resources of *kinds*, as of one moment, sorted by kind and id."""
-        return await self._database.read(partial(_list, org=org, kinds=kinds))
-
-    async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
-        """The resource of each id, in order, as of one moment; None where there is none."""
-        held = await self._database.read(partial(_read, org=org, ids=ids))
-        return [held.get(resource_id) for resource_id in ids]
-
-    async def secret_keys(self, org: str) -> list[str]:
-        """Keys of all secrets, sorted."""
-        sql = "SELECT key FROM secrets WHERE org = ? ORDER BY key"
-        return await self._database.read(lambda db: [key for (key,) in db.conn.execute(sql, [org])])
-
-    async def mutate(
-        self, org: str, fence: Fence | None, batch: Sequence[Mutation | Rejected]
-    ) -> list[Done | Rejected]:
-        """
-        Carry out a batch in one transaction; results as of ``carry_out``.
-
-        Raises:
-            TokenStale: A newer token was seen in the scope; nothing was written.
-        """
-        items = await without_values(batch)
-
-        def work(db: sqlite_utils.Database) -> list[Done | Rejected]:
-            if fence:
-                _pass_fence(db, fence)
-            extract = _extract(db, org, items)
-            before = Extract(
-                dict(extract.resources), dict(extract.holders), dict(extract.created), dict(extract.secrets)
-            )
-            creates = sum(isinstance(item, Create) for item in items)
-            results = carry_out(items, extract, iter(_free_ids(db, creates, self._draw_id)))
-            _save(db, org, before, extract)
-            return results
-
-        return await self._database.write(work)
-
-    def close(self) -> None:
-        """Wait for the work in hand and close the file."""
-        self._database.close()
-
-
-def _list(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[StoredResource]:
+def list_resources(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[StoredResource]:
+    """All resources of *kinds*, sorted by kind and id."""
     attached = (
         "SELECT resource_id, label_id FROM attachments JOIN resources ON resources.id = resource_id"
         " WHERE org = ? AND kind IN ({}) ORDER BY label_id"
@@ -115,7 +56,10 @@ def _list(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[Sto
     return list(_stored(rows, labels, references))
 
 
-def _read(db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]) -> dict[ResourceId, StoredResource]:
+def read_resources(
+    db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]
+) -> dict[ResourceId, StoredResource]:
+    """Those resources of *ids* that exist."""
     wanted = {resource_id.id for resource_id in ids}
     attached = "SELECT resource_id, label_id FROM attachments WHERE resource_id IN ({}) ORDER BY label_id"
     referring = (
@@ -127,6 +71,37 @@ def _read(db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]) -> d
     rows = _rows_for(db, held, [org], wanted)
     labels, references = _rows_for(db, attached, [], wanted), _rows_for(db, referring, [], wanted)
     return {resource.id: resource for resource in _stored(rows, labels, references)}
+
+
+def secret_keys(db: sqlite_utils.Database, org: str) -> list[str]:
+    """Keys of all secrets."""
+    return [key for (key,) in db.conn.execute("SELECT key FROM secrets WHERE org = ?", [org])]
+
+
+def mutate(
+    db: sqlite_utils.Database, org: str, fence: Fence | None, batch: Sequence[Item], draw_id: DrawId
+) -> list[Done | Rejected]:
+    """
+    Carry out a batch; results as of ``carry_out``.
+
+    Args:
+        db: The database, in a transaction that writes.
+        org: The organisation.
+        fence: The right to write; None for writes on behalf of no stack.
+        batch: The items.
+        draw_id: Draws ids of new resources, until they are free.
+
+    Raises:
+        TokenStale: A newer token was seen in the scope; nothing was written.
+    """
+    if fence:
+        _pass_fence(db, fence)
+    extract = _extract(db, org, batch)
+    before = Extract(dict(extract.resources), dict(extract.holders), dict(extract.created), dict(extract.secrets))
+    creates = sum(isinstance(item, Create) for item in batch)
+    results = carry_out(batch, extract, iter(_free_ids(db, creates, draw_id)))
+    _save(db, org, before, extract)
+    return results
 
 
 def _stored(
@@ -185,10 +160,10 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extr
     }
     ids |= {ResourceId(kind, id_) for (kind, _), id_ in created.items()}
     secrets = dict(_rows_for(db, "SELECT key, hash FROM secrets WHERE org = ? AND key IN ({})", [org], secret_keys))
-    return Extract(_read(db, org, ids), holders, created, secrets)
+    return Extract(read_resources(db, org, ids), holders, created, secrets)
 
 
-def _free_ids(db: sqlite_utils.Database, count: int, draw_id: Callable[[], str]) -> list[str]:
+def _free_ids(db: sqlite_utils.Database, count: int, draw_id: DrawId) -> list[str]:
     free: list[str] = []
     while len(free) < count:
         drawn = dict.fromkeys(draw_id() for _ in range(count - len(free)))

@@ -1,0 +1,52 @@
+"""The driver of one platform as a process: ``python -m services.drivers [NAME]``, a row of the platforms file."""
+
+import argparse
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+from services.core.errors import PlatformUnknown
+from services.core.model import DEFAULT_PLATFORM
+from services.drivers.registry import DRIVERS
+from services.drivers.registry import opened as opened_driver
+from services.drivers.servicer import SERVICES, register
+from services.platforms import Platform, find_platform, read_platforms
+from services.rpc.process import Service, run_process
+from services.settings import Settings, load
+
+
+@asynccontextmanager
+async def opened(settings: Settings, platform: Platform) -> AsyncIterator[Service]:
+    """The driver of *platform*, with its files in the folder of *settings*."""
+    async with opened_driver(platform, settings.data) as driver:
+        yield Service([register(driver)], SERVICES)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Serve the platform that *arguments* name, where PKGER_LISTEN or its row says.
+
+    Raises:
+        SystemExit: There is no such platform, its driver is run by somebody else, or cannot serve.
+    """
+    parser = argparse.ArgumentParser(prog="python -m services.drivers", description="Serve one platform.")
+    parser.add_argument("platform", nargs="?", default=DEFAULT_PLATFORM, help=f"its name ({DEFAULT_PLATFORM})")
+    name = parser.parse_args(arguments).platform
+    settings = load()
+    try:
+        platform = find_platform(read_platforms(settings, DRIVERS), name)
+    except PlatformUnknown as error:
+        sys.exit(f"Error: {error}")
+    if not platform.driver:
+        sys.exit(f"Error: {platform.source}: platform {platform.name} has no driver here; name one to run it")
+    run_process(
+        platform.service,
+        partial(opened, platform=platform),
+        replace(settings, listen=settings.listen or platform.address),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What a driver is: one platform behind values of Python, without messages and without gRPC."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from services.core.model import PlatformTraits
+from services.drivers.mutation import Fence, Mutation, ResourceId, Result, StoredResource
+from services.platforms import Platform
+
+
+class Driver(Protocol):
+    """
+    Reads and changes the resources of one platform, whole kinds and whole batches at a time.
+
+    A driver never guesses: a write that it cannot vouch for is ``Ambiguous``, and a resource that it cannot read is an
+    error, never absent. ``docs/drivers.md`` says what it promises. Errors are those of ``services.core.errors``, such
+    as ``ServiceUnavailable`` for a platform that does not answer; any other exception is a defect of the driver.
+
+    ``services.drivers.servicer`` serves it, and refuses what no state of the platform could make right. So a driver
+    gets only kinds of its traits, specs that can be read and hold no credentials, labels for what takes labels, and
+    secrets if it holds secrets.
+    """
+
+    async def describe(self) -> PlatformTraits:
+        """
+        Say what the platform can do; its ``platform`` is the sort of platform, such as "embedded".
+
+        Called with every request, so a driver that has to ask the platform remembers the answer.
+        """
+
+    async def list_resources(self, org: str, kinds: Sequence[str]) -> Iterable[StoredResource]:
+        """List all resources of *kinds*, in any order; the number of calls must not grow with that of resources."""
+
+    async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> Sequence[StoredResource | None]:
+        """Read the resource of each id, in order; None where there certainly is none of that kind and id."""
+
+    async def secret_keys(self, org: str) -> Iterable[str]:
+        """List the keys of all secrets, in any order; not called on a platform that holds none."""
+
+    async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> Sequence[Result]:
+        """
+        Carry out a batch, whose items are independent of each other.
+
+        Args:
+            org: Organisation on the platform.
+            fence: The right to write; None for writes on behalf of no stack. A platform that does not fence ignores it.
+            batch: At most ``max_batch_size`` mutations; none only show the token.
+
+        Returns:
+            One result for each item, in order; ``Done`` of a create and of an update has the resource.
+
+        Raises:
+            TokenStale: A newer token was seen in the scope of the fence; nothing was written.
+        """
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
+
+
+class OpenDriver(Protocol):
+    """The function ``open_driver`` that each module in ``registry.DRIVERS`` has."""
+
+    async def __call__(self, platform: Platform, data: Path) -> Driver:
+        """
+        Open the driver of *platform*; *data* is the folder for files of its own.
+
+        Raises:
+            OptionsInvalid: The driver cannot take the options of the platform.
+            OSError: A file cannot be opened.
+        """

@@ -1,0 +1,74 @@
+"""The driver of the embedded platform: real resources in one SQLite file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from services.core.model import PlatformTraits
+from services.database import Database
+from services.drivers.embedded import store
+from services.drivers.embedded.kinds import EMBEDDED
+from services.drivers.embedded.schema import MIGRATIONS
+from services.drivers.embedded.secrets import without_values
+from services.drivers.mutation import Done, Fence, Mutation, Rejected, ResourceId, StoredResource
+from services.drivers.options import read_options
+from services.machine import Ids, MachineIds
+from services.platforms import Platform
+
+_ID_BYTES = 8
+"""An id has 16 hexadecimal digits, as on InfluxDB (service.md 0.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """
+    What a row of the platforms file may set.
+
+    Attributes:
+        file: The database, made when missing; relative to the folder of the databases. Empty: a file of its own there.
+    """
+
+    file: str = ""
+
+
+class EmbeddedDriver:
+    """The platform in one file, which several processes may have open; each batch is one transaction."""
+
+    def __init__(self, path: Path, ids: Ids) -> None:
+        """Open *path*, creating it when missing; *ids* draws ids of new resources and salts of secrets."""
+        self._database = Database(path, MIGRATIONS)
+        self._ids = ids
+
+    async def describe(self) -> PlatformTraits:
+        """See ``Driver``."""
+        return EMBEDDED
+
+    async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
+        """See ``Driver``; as of one moment."""
+        return await self._database.read(partial(store.list_resources, org=org, kinds=kinds))
+
+    async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
+        """See ``Driver``; as of one moment."""
+        held = await self._database.read(partial(store.read_resources, org=org, ids=ids))
+        return [held.get(resource_id) for resource_id in ids]
+
+    async def secret_keys(self, org: str) -> list[str]:
+        """See ``Driver``."""
+        return await self._database.read(partial(store.secret_keys, org=org))
+
+    async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:
+        """See ``Driver``; the items are carried out in order."""
+        items = await without_values(batch, self._ids.salt)
+        draw_id = partial(self._ids.token, _ID_BYTES)
+        return await self._database.write(partial(store.mutate, org=org, fence=fence, batch=items, draw_id=draw_id))
+
+    async def close(self) -> None:
+        """Wait for the work in hand and close the file."""
+        self._database.close()
+
+
+async def open_driver(platform: Platform, data: Path, ids: Ids | None = None) -> EmbeddedDriver:
+    """See ``OpenDriver``; *ids*: where to draw ids from, None for the machine."""
+    options = read_options(Options, platform)
+    return EmbeddedDriver(data / (options.file or f"{platform.service}.db"), ids or MachineIds())

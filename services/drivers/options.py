@@ -1,0 +1,52 @@
+"""Reads the options of a row of the platforms file into a dataclass of its driver."""
+
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, get_type_hints
+
+from services.platforms import Platform
+from services.rpc.process import CannotServe
+
+T = TypeVar("T")
+
+_WORDS: dict[Any, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+"""What people write for a type."""
+
+
+class OptionsInvalid(CannotServe):
+    """The driver cannot take the options of its platform; the message has every mistake, and no value."""
+
+    def __init__(self, platform: Platform, problems: list[str]) -> None:
+        where = f"{platform.source}: " if platform.source else ""
+        super().__init__(f"{where}platform {platform.name}: {'; '.join(problems)}")
+
+
+def read_options(cls: type[T], platform: Platform) -> T:
+    """
+    Read the options of *platform*.
+
+    Args:
+        cls: A dataclass. Its fields are the options of the driver: ``str``, ``int``, ``float`` or ``bool``; one without
+            a default has to be given.
+        platform: A row of the platforms file.
+
+    Raises:
+        OptionsInvalid: An option is unknown, missing or of another type.
+    """
+    types, given = get_type_hints(cls), platform.options
+    known = ", ".join(sorted(types)) or "none"
+    problems = [f"unknown option {name!r}, its driver has: {known}" for name in given if name not in types]
+    for option in fields(cls):  # type: ignore[arg-type]
+        type_ = types[option.name]
+        if option.name not in given:
+            if option.default is MISSING:
+                problems.append(f"option {option.name!r} is missing, write {_WORDS[type_]}")
+        elif not _is(given[option.name], type_):
+            problems.append(f"option {option.name!r}: write {_WORDS[type_]}")
+    if problems:
+        raise OptionsInvalid(platform, problems)
+    return cls(**given)
+
+
+def _is(value: Any, type_: Any) -> bool:
+    # True is an int for Python, and 1 is a number for everybody.
+    return type(value) is type_ or (type_ is float and type(value) is int)

@@ -1,0 +1,97 @@
+"""DriverService on the wire, for any driver."""
+
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Any
+
+import grpc
+from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
+
+from services.core.errors import KindUnsupported
+from services.core.model import SECRET
+from services.drivers import wire
+from services.drivers.driver import Driver
+from services.drivers.mutation import Fence, Mutation, Rejected, Result
+from services.rpc.convert.drivers import platform_to_pb
+from services.rpc.server import Register
+
+log = logging.getLogger("pkger.platform")
+
+SERVICES = ("pkger.driver.v1.DriverService",)
+"""Full name, for health and reflection."""
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
+    """Translates, and leaves the rest to the driver."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
+        """See driver.proto."""
+        return platform_to_pb(await self._driver.describe())
+
+    async def ListResources(
+        self, request: driver_pb2.ListResourcesRequest, context: Context
+    ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        """See driver.proto."""
+        kinds = wire.kinds_from_pb(request.kinds, await self._driver.describe())
+        found = await self._driver.list_resources(request.org, kinds)
+        for chunk in wire.chunks_to_pb(sorted(found, key=lambda resource: resource.id)):
+            yield chunk
+
+    async def ReadResources(
+        self, request: driver_pb2.ReadResourcesRequest, context: Context
+    ) -> driver_pb2.ReadResourcesResponse:
+        """See driver.proto."""
+        ids = wire.ids_from_pb(request.ids, await self._driver.describe())
+        held = await self._driver.read_resources(request.org, ids)
+        _expect("resources", len(held), len(ids))
+        return driver_pb2.ReadResourcesResponse(results=map(wire.read_result_to_pb, held))
+
+    async def ListSecretKeys(
+        self, request: driver_pb2.ListSecretKeysRequest, context: Context
+    ) -> driver_pb2.ListSecretKeysResponse:
+        """See driver.proto."""
+        traits = await self._driver.describe()
+        if not traits.holds_secrets:
+            raise KindUnsupported(traits.platform, SECRET)
+        return driver_pb2.ListSecretKeysResponse(keys=sorted(await self._driver.secret_keys(request.org)))
+
+    async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
+        """See driver.proto."""
+        batch = wire.batch_from_pb(request.mutations, await self._driver.describe())
+        results = await self._results(request.org, wire.fence_from_pb(request), batch)
+        response = wire.results_to_pb(request.mutations, results)
+        log.info("mutated", extra=_counts(request, response))
+        return response
+
+    async def _results(self, org: str, fence: Fence | None, batch: Sequence[Mutation | Rejected]) -> list[Result]:
+        """How each item of *batch* ended; those that are rejected already never get to the driver."""
+        sent = [item for item in batch if not isinstance(item, Rejected)]
+        results = await self._driver.mutate(org, fence, sent)
+        _expect("results", len(results), len(sent))
+        answers = iter(results)
+        return [item if isinstance(item, Rejected) else next(answers) for item in batch]
+
+
+def register(driver: Driver) -> Register:
+    """What adds DriverService over *driver* to a server."""
+    return partial(driver_pb2_grpc.add_DriverServiceServicer_to_server, DriverServicer(driver))
+
+
+def _expect(what: str, given: int, wanted: int) -> None:
+    """Refuse an answer in which it is open what belongs to what."""
+    if given != wanted:
+        raise ValueError(f"the driver gave {given} {what} for {wanted}")
+
+
+def _counts(request: driver_pb2.MutateRequest, response: driver_pb2.MutateResponse) -> dict[str, Any]:
+    """How many mutations of each verb were asked for, and how many results of each sort were given."""
+    verbs = Counter(str(mutation.WhichOneof("change")) for mutation in request.mutations)
+    ends = Counter(str(result.WhichOneof("result")) for result in response.results)
+    return {"org": request.org, "scope": request.fence.scope, **verbs, **ends}

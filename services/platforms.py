@@ -1,0 +1,269 @@
+"""The platforms file: which platforms there are, where their drivers are, and which drivers run here."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from services.core.errors import PlatformUnknown
+from services.core.model import DEFAULT_PLATFORM
+from services.settings import Settings
+
+FILE = "platforms.yml"
+"""Name of the file in ``PKGER_HOME``."""
+
+EMBEDDED = "embedded"
+"""The driver of the only platform, where there is no file."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+"""A name is part of names of files, also where case does not count, and of sockets, whose paths have a bound."""
+
+_NAME_RULE = "write up to 40 lower-case letters, digits, - and _, the first a letter or digit"
+
+_HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
+
+_KEYS = ("driver", "address", "options")
+
+_NO_FILE = (FileNotFoundError, NotADirectoryError)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """
+    One row of the file.
+
+    Attributes:
+        name: What targets call it.
+        driver: Its driver in this program; empty for a driver that somebody else runs.
+        address: Where the driver is: ``host:port`` or ``unix:/path``.
+        options: What its driver is opened with. They name files and variables, never hold credentials.
+        source: File and line of the row, for errors; empty where there is no file.
+    """
+
+    name: str
+    driver: str
+    address: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    source: str = ""
+
+    @property
+    def service(self) -> str:
+        """What its process, log, socket and database are called: ``platform``, as ever, for the platform embedded."""
+        return "platform" if self.name == DEFAULT_PLATFORM else f"platform-{self.name}"
+
+
+class PlatformsInvalid(SystemExit):
+    """The file cannot be used. Whatever process reads it ends with one line for each mistake."""
+
+    def __init__(self, problems: Collection[str]) -> None:
+        super().__init__("\n".join(f"Error: {problem}" for problem in problems))
+
+
+def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -> dict[str, Platform]:
+    """
+    Read the platforms by name, in the order of the file.
+
+    Args:
+        settings: Where the file is. Without one, the only platform is ``embedded``, at ``PKGER_PLATFORM_ADDRESS``.
+        drivers: The drivers that a row may name; None: any, for who connects to drivers and runs none.
+
+    Raises:
+        PlatformsInvalid: The file cannot be read, is named and not there, or has mistakes: all are told at once.
+    """
+    path = settings.platforms or settings.home / FILE
+    try:
+        text = path.read_text("utf-8")
+    except _NO_FILE:
+        if settings.platforms:
+            raise PlatformsInvalid([f"PKGER_PLATFORMS={path}: there is no such file"]) from None
+        platforms = [Platform(DEFAULT_PLATFORM, EMBEDDED, settings.addresses["platform"])]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PlatformsInvalid([f"{path}: the platforms file cannot be read: {reason}"]) from None
+    else:
+        reading = _Reading(path, settings.addresses["platform"], drivers)
+        platforms = list(reading.platforms(text))
+        if reading.problems:
+            raise PlatformsInvalid([problem for _, problem in sorted(reading.problems)])
+    return {platform.name: _at_socket(platform, settings.platform_sockets) for platform in platforms}
+
+
+def find_platform(platforms: Mapping[str, Platform], name: str) -> Platform:
+    """
+    The platform of that name.
+
+    Raises:
+        PlatformUnknown: There is none.
+    """
+    if name not in platforms:
+        raise PlatformUnknown(name, list(platforms))
+    return platforms[name]
+
+
+def address_of(platforms: Mapping[str, Platform], name: str) -> str:
+    """
+    Where the driver of the platform of that name is.
+
+    Raises:
+        PlatformUnknown: There is none.
+    """
+    return find_platform(platforms, name).address
+
+
+def _at_socket(platform: Platform, folder: Path | None) -> Platform:
+    """The platform with its driver in a folder of sockets, if there is one and the driver runs here."""
+    if folder and platform.driver:
+        return replace(platform, address=f"unix:{folder / platform.service}.sock")
+    return platform
+
+
+class _Reading:
+    """
+    Reads one file to its end, whatever is wrong in it.
+
+    Attributes:
+        problems: Each mistake as a sentence, with its line before it.
+    """
+
+    def __init__(self, path: Path, default_address: str, drivers: Collection[str] | None) -> None:
+        self.problems: list[tuple[int, str]] = []
+        self._path = path
+        self._default_address = default_address
+        self._drivers = drivers
+        self._name = ""
+
+    def platforms(self, text: str) -> Iterator[Platform]:
+        """The platforms of *text*; after a mistake, those that are left."""
+        names: dict[str, yaml.Node] = {}
+        taken: dict[str, str] = {}
+        for key, value in self._rows(text):
+            self._name = _text(key)
+            if not _NAME.fullmatch(self._name):
+                self._tell(key, f"the name cannot be used; {_NAME_RULE}")
+            elif self._name in names:
+                self._tell(key, f"the name stands in line {_line(names[self._name])} already; each has one row")
+            names.setdefault(self._name, key)
+            if not isinstance(value, yaml.MappingNode):
+                self._tell(key, "the row is no mapping; write driver, address and options below the name")
+                continue
+            fields = self._fields(value)
+            address, place = self._address(key, fields)
+            if address in taken:
+                self._tell(place, f"{address} is the address of platform {taken[address]} already; choose another one")
+            elif address:
+                taken[address] = self._name
+            driver = self._driver(fields)
+            yield Platform(self._name, driver, address, self._options(fields, driver), f"{self._path}:{_line(key)}")
+
+    def _rows(self, text: str) -> list[tuple[yaml.Node, yaml.Node]]:
+        try:
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            self.problems.append((line, f"{self._path}:{line}: the file is no YAML: {error.problem}"))
+            return []
+        except (yaml.YAMLError, RecursionError):
+            self.problems.append((1, f"{self._path}: the file is no YAML"))
+            return []
+        if not isinstance(root, yaml.MappingNode) or not root.value:
+            wanted = "NAME: {driver: DRIVER, address: ADDRESS}"
+            self.problems.append((1, f"{self._path}: the file names no platform; write a row for each, {wanted}"))
+            return []
+        rows: list[tuple[yaml.Node, yaml.Node]] = root.value
+        return rows
+
+    def _fields(self, row: yaml.MappingNode) -> dict[str, yaml.Node]:
+        """The values of a row by their keys; of a key that stands twice, the first."""
+        found: dict[str, yaml.Node] = {}
+        for key, value in row.value:
+            if _text(key) not in _KEYS:
+                self._tell(key, f"unknown key {_text(key)!r}; write {', '.join(_KEYS)}")
+            elif _text(key) in found:
+                self._tell(key, f"{_text(key)} stands twice; write it once")
+            found.setdefault(_text(key), value)
+        return found
+
+    def _address(self, row: yaml.Node, fields: Mapping[str, yaml.Node]) -> tuple[str, yaml.Node]:
+        """The address, empty when it cannot be used, and where it stands."""
+        if "address" not in fields:
+            if self._name == DEFAULT_PLATFORM:
+                return self._default_address, row
+            self._tell(row, "address is missing; write host:port or unix:/path, where its driver is")
+            return "", row
+        place = fields["address"]
+        address = _text(place)
+        if not _is_address(address):
+            self._tell(place, f"the address {address!r} cannot be used; write host:port or unix:/path")
+            return "", place
+        return address, place
+
+    def _driver(self, fields: Mapping[str, yaml.Node]) -> str:
+        if "driver" not in fields:
+            return ""
+        driver = _text(fields["driver"])
+        if not driver:
+            self._tell(fields["driver"], "driver is no name; leave it out for a driver that somebody else runs")
+        elif self._drivers is not None and driver not in self._drivers:
+            self._tell(
+                fields["driver"], f"there is no driver {driver!r}; drivers are {', '.join(sorted(self._drivers))}"
+            )
+        return driver
+
+    def _options(self, fields: Mapping[str, yaml.Node], driver: str) -> dict[str, Any]:
+        if "options" not in fields:
+            return {}
+        node = fields["options"]
+        if not isinstance(node, yaml.MappingNode):
+            self._tell(node, "options is no mapping; write names and values below it")
+            return {}
+        if not driver:
+            self._tell(node, "options are for a driver that runs here; name the driver, or leave them out")
+        options: dict[str, Any] = {}
+        for key, value in node.value:
+            name = _text(key)
+            if not name:
+                self._tell(key, "the name of an option is no text")
+            elif name in options:
+                self._tell(key, f"option {name!r} stands twice; write it once")
+            else:
+                options[name] = self._value(name, value)
+        return options
+
+    def _value(self, name: str, node: yaml.Node) -> Any:
+        """The value of an option, as data. No error shows it: it may be a credential all the same."""
+        loader = yaml.SafeLoader("")
+        try:
+            return loader.construct_document(node)
+        except (yaml.YAMLError, ValueError, RecursionError):
+            self._tell(node, f"option {name!r} is no text, number, switch, list or mapping")
+            return None
+        finally:
+            loader.dispose()
+
+    def _tell(self, node: yaml.Node, problem: str) -> None:
+        line = _line(node)
+        called = self._name if _NAME.fullmatch(self._name) else repr(self._name)
+        self.problems.append((line, f"{self._path}:{line}: platform {called}: {problem}"))
+
+
+def _line(node: yaml.Node) -> int:
+    line: int = node.start_mark.line
+    return line + 1
+
+
+def _text(node: yaml.Node) -> str:
+    """What a key or a value is written as; empty for a list, a mapping and null."""
+    if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null":
+        return ""
+    text: str = node.value
+    return text
+
+
+def _is_address(address: str) -> bool:
+    if address.startswith("unix:"):
+        return len(address) > len("unix:")
+    found = _HOST_AND_PORT.fullmatch(address)
+    return found is not None and 0 < int(found["port"]) < 65536

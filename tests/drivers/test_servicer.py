@@ -1,0 +1,143 @@
+"""What the servicer does for every driver, and how drivers are opened."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import grpc
+import pytest
+
+import services.drivers.embedded.driver as embedded
+from services.core.errors import Internal, KindUnsupported
+from services.core.model import PlatformTraits
+from services.drivers.driver import Driver, OpenDriver
+from services.drivers.embedded.kinds import EMBEDDED
+from services.drivers.mutation import Ambiguous, Fence, Mutation, ResourceId, Result, StoredResource
+from services.drivers.options import OptionsInvalid, read_options
+from services.drivers.registry import DRIVERS, opened
+from services.drivers.servicer import SERVICES, register
+from services.platforms import Platform
+from services.rpc.server import serving
+from tests.drivers.client import KIND_UNSUPPORTED, DriverClient, create, delete, ends, put_secret
+
+OPEN: OpenDriver = embedded.open_driver
+"""What the type checker holds the module of a driver to."""
+
+
+class Scripted:
+    """A driver that answers as a test says, and notes what it is sent."""
+
+    def __init__(self, traits: PlatformTraits, results: Sequence[Result] = (), held: Sequence[str] = ()) -> None:
+        self.traits, self.results, self.held = traits, results, held
+        self.sent: list[Mutation] = []
+
+    async def describe(self) -> PlatformTraits:
+        return self.traits
+
+    async def list_resources(self, org: str, kinds: Sequence[str]) -> Iterable[StoredResource]:
+        return (StoredResource(ResourceId("Label", id_), "{}", "") for id_ in self.held)
+
+    async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> Sequence[StoredResource | None]:
+        return []
+
+    async def secret_keys(self, org: str) -> Iterable[str]:
+        return {"b", "a"}
+
+    async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> Sequence[Result]:
+        self.sent += batch
+        return self.results
+
+    async def close(self) -> None:
+        pass
+
+
+@asynccontextmanager
+async def client_of(driver: Driver) -> AsyncIterator[DriverClient]:
+    """A client of *driver*."""
+    async with serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
+        client = DriverClient(address)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+async def test_a_driver_may_list_in_any_order() -> None:
+    async with client_of(Scripted(EMBEDDED, held=["3", "1", "2"])) as client:
+        assert [label.id for label in await client.listing("Label")] == ["1", "2", "3"]
+        assert await client.secret_keys() == ["a", "b"]
+
+
+async def test_a_driver_is_sent_only_what_it_may_be_able_to_do() -> None:
+    driver = Scripted(replace(EMBEDDED, holds_secrets=False), [Ambiguous("who knows")])
+    async with client_of(driver) as client:
+        results = await client.mutate(
+            create("Spaceship", {"name": "x"}), delete("Label", "1"), put_secret("k", "canary-8a1f")
+        )
+        assert ends(results) == ["rejected", "ambiguous", "rejected"]
+        assert [results[at].rejected.reason for at in (0, 2)] == [KIND_UNSUPPORTED] * 2
+        assert len(driver.sent) == 1
+        with pytest.raises(KindUnsupported):
+            await client.secret_keys()
+
+
+async def test_answers_that_belong_to_nothing_are_a_defect_and_never_an_outcome() -> None:
+    async with client_of(Scripted(EMBEDDED, [Ambiguous("one"), Ambiguous("too many")])) as client:
+        for call in (client.mutate(delete("Label", "1")), client.read(("Label", "1"))):
+            with pytest.raises(Internal):
+                await call
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_the_module_of_a_driver_is_named_after_it(name: str) -> None:
+    assert DRIVERS[name] == f"services.drivers.{name}.driver"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    url: str
+    token_variable: str = ""
+    retries: int = 3
+    pause: float = 0.5
+    quiet: bool = False
+
+
+def row(**options: object) -> Platform:
+    return Platform("lab", "scripted", "", options, "/p.yml:4")
+
+
+def test_options_are_the_fields_of_a_dataclass() -> None:
+    assert read_options(Options, row(url="u", pause=2)) == Options("u", pause=2)
+
+
+def test_every_option_that_a_driver_cannot_take_is_told_without_its_value() -> None:
+    given = row(token="canary-8a1f", retries=True, pause="canary-8a1f", quiet=1)
+    with pytest.raises(OptionsInvalid) as raised:
+        read_options(Options, given)
+    assert str(raised.value) == (
+        "/p.yml:4: platform lab: unknown option 'token', its driver has: pause, quiet, retries, token_variable, url;"
+        " option 'url' is missing, write text; option 'retries': write a whole number; option 'pause': write a number;"
+        " option 'quiet': write true or false"
+    )
+    assert "canary-8a1f" not in repr(given)
+
+
+async def test_embedded_platforms_have_files_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        Platform("embedded", "embedded", ""),
+        Platform("lab", "embedded", ""),
+        Platform("far", "embedded", "", {"file": "deep/far.db"}),
+    ]
+    for platform in rows:
+        async with opened(platform, tmp_path):
+            pass
+    made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.db"))
+    assert made == ["deep/far.db", "platform-lab.db", "platform.db"]
+
+
+async def test_a_driver_is_closed_when_it_is_done_with(tmp_path: Path) -> None:
+    async with opened(Platform("embedded", "embedded", ""), tmp_path) as driver:
+        pass
+    with pytest.raises((RuntimeError, grpc.RpcError)):
+        await driver.list_resources("o", ["Label"])
