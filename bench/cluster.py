@@ -18,7 +18,8 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from bench.figures import Seconds
-from services.cli.supervisor import MODULES, Supervisor
+from services.cli.supervisor import MODULES, Supervisor, children
+from services.platforms import read_platforms
 from services.rpc.client import Peer
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.settings import address_variable, load
@@ -114,7 +115,9 @@ async def cluster(more: Mapping[str, str] | None = None) -> AsyncIterator[Cluste
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
         environ = {**inherited, **addresses, "PKGER_HOME": name, **(more or {})}
         settings = load(environ)
-        supervisor = Supervisor(list(MODULES), environ, settings.addresses, partial(_log, folder))
+        supervisor = Supervisor(
+            children(MODULES, settings, read_platforms(settings).values()), environ, partial(_log, folder)
+        )
         async with AsyncExitStack() as running:
             await supervisor.start()
             running.push_async_callback(supervisor.stop)

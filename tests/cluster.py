@@ -133,7 +133,14 @@ class Cluster:
     peers: dict[str, Peer]
 
     async def plan(
-        self, *texts: str, stack: str = "", org: str = "", destroy: bool = False, store: bool = False, **more: Any
+        self,
+        *texts: str,
+        stack: str = "",
+        org: str = "",
+        platform: str = "",
+        destroy: bool = False,
+        store: bool = False,
+        **more: Any,
     ) -> Shown:
         """
         A plan: the dry run, or one to *store*; with *more* fields of the request, a stack as ``stack_ref``.
@@ -142,7 +149,8 @@ class Cluster:
             InvalidPackage: The package breaks rules.
         """
         ref = more.pop("stack_ref", None)
-        fields: dict[str, Any] = {"view": ALL_VIEWS, "target": object_pb2.Target(org=org), "stack": ref, **more}
+        target = object_pb2.Target(platform=platform, org=org)
+        fields: dict[str, Any] = {"view": ALL_VIEWS, "target": target, "stack": ref, **more}
         request = planner_pb2.CreatePlanRequest(validate_only=not store, **fields)
         if stack:
             request.stack.name = stack
@@ -173,7 +181,7 @@ class Cluster:
             yield answer.event
 
     async def events(
-        self, *texts: str, stack: str = "", org: str = "", digest: str = "", **more: Any
+        self, *texts: str, stack: str = "", org: str = "", platform: str = "", digest: str = "", **more: Any
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
         An apply, event by event; with *more* fields of the request, but values may be missing.
@@ -182,7 +190,7 @@ class Cluster:
             InvalidPackage: The package breaks rules.
         """
         request = applier_pb2.ApplyRequest(
-            target=object_pb2.Target(org=org),
+            target=object_pb2.Target(platform=platform, org=org),
             package=planner_pb2.PackageSources(sources=sources(texts)),
             digest=digest,
             **{"allow_missing": True, **more},
@@ -209,9 +217,10 @@ class Cluster:
         assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED, events[-1].finished.cause
         return await self.stored_plan(events[0].accepted.plan)
 
-    async def uninstall(self, stack: str) -> operation_pb2.Finished:
+    async def uninstall(self, stack: str, platform: str = "") -> operation_pb2.Finished:
         """An uninstall to its end."""
-        request = applier_pb2.UninstallStackRequest(stack=object_pb2.StackRef(name=stack))
+        target, ref = object_pb2.Target(platform=platform), object_pb2.StackRef(name=stack)
+        request = applier_pb2.UninstallStackRequest(target=target, stack=ref)
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
         return [answer async for answer in stream][-1].event.finished
@@ -226,9 +235,9 @@ class Cluster:
         stub = ApplierServiceStub(self.peers["applier"].channel)
         await self.peers["applier"].call(stub.CancelOperation, applier_pb2.CancelOperationRequest(operation=operation))
 
-    async def record(self, name: str, org: str = "") -> Record:
+    async def record(self, name: str, org: str = "", platform: str = "") -> Record:
         """The record of a stack."""
-        peer, target = self.peers["stack"], object_pb2.Target(org=org)
+        peer, target = self.peers["stack"], object_pb2.Target(platform=platform, org=org)
         stub, ref = StackServiceStub(peer.channel), object_pb2.StackRef(name=name)
         stack = (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
         request, resources = stack_pb2.ListResourcesRequest(target=target, stack=ref), list[object_pb2.InventoryEntry]()

@@ -16,6 +16,7 @@ HINTS: dict[Reason, str] = {
     Reason.OPERATION_UNFINISHED: "`pkger operations recover`",
     Reason.PACKAGE_EMPTY: "--allow-empty",
     Reason.VALUES_MISSING: "--env-ref, --secret, --allow-missing",
+    Reason.PLATFORM_UNKNOWN: "--platform",
     Reason.REPLACEMENT_REFUSED: "--allow-replace",
 }
 """The command or the options for what the text of an error advises, which names fields and methods of the contract."""

@@ -32,6 +32,9 @@ server_option = click.option("--server", metavar="HOST", callback=_host, help=SE
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print."
 )
+platform_option = click.option(
+    "--platform", default="", metavar="NAME", help="Platform, a row of the platforms file.  [default: embedded]"
+)
 org_option = click.option("--org", default="", metavar="ORG", help="Organisation on the platform.  [default: default]")
 file_option = click.option(
     "-f", "--file", "files", multiple=True, metavar="FILE", help="Package file or http(s) address; - is stdin."
@@ -76,7 +79,7 @@ def main() -> None:
 @main.command()
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def up(data: Path | None) -> None:
-    """Run all services and the embedded platform until Ctrl-C."""
+    """Run all services, and the drivers of the platforms file, until Ctrl-C."""
     from services.cli.up import up as run
 
     asyncio.run(run(data, os.environ))
@@ -84,16 +87,20 @@ def up(data: Path | None) -> None:
 
 @main.command()
 @click.argument("service", type=click.Choice(["parser", "planner", "applier", "stack", "platform"]))
+@click.argument("platform", default="", metavar="[PLATFORM]")
 @click.option("--listen", metavar="ADDRESS", help="HOST:PORT (port 0: any free one) or unix:PATH to listen on.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
-def serve(service: str, listen: str | None, data: Path | None) -> None:
-    """Run one service in the foreground."""
+def serve(service: str, platform: str, listen: str | None, data: Path | None) -> None:
+    """Run one service in the foreground: for "platform", the driver of PLATFORM, a row of the platforms file."""
     from services.cli.supervisor import MODULES
 
+    if platform and service != "platform":
+        raise click.UsageError(f"{service} is one service for all platforms: leave {platform} out")
+    command = [sys.executable, "-m", MODULES[service], *([platform] if platform else [])]
     environ = dict(os.environ)
     environ |= {"PKGER_LISTEN": listen} if listen else {}
     environ |= {"PKGER_DATA": str(data)} if data else {}
-    os.execve(sys.executable, [sys.executable, "-m", MODULES[service]], environ)  # noqa: S606
+    os.execve(sys.executable, command, environ)  # noqa: S606
 
 
 @main.command()
@@ -137,6 +144,7 @@ def schema(kind: str, server: str | None) -> None:
 @more_files
 @click.option("--stack", callback=_stack, metavar="NAME", help="Stack to plan for.")
 @recursive_option
+@platform_option
 @org_option
 @env_option
 @skip_option
@@ -151,6 +159,7 @@ def plan(
     more_files: tuple[str, ...],
     stack: str,
     recursive: bool,
+    platform: str,
     org: str,
     env: tuple[str, ...],
     skip: tuple[str, ...],
@@ -174,6 +183,7 @@ def plan(
         stack,
         org,
         _pairs(env),
+        platform,
         recursive,
         skip,
         allow_empty,
@@ -193,6 +203,7 @@ def plan(
     "--stack", callback=_stack, metavar="NAME", help="Stack that keeps what is applied; made when there is none."
 )
 @recursive_option
+@platform_option
 @org_option
 @env_option
 @skip_option
@@ -208,6 +219,7 @@ def apply(
     plan_name: str,
     stack: str,
     recursive: bool,
+    platform: str,
     org: str,
     env: tuple[str, ...],
     skip: tuple[str, ...],
@@ -226,13 +238,13 @@ def apply(
 
     sources = files + more_files
     if plan_name:
-        if sources or stack or recursive or org or env or skip or allow_empty or allow_replace:
+        if sources or stack or recursive or platform or org or env or skip or allow_empty or allow_replace:
             raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
         asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ())))
         return
     values = given(secrets, _some(sources))
     wanted = Wanted(
-        sources, stack, org, _pairs(env), recursive, skip, allow_empty, allow_missing, allow_replace, values
+        sources, stack, org, _pairs(env), platform, recursive, skip, allow_empty, allow_missing, allow_replace, values
     )
     asyncio.run(run(wanted, environment(server), yes))
 
@@ -255,29 +267,31 @@ def list_stacks(output: str, server: str | None) -> None:
 
 @stacks.command("show")
 @click.argument("name")
+@platform_option
 @org_option
 @output_option
 @server_option
-def show_stack(name: str, org: str, output: str, server: str | None) -> None:
+def show_stack(name: str, platform: str, org: str, output: str, server: str | None) -> None:
     """Show the record of stack NAME."""
     from services.cli.session import environment
     from services.cli.stacks import show
 
-    asyncio.run(show(name, org, environment(server), output))
+    asyncio.run(show(name, platform, org, environment(server), output))
 
 
 @stacks.command("uninstall")
 @click.argument("name")
+@platform_option
 @org_option
 @yes_option
 @server_option
-def uninstall_stack(name: str, org: str, yes: bool, server: str | None) -> None:
+def uninstall_stack(name: str, platform: str, org: str, yes: bool, server: str | None) -> None:
     """Remove all that stack NAME created, and the stack; what it adopted stays."""
     from services.cli.packages import Wanted
     from services.cli.packages import apply as run
     from services.cli.session import environment
 
-    asyncio.run(run(Wanted((), name, org, {}), environment(server), yes))
+    asyncio.run(run(Wanted((), name, org, {}, platform), environment(server), yes))
 
 
 @main.group()

@@ -39,6 +39,7 @@ from services.settings import Bounds, load
 
 PLANNING = ("parser", "planner", "stack", "platform")
 APPLYING = (*PLANNING, "applier")
+READING = ("stack",)
 
 Answer = applier_pb2.ApplyResponse | applier_pb2.ApplyPlanResponse | applier_pb2.UninstallStackResponse
 
@@ -52,6 +53,7 @@ class Wanted:
         files: Package files and addresses, and folders if *recursive*; empty to uninstall the stack.
         stack: Name of the stack; empty for none.
         org: Organisation; empty for the default one.
+        platform: Platform; empty for the default one.
         env: Environment values by key.
         recursive: Whether a folder stands for the package files in it and below.
         skip: What to leave out: ``KIND`` or ``KIND:NAME``.
@@ -65,6 +67,7 @@ class Wanted:
     stack: str
     org: str
     env: Mapping[str, str]
+    platform: str = ""
     recursive: bool = False
     skip: Sequence[str] = ()
     allow_empty: bool = False
@@ -86,7 +89,7 @@ class Wanted:
         """
         request = planner_pb2.CreatePlanRequest(
             validate_only=not store,
-            target=object_pb2.Target(org=self.org),
+            target=object_pb2.Target(platform=self.platform, org=self.org),
             secret_keys=sorted(self.secrets),
             allow_empty=self.allow_empty,
             allow_replace=self.allow_replace,
@@ -117,7 +120,7 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bo
     with Interrupts() as interrupts, told_plainly():
         request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=save))
         request.view.extend(WHOLE if output == "json" else SHOWN)
-        async with session(PLANNING, environ) as services:
+        async with session(PLANNING, environ, wanted.platform) as services:
             made = await interrupts.or_stop(_make_plan(services, request))
     if output == "json":
         print_json(console(), plan_document(made))
@@ -143,7 +146,7 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
     asks = not assume_yes and sys.stdin.isatty()
     with Interrupts() as interrupts, told_plainly():
         request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=asks))
-        async with session(APPLYING, environ) as services:
+        async with session(APPLYING, environ, wanted.platform) as services:
             if asks:
                 request.view.extend(SHOWN)
                 made = await interrupts.or_stop(_make_plan(services, request))
@@ -164,8 +167,10 @@ async def apply_stored(
         Failed: Nothing was done, or what was done was undone.
     """
     with Interrupts() as interrupts, told_plainly():
-        async with session(APPLYING, environ) as services:
+        # Which driver the services of one call need stands in the plan.
+        async with session(READING, environ) as services:
             made = await interrupts.or_stop(stored(services, name, SHOWN))
+        async with session(APPLYING, environ, made.header.target.platform) as services:
             if assume_yes or not sys.stdin.isatty():
                 print_plan(console(), made)
             else:

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import IO
 
 from services.cli.errors import Failed
-from services.cli.supervisor import Supervisor
+from services.cli.supervisor import Supervisor, children
+from services.core.model import DEFAULT_PLATFORM
+from services.drivers.registry import DRIVERS
+from services.platforms import Platform, find_platform, read_platforms
 from services.rpc.client import Peer
 from services.settings import PORTS, Settings, address_variable, load
 
@@ -23,7 +26,9 @@ def is_configured(environ: Mapping[str, str]) -> bool:
 
 
 @asynccontextmanager
-async def session(needs: Sequence[str], environ: Mapping[str, str]) -> AsyncIterator["Session"]:
+async def session(
+    needs: Sequence[str], environ: Mapping[str, str], platform: str | None = None
+) -> AsyncIterator["Session"]:
     """
     Connections to services.
 
@@ -31,9 +36,13 @@ async def session(needs: Sequence[str], environ: Mapping[str, str]) -> AsyncIter
         needs: Services that have to run for the command; without a configured server they are started for the time of
             the block, on the databases under ``PKGER_HOME``.
         environ: The environment.
+        platform: The platform that the command is for, whose driver is then started, if it runs here; empty for the
+            default one. None: the command may concern any, so the drivers of all are started.
 
     Raises:
         Failed: The services cannot be started.
+        PlatformUnknown: There is no such platform.
+        PlatformsInvalid: The platforms file cannot be used.
     """
     if is_configured(environ):
         async with _open(load(environ)) as opened:
@@ -42,15 +51,31 @@ async def session(needs: Sequence[str], environ: Mapping[str, str]) -> AsyncIter
     # Sockets in a folder of this user need no free port, and nobody else can connect to them.
     folder = Path(tempfile.mkdtemp(prefix="pkger-"))
     local = dict(environ) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
-    settings = load(local)
-    supervisor = Supervisor(needs, local, settings.addresses, lambda name: _log(settings.home, name))
+    local["PKGER_PLATFORM_SOCKETS"] = str(folder)
     try:
-        await supervisor.start()
-        async with _open(settings) as opened:
-            yield opened
+        settings = load(local)
+        served = _platforms(settings, platform) if "platform" in needs else []
+        supervisor = Supervisor(children(needs, settings, served), local, lambda name: _log(settings.home, name))
+        try:
+            await supervisor.start()
+            async with _open(settings) as opened:
+                yield opened
+        finally:
+            await supervisor.stop()
     finally:
-        await supervisor.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _platforms(settings: Settings, platform: str | None) -> list[Platform]:
+    """
+    The platforms that a command is for; arguments as of ``session``.
+
+    Raises:
+        PlatformUnknown: There is no such platform.
+        PlatformsInvalid: The platforms file cannot be used.
+    """
+    platforms = read_platforms(settings, DRIVERS)
+    return list(platforms.values()) if platform is None else [find_platform(platforms, platform or DEFAULT_PLATFORM)]
 
 
 class Session:

@@ -16,14 +16,14 @@ from services.rpc.resources import read_stack
 NEEDS = ("stack",)
 
 
-async def show(name: str, org: str, environ: Mapping[str, str], output: str) -> None:
+async def show(name: str, platform: str, org: str, environ: Mapping[str, str], output: str) -> None:
     """
     Print the record of one stack.
 
     Raises:
         Failed: There is none of that name.
     """
-    target = target_from_pb(object_pb2.Target(org=org))
+    target = target_from_pb(object_pb2.Target(platform=platform, org=org))
     with Interrupts() as interrupts, told_plainly():
         async with session(NEEDS, environ) as services:
             request = read_stack(services.stack, target, object_pb2.StackRef(name=name))

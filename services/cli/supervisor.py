@@ -7,14 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import orjson
 
 from services.cli.errors import Failed
+from services.platforms import Platform
 from services.rpc.health import problem_of
+from services.settings import Settings
 
 log = logging.getLogger("pkger.supervisor")
 
@@ -25,7 +28,11 @@ MODULES = {
     "planner": "planner_svc",
     "applier": "applier_svc",
 }
-"""The module of each service. They start in this order and stop in the reverse one: who calls before who is called."""
+"""
+The module of each service; that of ``platform`` serves one platform.
+
+They start in this order and stop in the reverse one: who calls before who is called.
+"""
 
 LAST_TO_CALL = "applier"
 """The service that calls the others, and that none of them calls."""
@@ -39,6 +46,37 @@ STOP_SECONDS = 75.0
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
 """Pauses before restarts double from the first to the longest; after a service ran for a while, they begin anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """
+    A service to run.
+
+    Attributes:
+        name: What it is called in messages and logs.
+        command: Its module and the arguments of that.
+        address: Where it will be.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    address: str
+
+
+def children(names: Collection[str], settings: Settings, platforms: Iterable[Platform]) -> list[Child]:
+    """
+    The services of those *names*, keys of ``MODULES``, in their order.
+
+    For ``platform`` that is one for each of *platforms*; those without a driver are run by somebody else.
+    """
+    drivers = [Child(each.service, (MODULES["platform"], each.name), each.address) for each in platforms if each.driver]
+    return [
+        child
+        for name, module in MODULES.items()
+        if name in names
+        for child in (drivers if name == "platform" else [Child(name, (module,), settings.addresses[name])])
+    ]
 
 
 class _Pipe:
@@ -65,21 +103,18 @@ class Supervisor:
 
     def __init__(
         self,
-        names: Sequence[str],
+        services: Iterable[Child],
         environ: Mapping[str, str],
-        addresses: Mapping[str, str],
         stderr_of: Callable[[str], IO[bytes] | None],
     ) -> None:
         """
         Args:
-            names: Services to run.
+            services: What to run, each after those that it calls.
             environ: Their environment.
-            addresses: Where they will be, by name.
             stderr_of: Where the log of a service goes; None: to the standard error of this process.
         """
-        self._names = [name for name in MODULES if name in names]
+        self._services = {service.name: service for service in services}
         self._environ = environ
-        self._addresses = addresses
         self._stderr_of = stderr_of
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._watchers: list[asyncio.Task[None]] = []
@@ -99,20 +134,20 @@ class Supervisor:
             Failed: One of them ended, or did not answer in time; all are stopped again.
         """
         try:
-            for name in self._names:
+            for name in self._services:
                 self._processes[name] = await self._spawn(name)
-            await asyncio.gather(*map(self._wait_until_ready, self._names))
+            await asyncio.gather(*map(self._wait_until_ready, self._services))
         except BaseException:
             await self.stop()
             raise
-        self._watchers = [asyncio.create_task(self._watch(name)) for name in self._names]
+        self._watchers = [asyncio.create_task(self._watch(name)) for name in self._services]
 
     async def stop(self) -> None:
         """Stop the services one after the other; every call that one has in flight finds those that it needs."""
         for watcher in self._watchers:
             watcher.cancel()
         await asyncio.gather(*self._watchers, return_exceptions=True)
-        for name in reversed(self._names):
+        for name in reversed(self._services):
             if process := self._processes.get(name):
                 await _end(name, process)
         self._top.close()
@@ -127,7 +162,7 @@ class Supervisor:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                MODULES[name],
+                *self._services[name].command,
                 env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -143,7 +178,7 @@ class Supervisor:
     async def _wait_until_ready(self, name: str) -> None:
         process = self._processes[name]
         ended = asyncio.create_task(process.wait())
-        ready = asyncio.create_task(problem_of(self._addresses[name], READY_SECONDS, wait=True))
+        ready = asyncio.create_task(problem_of(self._services[name].address, READY_SECONDS, wait=True))
         try:
             await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
             if ended.done():

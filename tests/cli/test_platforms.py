@@ -1,0 +1,206 @@
+"""Several platforms through ``pkger``: with services of one call, with ``pkger up``, and one by one."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import orjson
+import pytest
+
+from services.platforms import Platform
+from tests.apply.packages import STEPS
+from tests.cli.command import Ended, ended, environment, pkger, sockets, started
+from tests.drivers.client import DriverClient
+from tests.drivers.platforms import driver_client
+
+ROWS = """
+embedded: {{driver: embedded}}
+lab: {{driver: embedded, address: 'unix:{folder}/lab.sock', options: {{file: lab.db}}}}
+far: {{address: '{far}'}}
+"""
+
+
+@pytest.fixture
+async def far(short_path: Path) -> AsyncIterator[DriverClient]:
+    """The driver of the platform ``far``, which somebody else runs; a platforms file has it beside two others."""
+    async with driver_client(Platform("far", "embedded", ""), short_path / "elsewhere") as client:
+        (short_path / "platforms.yml").write_text(ROWS.format(folder=short_path, far=client.address))
+        yield client
+
+
+@pytest.fixture
+def package(short_path: Path) -> str:
+    file = short_path / "p.json"
+    file.write_text(STEPS[1])
+    return str(file)
+
+
+async def done(*arguments: str, env: Mapping[str, str]) -> str:
+    """The output of a command that succeeds."""
+    end = await pkger(*arguments, env=env)
+    assert (end.code, end.err) == (0, ""), end.out
+    return end.out
+
+
+async def resource_ids(platform: str, env: Mapping[str, str]) -> set[str]:
+    shown = json.loads(await done("stacks", "show", "s", "--platform", platform, "-o", "json", env=env))
+    return {resource["id"] for resource in shown["resources"]}
+
+
+async def one_package_on_each(package: str, env: Mapping[str, str], *platforms: str) -> None:
+    """Apply, apply again and uninstall one package on each platform, in stacks of one name."""
+    apply = ("apply", "-f", package, "--stack", "s", "--platform")
+    for platform in platforms:
+        assert "Done: 3 created" in await done(*apply, platform, env=env)
+    for platform in platforms:
+        assert "nothing written" in await done(*apply, platform, env=env)
+    owned = [await resource_ids(platform, env) for platform in platforms]
+    assert len(set().union(*owned)) == sum(map(len, owned)) == 3 * len(platforms)
+    listed = json.loads(await done("stacks", "list", "-o", "json", env=env))
+    assert sorted(stack["platform"] for stack in listed) == sorted(platforms)
+    for number, platform in enumerate(platforms):
+        assert "Done: 3 deleted" in await done("stacks", "uninstall", "s", "--platform", platform, env=env)
+        left = json.loads(await done("stacks", "list", "-o", "json", env=env))
+        assert {stack["platform"] for stack in left} == set(platforms[number + 1 :])
+
+
+def logs(folder: Path) -> set[str]:
+    """The services that commands have run in *folder* since the last look."""
+    found = {path.stem for path in (folder / "logs").iterdir()}
+    for path in (folder / "logs").iterdir():
+        path.unlink()
+    return found
+
+
+async def test_services_of_one_call_have_the_driver_of_its_target_alone(
+    short_path: Path, package: str, far: DriverClient
+) -> None:
+    env = environment(short_path)
+    running = {"stack", "parser", "planner", "applier"}
+    for platform, driver in (("lab", {"platform-lab"}), ("embedded", {"platform"}), ("far", set())):
+        await done("apply", "-f", package, "--stack", "s", "--platform", platform, env=env)
+        assert logs(short_path) == running | driver
+    assert len(await far.listing("Bucket", org="default")) == 1
+    assert (short_path / "lab.db").exists()
+
+    (short_path / "p.json").write_text(STEPS[3])
+    planned = await done("plan", "-f", package, "--stack", "s", "--platform", "lab", "--save", env=env)
+    name = planned.partition("--plan ")[2].partition("`")[0]
+    logs(short_path)
+    assert "Done: 1 updated" in await done("apply", "--plan", name, "--yes", env=env)
+    assert logs(short_path) == running | {"platform-lab"}
+    await done("operations", "list", env=env)
+    assert logs(short_path) == running | {"platform", "platform-lab"}, "an operation may be for any platform"
+
+
+async def test_one_package_goes_to_all_platforms_with_nothing_running(
+    short_path: Path, package: str, far: DriverClient
+) -> None:
+    await one_package_on_each(package, environment(short_path), "lab", "embedded")
+
+
+async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, package: str, far: DriverClient) -> None:
+    env = environment(short_path, sockets(short_path))
+    process = await started("up", env=env)
+    assert process.stdout
+    told = []
+    try:
+        while not (line := (await process.stdout.readline()).decode()).startswith("ready"):
+            assert line, (await ended(process)).err
+            told.append(line.split(maxsplit=1))
+        assert told == [
+            ["stack", f"unix:{short_path}/stack.sock\n"],
+            ["platform", f"unix:{short_path}/platform.sock\n"],
+            ["platform-lab", f"unix:{short_path}/lab.sock\n"],
+            ["parser", f"unix:{short_path}/parser.sock\n"],
+            ["planner", f"unix:{short_path}/planner.sock\n"],
+            ["applier", f"unix:{short_path}/applier.sock\n"],
+            ["platform-far", f"{far.address} (not run here)\n"],
+        ]
+        await one_package_on_each(package, env, "lab", "embedded", "far")
+        unknown = await pkger("plan", "-f", package, "--platform", "moon", env=env)
+        problem = "no platform 'moon' is configured; those that are: embedded, far, lab (--platform)"
+        assert (unknown.code, unknown.err) == (1, f"Error: {problem}\n")
+    finally:
+        process.send_signal(signal.SIGINT)
+        end = await ended(process)
+    assert end.code == 0
+    assert end.out == "stopping\nstopped\n"
+
+
+async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: DriverClient) -> None:
+    for arguments, service in (((), "platform"), (("lab",), "platform-lab")):
+        process = await started("serve", "platform", *arguments, "--listen", "127.0.0.1:0", env=environment(short_path))
+        assert process.stderr
+        line = orjson.loads(await process.stderr.readline())
+        client = DriverClient(line["address"])
+        assert line["service"] == service
+        assert (await client.describe()).platform == "embedded"
+        await client.close()
+        process.send_signal(signal.SIGTERM)
+        assert (await ended(process)).code == 0
+    assert {path.name for path in short_path.glob("*.db")} == {"platform.db", "lab.db"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("platform", "moon"), 1, "Error: no platform 'moon' is configured; those that are: embedded, far, lab\n"),
+        (("platform", "far"), 1, "platform far has no driver here; name one to run it\n"),
+        (("parser", "lab"), 2, "Error: parser is one service for all platforms: leave lab out\n"),
+    ],
+)
+async def test_what_cannot_be_served_is_told(
+    short_path: Path, far: DriverClient, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    end = await pkger("serve", *arguments, env=environment(short_path))
+    assert end.code == code
+    assert end.err.endswith(told)
+    assert "Traceback" not in end.err
+
+
+COMMANDS = (("up",), ("serve", "platform"), ("serve", "planner"), ("serve", "applier"), ("plan", "-f", "{package}"))
+
+
+async def all_of(package: str, env: Mapping[str, str]) -> list[Ended]:
+    """How the commands end that read the platforms file."""
+    return await asyncio.gather(
+        *(pkger(*(word.format(package=package) for word in command), env=env) for command in COMMANDS)
+    )
+
+
+async def test_a_faulty_file_is_told_by_all_who_read_it(short_path: Path, package: str) -> None:
+    (short_path / "platforms.yml").write_text("lab: {driver: embedded}\nfar: {adress: x, address: 'a:1'}\n")
+    file = f"Error: {short_path}/platforms.yml"
+    wanted = (
+        f"{file}:1: platform lab: address is missing; write host:port or unix:/path, where its driver is\n"
+        f"{file}:2: platform far: unknown key 'adress'; write driver, address, options\n"
+    )
+    assert {(end.code, end.err) for end in await all_of(package, environment(short_path))} == {(1, wanted)}
+    # The parser needs no platform.
+    assert (await pkger("validate", "-f", package, env=environment(short_path))).code == 0
+
+
+async def test_a_file_that_is_named_has_to_be_there(short_path: Path, package: str) -> None:
+    env = environment(short_path) | {"PKGER_PLATFORMS": f"{short_path}/none.yml"}
+    wanted = f"Error: PKGER_PLATFORMS={short_path}/none.yml: there is no such file\n"
+    assert {(end.code, end.err) for end in await all_of(package, env)} == {(1, wanted)}
+
+
+async def test_an_option_that_a_driver_cannot_take_is_told(short_path: Path, package: str) -> None:
+    (short_path / "platforms.yml").write_text("embedded: {driver: embedded, options: {token: canary-8a1f}}")
+    problem = f"{short_path}/platforms.yml:1: platform embedded: unknown option 'token', its driver has: file"
+    planned = await pkger("plan", "-f", package, env=environment(short_path))
+    assert planned.err == f"Error: the platform service ended as soon as it started: {problem}\n"
+    ups = await pkger("up", env=environment(short_path, sockets(short_path)))
+    served = await pkger("serve", "platform", env=environment(short_path))
+    for end in (planned, ups, served):
+        assert end.code == 1
+        assert problem in end.err
+        assert "Traceback" not in end.err
+        assert "canary-8a1f" not in end.err
+    assert not any(b"canary-8a1f" in path.read_bytes() for path in short_path.rglob("*.log"))
+    assert os.listdir(short_path / "logs")
