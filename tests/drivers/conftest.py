@@ -7,9 +7,8 @@ import pytest
 
 from services.core.model import PlatformTraits
 from services.kinds.table import KINDS
-from services.platforms import Platform
 from tests.drivers.client import DriverClient
-from tests.drivers.platforms import PLATFORMS, PlatformUnderTest, Sample, driver_client
+from tests.drivers.platforms import PLATFORMS, PlatformUnderTest, Sample
 
 
 @pytest.fixture(params=PLATFORMS)
@@ -25,8 +24,7 @@ def sample(platform: PlatformUnderTest) -> Sample:
 @pytest.fixture
 async def driver(platform: PlatformUnderTest, tmp_path: Path) -> AsyncIterator[DriverClient]:
     """A driver of an empty platform."""
-    row = Platform("under-test", platform.driver, "", platform.options)
-    async with driver_client(row, tmp_path) as client:
+    async with platform.running(tmp_path) as client:
         yield client
 
 

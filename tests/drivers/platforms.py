@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.drivers.client import DriverClient
 Sample = Callable[[str, str, str], dict[str, Any]]
 """Makes a normalised spec that the platform accepts: kind, name, and a description that tells two specs apart."""
 
+Running = Callable[[Path], AbstractAsyncContextManager[DriverClient]]
+
 
 @dataclass(frozen=True, slots=True)
 class PlatformUnderTest:
@@ -22,18 +25,16 @@ class PlatformUnderTest:
     What the suite needs to know of a platform.
 
     Attributes:
-        driver: Its driver, as ``services.drivers.registry`` calls it.
+        running: Starts the driver of an empty platform that may keep its data in the folder it is given.
         sample: Specs for it.
         missing_id: A well-formed id that no resource has.
         immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
-        options: What its driver is opened with.
     """
 
-    driver: str
+    running: Running
     sample: Sample
     missing_id: str
     immutable_change: Mapping[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @asynccontextmanager
@@ -45,6 +46,11 @@ async def driver_client(platform: Platform, folder: Path) -> AsyncIterator[Drive
             yield client
         finally:
             await client.close()
+
+
+def run_here(driver: str, **options: Any) -> Running:
+    """Runs a driver of ``services.drivers.registry``, opened with *options*, for a platform of any name."""
+    return partial(driver_client, Platform("under-test", driver, "", options))
 
 
 def embedded_driver(folder: Path) -> AbstractAsyncContextManager[DriverClient]:
@@ -85,7 +91,7 @@ def sample(kind: str, name: str, description: str) -> dict[str, Any]:
 
 PLATFORMS = {
     "embedded": PlatformUnderTest(
-        "embedded",
+        run_here("embedded"),
         sample,
         missing_id="00000000deadbeef",
         immutable_change={
