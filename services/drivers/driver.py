@@ -65,6 +65,8 @@ class OpenDriver(Protocol):
         """
         Open the driver of *platform*; *data* is the folder for files of its own.
 
+        The platform need not answer yet: ``pkger up`` starts the driver whether it does or not.
+
         Raises:
             OptionsInvalid: The driver cannot take the options of the platform.
             OSError: A file cannot be opened.
