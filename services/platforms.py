@@ -71,7 +71,7 @@ def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -
         drivers: The drivers that a row may name; None: any, for who connects to drivers and runs none.
 
     Raises:
-        PlatformsInvalid: The file cannot be read, is named and not there, or has mistakes: all are told at once.
+        PlatformsInvalid: The file cannot be read, is named and not there, or has mistakes: all are reported.
     """
     path = settings.platforms or settings.home / FILE
     try:
@@ -142,17 +142,19 @@ class _Reading:
         for key, value in self._rows(text):
             self._name = _text(key)
             if not _NAME.fullmatch(self._name):
-                self._tell(key, f"the name cannot be used; {_NAME_RULE}")
+                self._report(key, f"the name cannot be used; {_NAME_RULE}")
             elif self._name in names:
-                self._tell(key, f"the name stands in line {_line(names[self._name])} already; each has one row")
+                self._report(key, f"the name stands in line {_line(names[self._name])} already; each has one row")
             names.setdefault(self._name, key)
             if not isinstance(value, yaml.MappingNode):
-                self._tell(key, "the row is no mapping; write driver, address and options below the name")
+                self._report(key, "the row is no mapping; write driver, address and options below the name")
                 continue
             fields = self._fields(value)
             address, place = self._address(key, fields)
             if address in taken:
-                self._tell(place, f"{address} is the address of platform {taken[address]} already; choose another one")
+                self._report(
+                    place, f"{address} is the address of platform {taken[address]} already; choose another one"
+                )
             elif address:
                 taken[address] = self._name
             driver = self._driver(fields)
@@ -180,9 +182,9 @@ class _Reading:
         found: dict[str, yaml.Node] = {}
         for key, value in row.value:
             if _text(key) not in _KEYS:
-                self._tell(key, f"unknown key {_text(key)!r}; write {', '.join(_KEYS)}")
+                self._report(key, f"unknown key {_text(key)!r}; write {', '.join(_KEYS)}")
             elif _text(key) in found:
-                self._tell(key, f"{_text(key)} stands twice; write it once")
+                self._report(key, f"{_text(key)} stands twice; write it once")
             found.setdefault(_text(key), value)
         return found
 
@@ -191,12 +193,12 @@ class _Reading:
         if "address" not in fields:
             if self._name == DEFAULT_PLATFORM:
                 return self._default_address, row
-            self._tell(row, "address is missing; write host:port or unix:/path, where its driver is")
+            self._report(row, "address is missing; write host:port or unix:/path, where its driver is")
             return "", row
         place = fields["address"]
         address = _text(place)
         if not _is_address(address):
-            self._tell(place, f"the address {address!r} cannot be used; write host:port or unix:/path")
+            self._report(place, f"the address {address!r} cannot be used; write host:port or unix:/path")
             return "", place
         return address, place
 
@@ -205,9 +207,9 @@ class _Reading:
             return ""
         driver = _text(fields["driver"])
         if not driver:
-            self._tell(fields["driver"], "driver is no name; leave it out for a driver that somebody else runs")
+            self._report(fields["driver"], "driver is no name; leave it out for a driver that somebody else runs")
         elif self._drivers is not None and driver not in self._drivers:
-            self._tell(
+            self._report(
                 fields["driver"], f"there is no driver {driver!r}; drivers are {', '.join(sorted(self._drivers))}"
             )
         return driver
@@ -217,17 +219,17 @@ class _Reading:
             return {}
         node = fields["options"]
         if not isinstance(node, yaml.MappingNode):
-            self._tell(node, "options is no mapping; write names and values below it")
+            self._report(node, "options is no mapping; write names and values below it")
             return {}
         if not driver:
-            self._tell(node, "options are for a driver that runs here; name the driver, or leave them out")
+            self._report(node, "options are for a driver that runs here; name the driver, or leave them out")
         options: dict[str, Any] = {}
         for key, value in node.value:
             name = _text(key)
             if not name:
-                self._tell(key, "the name of an option is no text")
+                self._report(key, "the name of an option is no text")
             elif name in options:
-                self._tell(key, f"option {name!r} stands twice; write it once")
+                self._report(key, f"option {name!r} stands twice; write it once")
             else:
                 options[name] = self._value(name, value)
         return options
@@ -238,12 +240,12 @@ class _Reading:
         try:
             return loader.construct_document(node)
         except (yaml.YAMLError, ValueError, RecursionError):
-            self._tell(node, f"option {name!r} is no text, number, switch, list or mapping")
+            self._report(node, f"option {name!r} is no text, number, switch, list or mapping")
             return None
         finally:
             loader.dispose()
 
-    def _tell(self, node: yaml.Node, problem: str) -> None:
+    def _report(self, node: yaml.Node, problem: str) -> None:
         line = _line(node)
         called = self._name if _NAME.fullmatch(self._name) else repr(self._name)
         self.problems.append((line, f"{self._path}:{line}: platform {called}: {problem}"))

@@ -55,7 +55,7 @@ class Driver(Protocol):
         """
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
 class OpenDriver(Protocol):

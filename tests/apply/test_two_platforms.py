@@ -117,7 +117,7 @@ async def test_a_stack_stays_on_its_platform(both: Cluster) -> None:
     assert plan.header.kind == plan_pb2.OPERATION_KIND_APPLY
 
 
-async def test_an_unknown_platform_is_told_with_those_that_are_known(services: Cluster) -> None:
+async def test_an_unknown_platform_is_reported_with_those_that_are_known(services: Cluster) -> None:
     for call in (
         services.plan(STEPS[1], platform="moon"),
         services.apply(STEPS[1], platform="moon"),

@@ -106,12 +106,12 @@ async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, p
     env = environment(short_path, sockets(short_path))
     process = await started("up", env=env)
     assert process.stdout
-    told = []
+    printed = []
     try:
         while not (line := (await process.stdout.readline()).decode()).startswith("ready"):
             assert line, (await ended(process)).err
-            told.append(line.split(maxsplit=1))
-        assert told == [
+            printed.append(line.split(maxsplit=1))
+        assert printed == [
             ["stack", f"unix:{short_path}/stack.sock\n"],
             ["platform", f"unix:{short_path}/platform.sock\n"],
             ["platform-lab", f"unix:{short_path}/lab.sock\n"],
@@ -146,19 +146,19 @@ async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "printed"),
     [
         (("platform", "moon"), 1, "Error: no platform 'moon' is configured; those that are: embedded, far, lab\n"),
         (("platform", "far"), 1, "platform far has no driver here; name one to run it\n"),
         (("parser", "lab"), 2, "Error: parser is one service for all platforms: leave lab out\n"),
     ],
 )
-async def test_what_cannot_be_served_is_told(
-    short_path: Path, far: DriverClient, arguments: tuple[str, ...], code: int, told: str
+async def test_what_cannot_be_served_is_reported(
+    short_path: Path, far: DriverClient, arguments: tuple[str, ...], code: int, printed: str
 ) -> None:
     end = await pkger("serve", *arguments, env=environment(short_path))
     assert end.code == code
-    assert end.err.endswith(told)
+    assert end.err.endswith(printed)
     assert "Traceback" not in end.err
 
 
@@ -172,7 +172,7 @@ async def all_of(package: str, env: Mapping[str, str]) -> list[Ended]:
     )
 
 
-async def test_a_faulty_file_is_told_by_all_who_read_it(short_path: Path, package: str) -> None:
+async def test_a_faulty_file_is_reported_by_all_who_read_it(short_path: Path, package: str) -> None:
     (short_path / "platforms.yml").write_text("lab: {driver: embedded}\nfar: {adress: x, address: 'a:1'}\n")
     file = f"Error: {short_path}/platforms.yml"
     wanted = (
@@ -190,7 +190,7 @@ async def test_a_file_that_is_named_has_to_be_there(short_path: Path, package: s
     assert {(end.code, end.err) for end in await all_of(package, env)} == {(1, wanted)}
 
 
-async def test_an_option_that_a_driver_cannot_take_is_told(short_path: Path, package: str) -> None:
+async def test_an_option_that_a_driver_cannot_take_is_reported(short_path: Path, package: str) -> None:
     (short_path / "platforms.yml").write_text("embedded: {driver: embedded, options: {token: canary-8a1f}}")
     problem = f"{short_path}/platforms.yml:1: platform embedded: unknown option 'token', its driver has: file"
     planned = await pkger("plan", "-f", package, env=environment(short_path))

@@ -85,31 +85,31 @@ async def test_the_driver_of_the_page_is_planned_applied_and_uninstalled(copy: P
     ]
     (tmp_path / "package.yml").write_text(yaml.safe_dump_all(package))
     (commands,) = [block for block in blocks("A driver in Python", "sh") if "pkger" in block]
-    status, told, errors = await run(["sh", "-euc", commands], on_copy(copy, tmp_path), tmp_path)
+    status, printed, errors = await run(["sh", "-euc", commands], on_copy(copy, tmp_path), tmp_path)
     assert (status, errors) == (0, "")
-    assert "Done: 3 created, 2 label(s) attached." in told
-    assert "Done: nothing to do, nothing written." in told
-    assert "Done: 3 deleted, 2 label(s) detached." in told
-    assert "notes/default" in told
+    assert "Done: 3 created, 2 label(s) attached." in printed
+    assert "Done: nothing to do, nothing written." in printed
+    assert "Done: 3 deleted, 2 label(s) detached." in printed
+    assert "notes/default" in printed
     assert (tmp_path / "notes.json").exists()
     assert not (tmp_path / "platform.db").exists()
 
 
 async def test_the_driver_of_the_page_passes_the_conformance_suite(copy: Path, tmp_path: Path) -> None:
     (command,) = [block for block in blocks("A driver in Python", "sh") if "pytest" in block]
-    status, told, _ = await run(
+    status, printed, _ = await run(
         ["sh", "-euc", f"{command.strip()} -p no:cacheprovider -q --no-header"], on_copy(copy, tmp_path), copy
     )
-    assert status == 0, told
-    counted = re.search(r"(\d+) passed", told)
+    assert status == 0, printed
+    counted = re.search(r"(\d+) passed", printed)
     assert counted
     assert int(counted[1]) > 100
 
 
 async def test_the_driver_of_the_page_has_types(copy: Path, tmp_path: Path) -> None:
     command = ["mypy", "--config-file", "pyproject.toml", "--cache-dir", str(tmp_path), "services/drivers/jsonfile"]
-    status, told, errors = await run([*command, *TOUCHED], on_copy(copy, tmp_path), copy)
-    assert status == 0, told + errors
+    status, printed, errors = await run([*command, *TOUCHED], on_copy(copy, tmp_path), copy)
+    assert status == 0, printed + errors
 
 
 @pytest.mark.parametrize("heading", ["The platforms file", "A driver in another language"])

@@ -1,4 +1,4 @@
-"""The platforms file: its rows, and every mistake in it told at once."""
+"""The platforms file: its rows, and every mistake in it reported."""
 
 from pathlib import Path
 
@@ -75,7 +75,7 @@ ROW = "address: 'a:1'"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "printed"),
     [
         ("\n: [", ["2: the file is no YAML: expected <block end>, but found ':'"]),
         ("a: \x00", [" the file is no YAML"]),
@@ -172,17 +172,19 @@ ROW = "address: 'a:1'"
         ),
     ],
 )
-def test_every_mistake_is_told_with_its_line_and_what_to_write(tmp_path: Path, text: str, told: list[str]) -> None:
-    assert problems(tmp_path, text) == told
+def test_every_mistake_is_reported_with_its_line_and_what_to_write(
+    tmp_path: Path, text: str, printed: list[str]
+) -> None:
+    assert problems(tmp_path, text) == printed
 
 
-def test_a_file_that_is_named_and_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_named_and_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PlatformsInvalid) as raised:
         read_platforms(settings(tmp_path, PKGER_PLATFORMS=f"{tmp_path}/none.yml"))
     assert str(raised.value) == f"Error: PKGER_PLATFORMS={tmp_path}/none.yml: there is no such file"
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "platforms.yml").write_bytes(b"lab: \xff")
     with pytest.raises(PlatformsInvalid, match=r"cannot be read: it is not UTF-8 text$"):
         read_platforms(settings(tmp_path))
@@ -192,7 +194,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         read_platforms(settings(tmp_path))
 
 
-def test_an_unknown_platform_is_told_with_those_that_are_known(tmp_path: Path) -> None:
+def test_an_unknown_platform_is_reported_with_those_that_are_known(tmp_path: Path) -> None:
     platforms = read_platforms(settings(tmp_path, "lab: {address: 'a:1'}\nfar: {address: 'b:1'}"))
     with pytest.raises(PlatformUnknown) as raised:
         find_platform(platforms, "embedded")

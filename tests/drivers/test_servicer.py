@@ -111,7 +111,7 @@ def test_options_are_the_fields_of_a_dataclass() -> None:
     assert read_options(Options, row(url="u", pause=2)) == Options("u", pause=2)
 
 
-def test_every_option_that_a_driver_cannot_take_is_told_without_its_value() -> None:
+def test_every_option_that_a_driver_cannot_take_is_reported_without_its_value() -> None:
     given = row(token="canary-8a1f", retries=True, pause="canary-8a1f", quiet=1)
     with pytest.raises(OptionsInvalid) as raised:
         read_options(Options, given)

@@ -20,6 +20,11 @@ from services.drivers.mutation import (
 _COST, _BLOCK, _PARALLEL = 2**14, 8, 1
 """Parameters of scrypt: 16 MiB and some 40 ms for each guess, as RFC 7914 advises for interactive use."""
 
+_SALT_BYTES = 16
+
+DrawSalt = Callable[[int], bytes]
+"""Draws so many bytes that nobody can guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptSecret:
@@ -31,11 +36,6 @@ class KeptSecret:
 
 Item: TypeAlias = Create | Update | Delete | Attach | Detach | KeptSecret | DeleteSecret
 """What the platform carries out: mutations without values of secrets."""
-
-
-_SALT_BYTES = 16
-
-DrawSalt = Callable[[int], bytes]
 
 
 def hashed(value: str, salt: bytes) -> str:

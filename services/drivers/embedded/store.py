@@ -31,8 +31,8 @@ ZERO_ID = "0" * 16
 _PLACEHOLDERS = 1000
 """Most values looked up by one statement; SQLite allows 32,766."""
 
-
 DrawId = Callable[[], str]
+"""Draws an id, which may be taken."""
 
 
 def list_resources(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[StoredResource]:
