@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from parser_svc.bounds import Usage
 from parser_svc.places import Place
 from services.core.errors import SourceTooLarge, SourceUndecodable
-from services.kinds.fields import LARGEST_EXACT, fits
+from services.kinds.format.fields import LARGEST_EXACT, fits
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")

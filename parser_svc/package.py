@@ -15,7 +15,7 @@ from parser_svc.validation import Outcome, validate
 from services.core.errors import RequestInvalid
 from services.core.model import Credential, Key, Location, Package, Position, Related, Violation
 from services.kinds.diagnostics import DIAGNOSTICS, Code
-from services.kinds.fields import Fault, Remark
+from services.kinds.format.fields import Fault, Remark
 
 _Fault = tuple[int, Fault]
 """A fault and the position of its object."""

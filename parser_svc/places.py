@@ -21,7 +21,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from services.kinds.fields import THE_KEY
+from services.kinds.format.fields import THE_KEY
 
 _LINE_BREAK = re.compile("[\n\r\x85\u2028\u2029]")
 """What libyaml counts as the end of a line."""

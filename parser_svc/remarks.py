@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from parser_svc.envelope import RawObject
 from services.kinds.diagnostics import Code
-from services.kinds.fields import THE_KEY, Fields, Remark, Rewrite
+from services.kinds.format.fields import THE_KEY, Fields, Remark, Rewrite
+from services.kinds.format.shapes import nearest
+from services.kinds.registry import FAMILY_NAMES, KINDS
 from services.kinds.schema import METADATA, spec_table
-from services.kinds.shapes import nearest
-from services.kinds.table import FAMILY_NAMES, KINDS
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec")
 

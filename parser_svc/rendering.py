@@ -10,7 +10,7 @@ from parser_svc.scalars import plain_scalar
 from parser_svc.sources import Encoding
 from services.core.errors import RequestInvalid
 from services.core.model import Object, Package
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 
 _WIDTH = 2**20
 """No line of YAML is broken that was not."""

@@ -7,8 +7,8 @@ import re
 from datetime import datetime
 from typing import Any, Final
 
-from services.kinds.charts.floats import parse_float
-from services.kinds.timestamp import Timestamp
+from services.kinds.format.floats import parse_float
+from services.kinds.format.timestamp import Timestamp
 
 
 class MergeKey:

@@ -17,10 +17,10 @@ from parser_svc.package import Options, Parsed, parse
 from parser_svc.rendering import render
 from parser_svc.sources import Encoding, Source
 from services.core.errors import RequestInvalid
-from services.kinds.canonical import canonical_text
+from services.kinds.format.canonical import canonical_text
+from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema, package_schema
 from services.kinds.summary import summary_document
-from services.kinds.table import KINDS
 from services.rpc.convert.objects import (
     credential_to_pb,
     object_bytes,

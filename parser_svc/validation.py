@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 from parser_svc.envelope import RawObject
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
-from services.kinds import endpoint
-from services.kinds.canonical import canonical_text, spec_of
 from services.kinds.diagnostics import Code
-from services.kinds.fields import Elsewhere, Fault, Fields, Remark, Rewrite
-from services.kinds.kind import Kind, Reading, Scope
-from services.kinds.references import Reference, Use, read_reference
+from services.kinds.format.canonical import canonical_text, spec_of
+from services.kinds.format.fields import Elsewhere, Fault, Fields, Remark, Rewrite
+from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.format.references import Reference, Use, read_reference
+from services.kinds.format.shapes import nearest
+from services.kinds.influxdb import endpoint
+from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
 from services.kinds.schema import API_VERSIONS
-from services.kinds.shapes import nearest
-from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS
 
 _META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _LONGEST_META_NAME = 63

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from planner_svc.steps import Stage
 from services.core.model import Desired, InventoryEntry, PlatformTraits, StackRecord, Step, StepReference
-from services.kinds.canonical import canonical_text
+from services.kinds.format.canonical import canonical_text
 
 
 def plan_digest(

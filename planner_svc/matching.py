@@ -19,7 +19,7 @@ from services.core.model import (
     StackRecord,
     by_key,
 )
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 
 ResourceKey = tuple[str, str]
 """Kind and remote id."""

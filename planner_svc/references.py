@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence, Set
 from planner_svc.matching import Matching, ResourceKey, entries_of, family_of
 from services.core.errors import RequestInvalid
 from services.core.model import Desired, FieldChange, Key, Object, PlatformTraits, Resource, StepReference
-from services.kinds.canonical import canonical_text
-from services.kinds.table import KINDS
+from services.kinds.format.canonical import canonical_text
+from services.kinds.registry import KINDS
 
 References = tuple[StepReference, ...]
 """Of one resource, sorted by pointer."""

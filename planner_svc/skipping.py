@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from planner_svc.matching import family_of
 from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Package, StackRecord
-from services.kinds.table import ACCEPTED, FAMILY_NAMES, KINDS
+from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
 
 
 def skipped_keys(skips: Iterable[Key]) -> frozenset[Key]:

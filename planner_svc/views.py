@@ -18,7 +18,7 @@ from services.core.model import (
     PlanDiffs,
     ResourceDiff,
 )
-from services.kinds.canonical import canonical_text
+from services.kinds.format.canonical import canonical_text
 from services.kinds.summary import planned_summary
 
 

@@ -8,7 +8,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import plan_pb2
 
 from services.core.model import Key
-from services.kinds.canonical import canonical_text
+from services.kinds.format.canonical import canonical_text
 from services.kinds.summary import planned_summary
 from services.rpc.convert.objects import key_from_pb, object_from_pb
 from services.rpc.parts import cut, parts, pieces

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from services.core.errors import RequestIdReused
-from services.kinds.canonical import canonical_text
+from services.kinds.format.canonical import canonical_text
 from stack_svc import texts
 from stack_svc.leases import SECOND
 from stack_svc.store.requests import Answer

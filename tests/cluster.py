@@ -25,7 +25,7 @@ import parser_svc.__main__ as parser
 import planner_svc.__main__ as planner
 import services.drivers.__main__ as platform
 import stack_svc.__main__ as stack
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 from services.platforms import Platform
 from services.rpc.client import Peer
 from services.rpc.convert.plans import step_from_pb

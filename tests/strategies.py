@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from services.core import model
-from services.kinds.canonical import canonical_text, spec_of
+from services.kinds.format.canonical import canonical_text, spec_of
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 """Names as people may write them, never empty."""

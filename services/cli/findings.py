@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from services.core.model import Edit, Location, Violation
-from services.kinds import endpoint
-from services.kinds.table import KINDS
+from services.kinds.influxdb import endpoint
+from services.kinds.registry import KINDS
 from services.rpc.convert.objects import credential_from_pb, violation_from_pb
 from services.rpc.parsing import Parsed
 

@@ -51,8 +51,8 @@ class Spec:
     Normalised content as canonical JSON text, with the display name beside it.
 
     Equality is equality of the text: unlike Python's, it tells ``true`` from ``1`` and ``1`` from ``1.0``. The text is
-    read only when somebody looks into it. Made by ``services.kinds.canonical``, the only place that writes canonical
-    text, and from messages of services that have it from there.
+    read only when somebody looks into it. Made by ``services.kinds.format.canonical``, the only place that writes
+    canonical text, and from messages of services that have it from there.
 
     Attributes:
         text: The canonical text.

@@ -27,7 +27,7 @@ from services.drivers.mutation import (
     Update,
 )
 from services.engine.outcome import RejectionReason
-from services.kinds.canonical import checked_spec
+from services.kinds.format.canonical import checked_spec
 from services.rpc.convert.objects import references_from_pb, references_to_pb
 from services.rpc.convert.operations import rejection_number
 from services.rpc.parts import parts, text_bytes

@@ -1,1 +1,1 @@
-"""The kinds of objects, pure: one file per kind, one table that lists them."""
+"""The kinds of objects, pure: what describes them, a file for each, one registry, and what is made of it."""

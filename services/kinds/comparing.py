@@ -6,8 +6,8 @@ from typing import Any
 
 from services.core.diff import changes
 from services.core.model import FieldChange, Spec
-from services.kinds.canonical import canonical_text
-from services.kinds.table import KINDS
+from services.kinds.format.canonical import canonical_text
+from services.kinds.registry import KINDS
 
 
 def comparable(kind: str, spec: Spec, set_paths: Sequence[str] = ()) -> Spec:

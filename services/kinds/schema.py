@@ -4,11 +4,11 @@ from functools import cache
 from typing import Any
 
 from services.core.model import LABEL
-from services.kinds.field_table import Field, Mappings, Table
-from services.kinds.kind import Kind
-from services.kinds.references import Referable
-from services.kinds.shapes import Schema, Text
-from services.kinds.table import FAMILY_NAMES, KINDS
+from services.kinds.format.field_table import Field, Mappings, Table
+from services.kinds.format.kind import Kind
+from services.kinds.format.references import Referable
+from services.kinds.format.shapes import Schema, Text
+from services.kinds.registry import FAMILY_NAMES, KINDS
 
 API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
 

@@ -6,8 +6,8 @@ from operator import itemgetter
 from typing import Any
 
 from services.core.model import LABEL, Key, Object
-from services.kinds import endpoint
-from services.kinds.table import KINDS
+from services.kinds.influxdb import endpoint
+from services.kinds.registry import KINDS
 
 _ENDPOINT_TYPES = {
     "NotificationEndpointHTTP": "http",

@@ -8,7 +8,7 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import RequestInvalid, TokenStale
-from services.kinds.canonical import canonical_text
+from services.kinds.format.canonical import canonical_text
 from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Content, Events, World, end
 from tests.apply.packages import an_object, text

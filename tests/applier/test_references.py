@@ -19,7 +19,7 @@ from services.core.model import (
 )
 from services.engine.effects import effect_of, inverse_of
 from services.engine.ids import Ids
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.applier.faulty import ItemFault
 from tests.applier.world import ROLLED_BACK, Case, World, end
 from tests.apply.packages import an_endpoint, an_object, text

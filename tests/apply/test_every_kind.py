@@ -13,7 +13,7 @@ from pkger.planner.v1.planner_pb2 import PackageSources
 
 from services.core.errors import RequestInvalid
 from services.core.model import Verb
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 from tests.apply.packages import EVERY_KIND, LABEL, a_rule, an_endpoint, text
 from tests.cluster import Calls, Cluster, sources
 

@@ -7,7 +7,7 @@ from pkger.model.v1 import plan_pb2
 
 from bench.package import Mix, package_text
 from services.core import model
-from services.kinds import canonical
+from services.kinds.format import canonical
 from tests.cluster import Cluster
 
 OBJECTS = 300
@@ -32,7 +32,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return canonical_text(value)
 
     monkeypatch.setattr(model, "read_object", reads)
-    for module in ("services.kinds.canonical", "services.drivers.wire"):
+    for module in ("services.kinds.format.canonical", "services.drivers.wire"):
         monkeypatch.setattr(f"{module}.checked_spec", checks)
     # Within this module, it writes specs, and looks whether one is nested too deep.
     monkeypatch.setattr(canonical, "canonical_text", writes)

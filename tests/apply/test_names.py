@@ -9,7 +9,7 @@ from pkger.model.v1 import operation_pb2
 
 from services.core.errors import NameTaken
 from services.drivers.embedded.kinds import unique_name
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.apply.packages import an_object, text
 from tests.cluster import Cluster, cluster
 from tests.drivers.older_file import older_file

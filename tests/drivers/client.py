@@ -8,7 +8,7 @@ from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
 from pkger.model.v1 import object_pb2, operation_pb2
 
 from services.core.model import PlatformTraits
-from services.kinds.canonical import canonical_text
+from services.kinds.format.canonical import canonical_text
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb
 

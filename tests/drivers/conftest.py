@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.core.model import PlatformTraits
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 from tests.drivers.client import DriverClient
 from tests.drivers.platforms import PLATFORMS, PlatformUnderTest, Sample
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import sqlite_utils
 
 from services.drivers.embedded.schema import MIGRATIONS
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.drivers.client import ORG
 from tests.drivers.platforms import sample
 

@@ -6,7 +6,7 @@ import pytest
 from pkger.model.v1 import object_pb2
 
 from services.core.model import NameUniqueness, PlatformTraits
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 from tests.drivers.client import (
     CONTENT_REFUSED,
     NAME_TAKEN,

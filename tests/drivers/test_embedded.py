@@ -24,10 +24,10 @@ from services.drivers.embedded.store import ZERO_ID
 from services.drivers.mutation import Create, Done, PutSecret, Rejected
 from services.drivers.wire import batch_from_pb
 from services.engine.outcome import RejectionReason
-from services.kinds import canonical
-from services.kinds.canonical import spec_of
-from services.kinds.references import Referable
-from services.kinds.table import KINDS
+from services.kinds.format import canonical
+from services.kinds.format.canonical import spec_of
+from services.kinds.format.references import Referable
+from services.kinds.registry import KINDS
 from services.machine import MachineIds
 from services.platforms import Platform
 from services.rpc.parts import MAX_PART_BYTES

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from services.core.model import LABEL, Key, Step, Verb
 from services.engine.batches import batches, rounds
 from services.engine.effects import AnyEffect, Create, effect_of
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 
 few_specs = st.sampled_from([spec_of({"name": name}) for name in ("one", "two", "three")])
 few_keys = st.sampled_from([Key(LABEL, "red"), Key("Bucket", "raw"), Key("Dashboard", "cpu"), Key("Dashboard", "mem")])

@@ -24,7 +24,7 @@ from services.engine.conclusion import after_success, after_undo
 from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.engine.model_store import changed
 from tests.engine.plans import a_plan, changes_to, progress_of
 

@@ -36,7 +36,7 @@ from services.engine.effects import (
 from services.engine.effects.effect import Sending
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Failed, NotHappened, Skipped, Unknown
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan
 from tests.strategies import resource_steps
 

@@ -20,7 +20,7 @@ from services.core.model import (
 )
 from services.engine.late_writes import late_writes
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, RejectionReason, Unknown
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan, progress_of
 
 KEY, RED = Key("Task", "roll"), Key(LABEL, "red")

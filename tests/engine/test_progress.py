@@ -6,7 +6,7 @@ from services.core.model import Key, Step, Verb
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
 from services.engine.progress import Progress
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan, progress_of
 
 PLAN = a_plan(Step(0, 0, Verb.CREATE, Key("Dashboard", "cpu"), new_spec=spec_of({"name": "cpu"})))

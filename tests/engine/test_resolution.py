@@ -23,7 +23,7 @@ from services.core.model import (
 from services.engine.effects import AnyEffect, Create, Update, effect_of, inverse_of
 from services.engine.effects.effect import Sending
 from services.engine.outcome import Done, Finding, NotHappened, Unknown
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 
 KEY = Key("Task", "roll")
 OLD, NEW, OTHER = (spec_of({"name": "roll", "every": every}) for every in ("1h", "2h", "3h"))

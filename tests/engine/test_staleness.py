@@ -13,7 +13,7 @@ from services.core.model import Key, Object, Plan, Reference, Resource, StackRec
 from services.engine.effects import effect_of
 from services.engine.ids import Ids
 from services.engine.staleness import SHOWN, adopted, kinds_to_read, owned_parts, problem_of, stale_parts
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.planner.test_laws import PLATFORM, a_world, packages
 from tests.planner.world import World, an_object, told
 

@@ -25,7 +25,7 @@ from services.engine.step_life import (
     StepState,
     may_follow,
 )
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan
 
 S, E = StepState, StepEvent

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from services.core.model import FieldChange, Spec, UnreadableSpecError
-from services.kinds.canonical import spec_of
 from services.kinds.comparing import comparable, differences
+from services.kinds.format.canonical import spec_of
 
 
 @pytest.mark.parametrize("schema_type", [{}, {"schemaType": ""}, {"schemaType": "implicit"}])

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from services.core.model import EnvReference, Key, Object
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
+from services.kinds.registry import KINDS
 from services.kinds.summary import planned_summary, summary_document
-from services.kinds.table import KINDS
 
 VERSION = "influxdata.com/v2alpha1"
 RED, BLUE = Key("Label", "red"), Key("Label", "blue")

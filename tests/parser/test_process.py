@@ -9,7 +9,7 @@ import orjson
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 
 

@@ -6,7 +6,7 @@ from parser_svc.rendering import render
 from parser_svc.sources import Encoding
 from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Package, WrittenValue
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from tests.parser.parsing import document, parse_text
 
 TEAM = "{envRef: {key: team, default: red}}"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from parser_svc.scalars import MERGE, plain_scalar, tagged_scalar
-from services.kinds.timestamp import Timestamp
+from services.kinds.format.timestamp import Timestamp
 
 
 @pytest.mark.parametrize(

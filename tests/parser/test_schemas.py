@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from parser_svc.yaml_reader import read_documents
-from services.kinds.canonical import plain
+from services.kinds.format.canonical import plain
+from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema, package_schema
-from services.kinds.table import KINDS
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "golden" / "parse"
 RULE = "$.spec.retentionRules[0]"

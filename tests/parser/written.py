@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from services.core.model import LABEL
-from services.kinds.charts.shapes import AnyCase, Domain, OptionalInteger
-from services.kinds.field_table import Mappings, Nested, Table
-from services.kinds.references import Referable
+from services.kinds.format.field_table import Mappings, Nested, Table
+from services.kinds.format.references import Referable
+from services.kinds.format.shapes import Boolean, Duration, Free, Integer, Number, Shape, Text, Texts
+from services.kinds.influxdb.charts.shapes import AnyCase, Domain, OptionalInteger
+from services.kinds.registry import KINDS
 from services.kinds.schema import API_VERSIONS, spec_table
-from services.kinds.shapes import Boolean, Duration, Free, Integer, Number, Shape, Text, Texts
-from services.kinds.table import KINDS
 
 texts = st.sampled_from(["", "a", "b b", "é", "5", "1e3", "on", "~", " x ", "a\nb\n", "a: b # c", "\t", "2020-01-01"])
 numbers = st.integers(-5, 10_000) | st.sampled_from([0.5, 3600.0, 1e9, 1e21, -2.25, 2**53 + 1, 2**62])

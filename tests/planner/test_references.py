@@ -7,7 +7,7 @@ import pytest
 from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Reference, StepReference
 from services.drivers.embedded.kinds import EMBEDDED
-from services.kinds.table import KINDS
+from services.kinds.registry import KINDS
 from tests.planner.world import World, an_object, told
 
 RULE = Key("NotificationRule", "r")

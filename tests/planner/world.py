@@ -25,8 +25,8 @@ from services.core.model import (
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update, effect_of
 from services.engine.ids import Ids
-from services.kinds.canonical import spec_of
-from services.kinds.table import KINDS
+from services.kinds.format.canonical import spec_of
+from services.kinds.registry import KINDS
 
 
 def an_object(kind: str, key: str, /, labels: Iterable[str] = (), **spec: Any) -> Object:

@@ -20,7 +20,7 @@ from services.engine import operation, outcome, step_life
 from services.engine.decisions import BlockedStep, StepDecision
 from services.engine.effects import AnyEffect, effect_of
 from services.engine.effects.effect import Sending
-from services.kinds.canonical import spec_of
+from services.kinds.format.canonical import spec_of
 from services.rpc.convert import drivers, objects, operations, plans
 from tests import strategies
 

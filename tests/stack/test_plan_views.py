@@ -38,7 +38,7 @@ from services.core.model import (
     Target,
     Verb,
 )
-from services.kinds.canonical import canonical_text, spec_of
+from services.kinds.format.canonical import canonical_text, spec_of
 from services.kinds.summary import planned_summary
 from services.rpc.convert.objects import key_fields, object_fields
 from services.rpc.convert.plans import (

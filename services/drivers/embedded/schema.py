@@ -5,7 +5,7 @@ from sqlite_utils.db import ForeignKey
 from sqlite_utils.migrations import Migrations
 
 from services.drivers.embedded.kinds import unique_name
-from services.kinds.canonical import spec_from_text
+from services.kinds.format.canonical import spec_from_text
 
 MIGRATIONS = Migrations("platform")
 """Append only: a migration that was released is never changed."""

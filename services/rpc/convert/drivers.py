@@ -9,7 +9,7 @@ from services.core import model
 from services.engine.effects import AnyEffect, Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update
 from services.engine.effects.effect import Sending
 from services.engine.outcome import Done, Failed, Outcome, Unknown
-from services.kinds.canonical import spec_from_text
+from services.kinds.format.canonical import spec_from_text
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import references_to_pb
 from services.rpc.convert.operations import rejection_from_pb

@@ -10,7 +10,7 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core import model
 from services.core.errors import RequestInvalid
-from services.kinds.canonical import canonical_text, spec_from_text
+from services.kinds.format.canonical import canonical_text, spec_from_text
 from services.rpc.convert.enums import Numbers
 from services.rpc.parts import text_bytes
 

@@ -1,0 +1,284 @@
+"""Tables of fields: one description reads a mapping, checks it, remarks on it and gives its JSON Schema."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from services.kinds.diagnostics import Code
+from services.kinds.format.fields import Fault, Fields, Note, Numbering, Remark, Rewrite, found_text, text_of
+from services.kinds.format.references import Referable
+from services.kinds.format.shapes import Duration, Integer, Schema, Shape, Text, items_ignored, nearest, object_schema
+
+Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
+"""Finds what is wrong with one mapping, given how it was read, in the order of packages.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One row: a key, what it takes, and what it is for."""
+
+    key: str
+    shape: Shape
+    about: str
+
+
+class Table:
+    """The fields of one kind of mapping, in the order in which their rules are told."""
+
+    def __init__(
+        self, *fields: Field, check: Check | None = None, required: Sequence[str] = (), more: Schema | None = None
+    ) -> None:
+        """
+        Describe a mapping.
+
+        Args:
+            fields: Its fields.
+            check: Finds all faults of a mapping; None: each field by itself, in order.
+            required: Keys that the schema asks for.
+            more: Further keywords of the schema, for rules that concern several fields.
+        """
+        self._fields = {field.key: field for field in fields}
+        self._shapes = {field.key: field.shape for field in fields}
+        self._absent = {field.key: field.shape.absent for field in fields}
+        self._holding = {key: shape for key, shape in self._shapes.items() if isinstance(shape, Mappings | Nested)}
+        # Most values of most packages are texts of these: there is nothing to remark on them.
+        self._any_text = frozenset(
+            key
+            for key, shape in self._shapes.items()
+            if (isinstance(shape, Referable) and not shape.secret) or (isinstance(shape, Text) and not shape.known)
+        )
+        self._secrets = {
+            key: shape for key, shape in self._shapes.items() if isinstance(shape, Referable) and shape.secret
+        }
+        self._plain = {
+            key: shape for key, shape in self._shapes.items() if not isinstance(shape, Mappings | Nested | Text)
+        }
+        self._check = check
+        self._required = tuple(required)
+        self._more = more or {}
+
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """Its rows by key, in order."""
+        return self._fields
+
+    def read(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
+        """The normalised value of every field of the table."""
+        values = self._absent.copy()
+        shapes = self._shapes
+        for key, value in mapping.items():
+            if key in shapes:
+                values[key] = shapes[key].read(value)
+        return values
+
+    def faults(self, fields: Fields, values: Mapping[str, Any]) -> list[Fault]:
+        """
+        What is wrong with a mapping.
+
+        Args:
+            fields: The mapping.
+            values: How ``read`` read it.
+        """
+        if self._check:
+            return self._check(fields, values)
+        return [fault for key in self._suspects(values) for fault in self.field_faults(fields, values, key)]
+
+    def is_sound(self, values: Mapping[str, Any]) -> bool:
+        """Whether ``faults`` finds nothing for certain; asked first, as most mappings need not know where they are."""
+        return not self._check and not self._suspects(values)
+
+    def field_faults(self, fields: Fields, values: Mapping[str, Any], key: str) -> list[Fault]:
+        """What is wrong with one field by itself."""
+        shape = self._shapes[key]
+        if problem := shape.problem(values[key]):
+            given = fields.value.get(key)
+            rewrite = nearest_word(given, getattr(shape, "words", ()))
+            return [
+                fields.fault(_code(shape, given), key, f"{key} must be {problem}; {found_text(fields, key)}", rewrite)
+            ]
+        holding = self._holding.get(key)
+        return holding.faults(fields, key, values[key]) if holding else []
+
+    def remarks(self, fields: Fields) -> Iterator[Remark]:
+        """What a person should know about a mapping, in the order in which it is written."""
+        for key, value in fields.value.items():
+            if type(value) is str and key in self._any_text:
+                continue
+            shape = self._shapes.get(key)
+            if shape is None:
+                yield self._unknown(fields, key)
+            elif value is not None:
+                yield from _field_remarks(shape, fields, key, value)
+
+    def is_unremarkable(self, mapping: Mapping[str, Any]) -> bool:
+        """Whether ``remarks`` finds nothing for certain; asked first, as most mappings need not know where they are."""
+        for key, value in mapping.items():
+            if type(value) is str and key in self._any_text:
+                continue
+            shape = self._plain.get(key)
+            if shape is None or shape.remark(value):
+                return False
+        return True
+
+    def written_out(self, mapping: Mapping[str, Any]) -> list[str]:
+        """The keys of the fields for secrets that hold one, or take it from an environment value; in order."""
+        return [key for key, shape in self._secrets.items() if shape.is_written_out(mapping.get(key))]
+
+    def schema(self) -> Schema:
+        """JSON Schema of the mapping."""
+        properties = {
+            field.key: {"description": field.about, **field.shape.schema()} for field in self._fields.values()
+        }
+        return object_schema(properties, self._required, **self._more)
+
+    def with_fields(self, *fields: Field) -> "Table":
+        """This table with *fields* before its own."""
+        return Table(*fields, *self._fields.values(), check=self._check, required=self._required, more=self._more)
+
+    def _suspects(self, values: Mapping[str, Any]) -> list[str]:
+        """The keys of the fields that break a rule, or hold mappings that may."""
+        return [
+            key
+            for key, shape in self._shapes.items()
+            if shape.problem(values[key]) or (key in self._holding and values[key])
+        ]
+
+    def _unknown(self, fields: Fields, key: str) -> Remark:
+        alike = nearest(key, self._fields)
+        if not alike:
+            text = f"there is no field {key[:60]!r} here, so it will be ignored"
+            return fields.remark(Code.UNKNOWN_FIELD, key, text, of_key=True)
+        text = f"there is no field {key[:60]!r}, so it will be ignored; did you mean {alike!r}?"
+        # A key cannot stand twice. What is under the key may be a credential, which nobody is to write out.
+        is_free = alike not in fields.value and alike not in self._secrets
+        return fields.remark(Code.UNKNOWN_FIELD, key, text, of_key=True, rewrite=Rewrite(alike) if is_free else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Mappings:
+    """
+    A list of mappings; other items are dropped.
+
+    Attributes:
+        table: What each of them holds.
+        required: What there must be one of at least; empty when none is fine.
+        numbering: Where the paths of their fields carry the position.
+    """
+
+    table: Table
+    required: str = ""
+    numbering: Numbering = Numbering.ELEMENT
+    absent: ClassVar[Sequence[Any]] = ()
+
+    def read(self, value: Any) -> list[dict[str, Any]]:
+        if not isinstance(value, list):
+            return []
+        read = self.table.read
+        return [read(item) for item in value if isinstance(item, dict)]
+
+    def problem(self, value: Sequence[Any]) -> str:
+        return f"a list of at least one {self.required}" if self.required and not value else ""
+
+    def faults(self, fields: Fields, key: str, values: Sequence[Mapping[str, Any]]) -> list[Fault]:
+        """What is wrong with the elements."""
+        if all(map(self.table.is_sound, values)):
+            return []
+        elements = fields.mappings(key, self.numbering)
+        return [
+            fault
+            for element, value in zip(elements, values, strict=True)
+            for fault in self.table.faults(element, value)
+        ]
+
+    def remark(self, given: Any) -> Note | None:
+        if not isinstance(given, list):
+            return Note(Code.VALUE_IGNORED, "this will be ignored; write a list of mappings")
+        dropped = len([item for item in given if not isinstance(item, dict)])
+        return items_ignored(dropped, "a mapping") if dropped else None
+
+    def schema(self) -> Schema:
+        few = {"type": "array", "minItems": 1} if self.required else {"type": ["array", "null"]}
+        return {**few, "items": self.table.schema()}
+
+
+class Nested:
+    """A mapping inside another."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.absent: Mapping[str, Any] = table.read({})
+
+    def read(self, value: Any) -> Mapping[str, Any]:
+        """The normalised mapping."""
+        return self.table.read(value) if isinstance(value, dict) else self.absent
+
+    def problem(self, value: Mapping[str, Any]) -> str:
+        """Nothing: what is wrong is wrong with a field of it."""
+        return ""
+
+    def faults(self, fields: Fields, key: str, values: Mapping[str, Any]) -> list[Fault]:
+        """What is wrong with its fields."""
+        return self.table.faults(fields.mapping(key), values)
+
+    def remark(self, given: Any) -> Note | None:
+        """Whether it is no mapping."""
+        if isinstance(given, dict):
+            return None
+        return Note(Code.VALUE_IGNORED, "this will be ignored; write a mapping")
+
+    def schema(self) -> Schema:
+        """The schema of the mapping; null counts as absent."""
+        schema = self.table.schema()
+        return {**schema, "type": ["object", "null"]}
+
+
+def nearest_word(given: Any, words: Sequence[str]) -> Rewrite | None:
+    """Writes the one of *words* that a value was probably meant to be; None when none is near."""
+    word = nearest(given.strip(), filter(None, words)) if isinstance(given, str) and words else ""
+    return Rewrite(word) if word else None
+
+
+def text_code(given: Any) -> Code:
+    """What is wrong with a value that should be one of some words, or any text that is not empty."""
+    if given is None:
+        return Code.FIELD_MISSING
+    return Code.VALUE_NOT_ALLOWED if (text_of(given) or "").strip() else Code.VALUE_EMPTY
+
+
+def _code(shape: Shape, given: Any) -> Code:
+    """What is wrong with a value that breaks the rule of its shape."""
+    if given is None:
+        return Code.FIELD_MISSING
+    match shape:
+        case Integer():
+            return Code.VALUE_OUT_OF_RANGE
+        case Duration():
+            return Code.DURATION_INVALID
+        case Mappings():
+            return Code.LIST_EMPTY
+        case _:
+            return text_code(given)
+
+
+def _field_remarks(shape: Shape, fields: Fields, key: str, value: Any) -> Iterator[Remark]:
+    if note := shape.remark(value):
+        yield fields.remark(note.code, key, note.text, rewrite=Rewrite(note.word) if note.word else None)
+    elif isinstance(shape, Text) and not isinstance(value, str):
+        yield _number_as_text(fields, key, value)
+    elif isinstance(shape, Mappings):
+        if not all(isinstance(item, dict) and shape.table.is_unremarkable(item) for item in value):
+            for element in fields.mappings(key, shape.numbering):
+                yield from shape.table.remarks(element)
+    elif isinstance(shape, Nested):
+        yield from shape.table.remarks(fields.mapping(key))
+
+
+def _number_as_text(fields: Fields, key: str, value: Any) -> Remark:
+    """A number that serves as text may come out otherwise than it is written, as ``000000`` does."""
+    text = text_of(value) or ""
+    reason = f"this is a number, which becomes the text {text!r}; put it in quotes"
+    return fields.remark(Code.NUMBER_AS_TEXT, key, reason, unless_written=text, rewrite=Rewrite(None))
+
+
+DESCRIPTION = Field("description", Text(), "What it is for.")
+"""The field that every kind has."""

@@ -1,0 +1,127 @@
+"""What there is to say about one kind of object."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.core.model import Key
+from services.kinds.diagnostics import Code
+from services.kinds.format.field_table import Table
+from services.kinds.format.fields import Fault, Fields, Remark
+from services.kinds.format.references import Use
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """
+    What an object can see of what is around it.
+
+    Attributes:
+        name: Its resolved ``metadata.name``.
+        display_name: Its resolved ``spec.name``, else ``name``.
+        api_version: As written.
+        env: Supplied environment values by key; any tree.
+        endpoints: The notification endpoints of the package by their names.
+    """
+
+    name: str
+    display_name: str
+    api_version: str = ""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    endpoints: Mapping[str, Key] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """
+    What an object says.
+
+    Attributes:
+        spec: Normalised content, its display name under "name". In an object with faults, what could be read.
+        faults: Broken rules in the order of packages.md 4.
+        references: References in the spec besides its name.
+        written: What the source says where the spec has what it comes to, by RFC 6901 pointer into the spec; any tree.
+        remarks: What the table of the kind cannot know.
+        named_by: What names the object instead of ``spec.name``; None: nothing does (packages.md 7.6).
+    """
+
+    spec: dict[str, Any]
+    faults: Iterable[Fault] = ()
+    references: tuple[Use, ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+    named_by: Use | None = None
+
+
+Read = Callable[[Fields, Scope], Reading]
+"""Reads the fields of a spec."""
+
+Summarise = Callable[[Mapping[str, Any], int], dict[str, Any]]
+"""Makes what only this kind has in a summary entry (packages.md 10.3), of a spec and the platform's id (0: unknown)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """
+    One kind of object.
+
+    Attributes:
+        name: As packages spell it.
+        family: The kinds that share a name space.
+        resource_type: As label mappings spell it.
+        summary_key: The list of the summary that holds it.
+        unique_display_name: Whether display names must differ within the family in one package.
+        min_name_bytes: Shortest display name, in bytes of UTF-8.
+        about: One sentence for people.
+        fields: The fields of its spec besides its name and associations.
+        read: Validates and normalises.
+        summarise: Makes the summary entry.
+        labelled: Whether labels can be attached.
+        references_by_key: Whether a summary lists environment references by key instead of by field (packages.md 6.4).
+        uses: Fields of the spec that name another object of the package, with the family of that object.
+        default_words: Fields of the spec with the word that means the same as an empty text.
+    """
+
+    name: str
+    family: str
+    resource_type: str
+    summary_key: str
+    unique_display_name: bool
+    min_name_bytes: int
+    about: str
+    fields: Table
+    read: Read
+    summarise: Summarise
+    labelled: bool = True
+    references_by_key: bool = False
+    uses: Mapping[str, str] = field(default_factory=dict)
+    default_words: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:
+    """Read an object all of whose rules stand in the table of its kind."""
+    values = table.read(fields.value)
+    faults = [*short_name(fields, scope.display_name, min_name_bytes), *table.faults(fields, values)]
+    return Reading({**values, "name": scope.display_name}, faults)
+
+
+def short_name(fields: Fields, name: str, minimum: int) -> list[Fault]:
+    """The fault of a display name with fewer than *minimum* bytes."""
+    if len(name.encode()) >= minimum:
+        return []
+    reason = f"the name {name!r} is too short; it needs at least {minimum} bytes"
+    return [fields.fault(Code.NAME_TOO_SHORT, "name", reason)]
+
+
+def owned_ids(number: int) -> dict[str, int]:
+    """``id`` as buckets and variables have it: left out while unknown, as ``orgID`` always is."""
+    return {"id": number} if number else {}
+
+
+def embedded_id(number: int) -> dict[str, str]:
+    """``id`` as the objects embedded in summary entries have it: 16 hexadecimal digits, left out while unknown."""
+    return {"id": f"{number:016x}"} if number else {}
+
+
+UNKNOWN_TIMES = dict.fromkeys(("createdAt", "updatedAt"), "0001-01-01T00:00:00Z")
+"""The times of embedded objects before they are applied."""

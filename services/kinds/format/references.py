@@ -1,0 +1,138 @@
+"""References to environment values and secrets (packages.md 6)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from services.core.model import EnvReference
+from services.kinds.diagnostics import Code
+from services.kinds.format.canonical import plain
+from services.kinds.format.fields import Note, text_of
+from services.kinds.format.shapes import Schema, object_schema
+from services.kinds.format.timestamp import Timestamp
+
+
+class Reference(NamedTuple):
+    """
+    A field that takes a reference: a literal text, or keys that lead to one.
+
+    A package has several for each object: a tuple is made several times as fast as a frozen dataclass.
+
+    Attributes:
+        literal: The text, when the field is no reference; empty when it is absent.
+        env_key: Key of the environment value; empty when there is none.
+        default: What stands in for a value that is not supplied; any tree.
+        secret_key: Key of the secret, which then decides the value; empty when there is none.
+    """
+
+    literal: str = ""
+    env_key: str = ""
+    default: Any = None
+    secret_key: str = ""
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it refers to anything, and is not a literal."""
+        return bool(self.env_key or self.secret_key)
+
+    def resolved(self, env: Mapping[str, Any]) -> str:
+        """The text, given the supplied values; empty for a secret, whose text nobody here knows."""
+        if self.secret_key:
+            return ""
+        if not self.env_key:
+            return self.literal
+        return text_of(env.get(self.env_key)) or text_of(self.default) or f"env-{self.env_key}"
+
+    def written(self) -> dict[str, Any]:
+        """The reference as packages write it."""
+        written: dict[str, Any] = {}
+        if self.env_key:
+            # A date has no text in a name; written back as text it would get one.
+            known = self.default is not None and not isinstance(self.default, Timestamp)
+            written["envRef"] = {"key": self.env_key} | ({"default": plain(self.default)} if known else {})
+        if self.secret_key:
+            written["secretRef"] = {"key": self.secret_key}
+        return written
+
+
+class Use(NamedTuple):
+    """
+    A reference that an object uses.
+
+    Attributes:
+        reference: The reference.
+        resource_field: Where, for the list of the object's environment references; empty: the list leaves it out.
+        value_type: Type of the value, for parameters of queries.
+        registered: Whether a value or secret that is not supplied counts as missing.
+    """
+
+    reference: Reference
+    resource_field: str = ""
+    value_type: str = ""
+    registered: bool = True
+
+    def listed(self, env: Mapping[str, Any]) -> EnvReference:
+        """What the object tells of it."""
+        supplied = plain(env.get(self.reference.env_key))
+        return EnvReference(
+            self.resource_field, self.reference.env_key, supplied, plain(self.reference.default), self.value_type
+        )
+
+
+def read_reference(value: Any) -> Reference:
+    """Read a field that takes a reference; a mapping without a usable key is an absent field."""
+    if not isinstance(value, dict):
+        return Reference(text_of(value) or "")
+    env, secret = value.get("envRef"), value.get("secretRef")
+    env, secret = (body if isinstance(body, dict) else {} for body in (env, secret))
+    env_key, secret_key = (text_of(body.get("key")) or "" for body in (env, secret))
+    return Reference(env_key=env_key, default=env.get("default") if env_key else None, secret_key=secret_key)
+
+
+_KEY: Schema = {"description": "Key of the value", "type": ["string", "number"]}
+_ENV_REF: Schema = {
+    "description": "A value that the caller supplies under a key",
+    "properties": {"key": _KEY, "default": {"description": "Used when no value is supplied"}},
+}
+_SECRET_REF: Schema = {"description": "A secret of the platform, by its key", "properties": {"key": _KEY}}
+_LITERAL: Schema = {"type": ["string", "number", "null"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Referable:
+    """The shape of a field that takes a literal or a reference; its kind reads it with ``read_reference``."""
+
+    secret: bool = False
+    absent: str = ""
+
+    def read(self, value: Any) -> str:
+        """The literal; references are nothing yet."""
+        return text_of(value) or ""
+
+    def problem(self, value: str) -> str:
+        """Nothing: whether it is needed is its kind's to know."""
+        return ""
+
+    def is_written_out(self, given: Any) -> bool:
+        """Whether *given* is a secret itself, as a text or by an environment value, and not the key of one."""
+        if not self.secret:
+            return False
+        reference = read_reference(given)
+        return bool(reference.literal or reference.env_key) and not reference.secret_key
+
+    def remark(self, given: Any) -> Note | None:
+        """Whether it is a secret itself, or neither a text nor a reference; never quotes what is given."""
+        if self.is_written_out(given):
+            way = "comes from an environment value" if isinstance(given, dict) else "is written out"
+            text = f"this credential {way}, and no plan accepts that; write {{secretRef: {{key: KEY}}}}"
+            return Note(Code.CREDENTIAL_WRITTEN_OUT, text)
+        if text_of(given) is not None or read_reference(given).is_one:
+            return None
+        ways = "{envRef: {key: KEY}}" + (" or {secretRef: {key: KEY}}" if self.secret else "")
+        text = f"this is neither a text nor a reference, so it will be ignored; write a text or {ways}"
+        return Note(Code.VALUE_IGNORED, text)
+
+    def schema(self) -> Schema:
+        """A literal or a reference; a mapping that is none counts as absent, so it fits, too."""
+        secret = {"secretRef": _SECRET_REF} if self.secret else {}
+        return {"anyOf": [_LITERAL, object_schema({"envRef": _ENV_REF, **secret})]}

@@ -1,0 +1,306 @@
+"""What a field takes, said once: how it is read, what is wrong with it, what a person should know, its JSON Schema."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import Enum
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+from services.kinds.diagnostics import Code
+from services.kinds.format.canonical import plain
+from services.kinds.format.durations import canonical_duration, parse_duration
+from services.kinds.format.fields import Note, described, integer_of, number_of, text_of
+
+Schema = dict[str, Any]
+
+_LONGEST_WORD = 120
+
+_TEXT_TYPES = ["string", "number", "null"]
+_DURATION_PATTERN = r"^(-?([0-9]+(y|mo|w|d|h|ms|m|s|us|µs|ns))*)$"
+
+
+class Shape(Protocol):
+    """
+    What one field takes.
+
+    Attributes:
+        absent: The normalised value of a field that is missing, null, or of a type that it cannot use.
+    """
+
+    @property
+    def absent(self) -> Any: ...
+
+    def read(self, value: Any) -> Any:
+        """The normalised value; nobody may change it."""
+
+    def problem(self, value: Any) -> str:
+        """What the field must be, when the normalised *value* breaks its rule: ends the sentence "it must be ..."."""
+
+    def remark(self, given: Any) -> Note | None:
+        """How a value that was given, and is not null, is used otherwise than a person would think; mostly None."""
+
+    def schema(self) -> Schema:
+        """JSON Schema of the values that the field can use."""
+
+
+class Fold(Enum):
+    """What is done to a text before it is compared and kept (packages.md 2)."""
+
+    KEEP = "keep"
+    TRIM = "trim"
+    LOWER = "lower"
+    UPPER = "upper"
+
+    def __call__(self, text: str) -> str:
+        """The folded text."""
+        match self:
+            case Fold.KEEP:
+                return text
+            case Fold.TRIM:
+                return text.strip()
+            case Fold.LOWER:
+                return text.lower().strip()
+            case Fold.UPPER:
+                return text.upper().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """
+    A text; numbers count as text.
+
+    Attributes:
+        absent: What stands in for an absent or empty text.
+        words: The texts that are allowed; empty for any.
+        fold: What is done to it first.
+        required: Whether it must not be empty.
+        what: What it should be, for a required text that is no word: "a query".
+        known: The texts that mean something, in whatever case; others are allowed, but remarked on. Empty: any do.
+    """
+
+    absent: str = ""
+    words: tuple[str, ...] = ()
+    fold: Fold = Fold.KEEP
+    required: bool = False
+    what: str = ""
+    known: tuple[str, ...] = ()
+
+    def read(self, value: Any) -> str:
+        # Most values of most packages come through here.
+        text = value if type(value) is str else text_of(value)
+        if not text:
+            return self.absent
+        return text if self.fold is Fold.KEEP else self.fold(text) or self.absent
+
+    def problem(self, value: str) -> str:
+        if self.required and not value:
+            return self.what or (_one_of(self.words) if self.words else "a text that is not empty")
+        return _one_of(self.words) if self.words and value not in self.words else ""
+
+    def remark(self, given: Any) -> Note | None:
+        text = text_of(given)
+        if text is None:
+            return _ignored(given, "a text")
+        if not self.known or text.lower() in self.known:
+            return None
+        meant = nearest(text, self.known)
+        return Note(Code.UNKNOWN_WORD, f"{text[:40]!r} means nothing here; write {_one_of(self.known)}", meant)
+
+    def schema(self) -> Schema:
+        if self.words:
+            return _words_schema((*self.words, "") if self.absent else self.words, self.fold)
+        return {"type": _TEXT_TYPES[:2], "minLength": 1} if self.required else {"type": _TEXT_TYPES}
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer of 64 bits; floats are truncated toward zero."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+    what: str = "a whole number"
+    absent: ClassVar[int] = 0
+
+    def read(self, value: Any) -> int:
+        return integer_of(value)
+
+    def problem(self, value: int) -> str:
+        too_small = self.minimum is not None and value < self.minimum
+        too_large = self.maximum is not None and value > self.maximum
+        return self.what if too_small or too_large else ""
+
+    def remark(self, given: Any) -> Note | None:
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            return _ignored(given, "a whole number, without quotes")
+        value = integer_of(given)
+        if value == given:
+            return None
+        return Note(Code.NUMBER_TRUNCATED, f"{given!r} will be cut to the whole number {value}")
+
+    def schema(self) -> Schema:
+        if self.minimum is None:
+            return {"type": ["number", "null"]}
+        top = {} if self.maximum is None else {"maximum": self.maximum}
+        return {"type": "number", "minimum": self.minimum, **top}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer or a float; an integral float is the integer."""
+
+    absent: ClassVar[int] = 0
+
+    def read(self, value: Any) -> int | float:
+        return number_of(value)
+
+    def problem(self, value: float) -> str:
+        return ""
+
+    def remark(self, given: Any) -> Note | None:
+        usable = isinstance(given, int | float) and not isinstance(given, bool) and number_of(given) == given
+        return None if usable else _ignored(given, "a number, without quotes")
+
+    def schema(self) -> Schema:
+        return {"type": ["number", "null"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """A real boolean."""
+
+    absent: ClassVar[bool] = False
+
+    def read(self, value: Any) -> bool:
+        return value is True
+
+    def problem(self, value: bool) -> str:
+        return ""
+
+    def remark(self, given: Any) -> Note | None:
+        return None if isinstance(given, bool) else _ignored(given, "true or false, without quotes")
+
+    def schema(self) -> Schema:
+        return {"type": ["boolean", "null"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A duration such as ``1h30m`` (packages.md 2.1), normalised to its canonical text; empty for zero."""
+
+    required: bool = False
+    absent: ClassVar[str] = ""
+
+    def read(self, value: Any) -> str:
+        text = text_of(value)
+        return canonical_duration(parse_duration(text) or 0) if text else ""
+
+    def problem(self, value: str) -> str:
+        return "a duration such as 1h30m" if self.required and not value else ""
+
+    def remark(self, given: Any) -> Note | None:
+        text = text_of(given)
+        if text is None or parse_duration(text) is None:
+            return _ignored(given, "a duration such as 1h30m")
+        return None
+
+    def schema(self) -> Schema:
+        nullable = {} if self.required else {"type": ["string", "null"]}
+        return {"type": "string", "pattern": _DURATION_PATTERN, **nullable}
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of texts; items that have no text are dropped."""
+
+    absent: ClassVar[Sequence[str]] = ()
+
+    def read(self, value: Any) -> list[str]:
+        return [text for item in value if (text := text_of(item)) is not None] if isinstance(value, list) else []
+
+    def problem(self, value: Sequence[str]) -> str:
+        return ""
+
+    def remark(self, given: Any) -> Note | None:
+        if not isinstance(given, list):
+            return _ignored(given, "a list of texts")
+        dropped = sum(text_of(item) is None for item in given)
+        return items_ignored(dropped, "a text") if dropped else None
+
+    def schema(self) -> Schema:
+        return {"type": ["array", "null"], "items": {"type": _TEXT_TYPES[:2]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """
+    A value that its kind reads by itself.
+
+    Attributes:
+        says: JSON Schema of it.
+        absent: Its normalised value when there is nothing else to say.
+    """
+
+    says: Schema
+    absent: Any = field(default="")
+
+    def read(self, value: Any) -> Any:
+        return plain(value)
+
+    def problem(self, value: Any) -> str:
+        return ""
+
+    def remark(self, given: Any) -> Note | None:
+        return None
+
+    def schema(self) -> Schema:
+        return self.says
+
+
+def _ignored(given: Any, wanted: str) -> Note:
+    return Note(Code.VALUE_IGNORED, f"found {described(given)}, which will be ignored; write {wanted}")
+
+
+def items_ignored(count: int, wanted: str) -> Note:
+    """Items of a list are not what they should be."""
+    return Note(Code.ITEMS_IGNORED, f"{count} of its items will be ignored; each must be {wanted}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that *word* was probably meant to be; empty when none is near."""
+    # Nothing known is half as long, so nothing is near.
+    return "" if len(word) > _LONGEST_WORD else _nearest(word.lower().replace("_", ""), tuple(known))
+
+
+@lru_cache(maxsize=1024)
+def _nearest(folded: str, known: tuple[str, ...]) -> str:
+    # Packages repeat the same mistakes again and again, and likeness takes time to find.
+    by_folded = {candidate.lower().replace("_", ""): candidate for candidate in known}
+    [best, *_] = get_close_matches(folded, by_folded, n=1, cutoff=0.75) or [""]
+    return by_folded.get(best, "")
+
+
+def _one_of(words: Sequence[str]) -> str:
+    named = [word for word in words if word]
+    listed = ", ".join(named[:-1]) + " or " + named[-1] if named[1:] else named[0]
+    return f"{listed}, or empty" if "" in words else listed
+
+
+def _words_schema(words: Sequence[str], fold: Fold) -> Schema:
+    schemas: list[Schema] = [{"enum": [*words, None] if "" in words else list(words)}]
+    if fold is not Fold.KEEP:
+        spelled = "|".join(map(_any_case, words))
+        schemas.append({"type": "string", "pattern": rf"^\s*({spelled})\s*$"})
+    return {"anyOf": schemas} if schemas[1:] else schemas[0]
+
+
+def _any_case(word: str) -> str:
+    # JSON Schema's regular expressions know no flags.
+    return "".join(f"[{letter.lower()}{letter.upper()}]" if letter.isalpha() else re.escape(letter) for letter in word)
+
+
+def object_schema(properties: Mapping[str, Schema], required: Sequence[str] = (), **more: Any) -> Schema:
+    """JSON Schema of a mapping; unknown keys are allowed, as packages.md 2 ignores them."""
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": dict(properties), **needed, **more}

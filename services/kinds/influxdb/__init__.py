@@ -1,0 +1,1 @@
+"""The kinds of objects of InfluxDB, a file for each."""

@@ -1,0 +1,117 @@
+"""Reads the charts of a dashboard into their normal form, and finds what is wrong with them (packages.md 5)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from services.kinds.diagnostics import Code
+from services.kinds.format.canonical import plain
+from services.kinds.format.fields import Fault, Fields, Rewrite, found_text
+from services.kinds.format.kind import Scope
+from services.kinds.format.references import Use
+from services.kinds.format.shapes import nearest
+from services.kinds.influxdb.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
+from services.kinds.influxdb.charts.rules import chart_faults
+from services.kinds.influxdb.parameters import Script, read_chart_query
+
+Chart = dict[str, Any]
+"""
+A chart in normal form: in package keys, with every field that its kind uses and no other.
+
+Charts that are shown alike are equal. Read again, a chart is itself, unless its queries say more in the source than
+what they come to (``Charts.written``).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """
+    The charts of a dashboard.
+
+    Attributes:
+        kept: Those without faults, in order.
+        faults: What is wrong with the others, chart by chart.
+        references: The parameters of the queries of those that are kept.
+        written: Queries as the source has them, where the normal form has what they come to, by RFC 6901 pointer into
+            the spec.
+    """
+
+    kept: list[Chart]
+    faults: list[Fault]
+    references: tuple[Use, ...]
+    written: Mapping[str, Any]
+
+
+def read_charts(fields: Fields, scope: Scope) -> Charts:
+    """Read the charts of a dashboard's spec."""
+    kept: list[Chart] = []
+    faults: list[Fault] = []
+    references: list[Use] = []
+    written: dict[str, Any] = {}
+    # Fields of parameters also count the charts that only a value of a parameter keeps out: no two have the same.
+    shown = 0
+    for position, chart in enumerate(fields.mappings("charts")):
+        kind = CHART_KINDS.get(KIND_NAME.read(chart.value.get("kind")))
+        if kind is None:
+            faults.append(_unknown_kind(chart))
+            continue
+        values = kind.fields.read(chart.value)
+        if found := chart_faults(chart, kind, values):
+            faults += found
+            continue
+        scripts = _read_scripts(chart, scope, position, shown)
+        shown += 1
+        if misfits := [fault for _, script in scripts for fault in script.misfits]:
+            faults += misfits
+            continue
+        if any(_says_more(source, script) for source, script in scripts):
+            written[f"/charts/{len(kept)}/queries"] = plain(chart.items("queries"))
+        references += [
+            Use(parameter.reference, parameter.resource_field, parameter.value_type)
+            for _, script in scripts
+            for parameter in script.parameters
+        ]
+        kept.append(_normal(kind, values, [script for _, script in scripts]))
+    return Charts(kept, faults, tuple(references), written)
+
+
+def _unknown_kind(chart: Fields) -> Fault:
+    """A chart of which nothing else can be said (CH1)."""
+    alike = nearest(chart.text("kind").strip(), CHART_KINDS)
+    hint = f"; did you mean {alike!r}?" if alike else ""
+    reason = f"kind must be {KIND_NAME.problem('')}; {found_text(chart, 'kind')}{hint}"
+    code = Code.FIELD_MISSING if chart.value.get("kind") is None else Code.UNKNOWN_CHART_KIND
+    return chart.fault(code, "kind", reason, Rewrite(alike) if alike else None)
+
+
+def _read_scripts(chart: Fields, scope: Scope, position: int, kept_position: int) -> list[tuple[str, Script]]:
+    """The queries that are not empty; the parameters of those that are not shown count as well (packages.md 6.4)."""
+    scripts: list[tuple[str, Script]] = []
+    for place, query in enumerate(chart.mappings("queries")):
+        if source := query.text("query"):
+            script = read_chart_query(query, scope.name, position, place, kept_position, len(scripts), scope.env)
+            scripts.append((source, script))
+    return scripts
+
+
+def _says_more(source: str, script: Script) -> bool:
+    """Whether a query could not be read again from what it comes to."""
+    return bool(script.parameters) or script.text != source.strip() or not script.text
+
+
+def _normal(kind: ChartKind, values: Mapping[str, Any], scripts: Sequence[Script]) -> Chart:
+    chart = {"kind": kind.name, **values}
+    if kind.has_queries:
+        chart["queries"] = [{"query": script.text} for script in scripts]
+    if "axes" in values:
+        chart["axes"] = _axes_that_count(kind, values["axes"])
+    return chart
+
+
+def _axes_that_count(kind: ChartKind, axes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The axes that take effect, in an order that does not depend on how they were written (packages.md 5.3)."""
+    if kind.flat_axes:
+        first = {axis["name"]: axis for axis in reversed(axes)}
+        return [first.get(name, empty) for name, empty in kind.flat_axes.items()]
+    last = {axis["name"]: axis for axis in axes}
+    return [axis for _, axis in sorted(last.items())]

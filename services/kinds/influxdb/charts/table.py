@@ -1,0 +1,59 @@
+"""All that packages may write for a chart of any kind: for hints, and for the JSON Schema."""
+
+from collections.abc import Iterator, Sequence
+
+from services.kinds.format.canonical import canonical_text
+from services.kinds.format.field_table import Field, Table
+from services.kinds.format.shapes import Fold, Schema, Text
+from services.kinds.influxdb.charts.fields import FIELDS
+from services.kinds.influxdb.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
+
+
+def _conditions() -> list[Schema]:
+    """What the kinds of charts ask for, told once for all kinds that ask for the same."""
+    demands = {canonical_text(demand): demand for kind in CHART_KINDS.values() for demand in _demands(kind)}
+    by_names: dict[tuple[str, ...], list[Schema]] = {}
+    for text, demand in demands.items():
+        names = [kind.name for kind in CHART_KINDS.values() if text in map(canonical_text, _demands(kind))]
+        by_names.setdefault(tuple(names), []).append(demand)
+    return [{"if": _is_one_of(names), "then": {"allOf": found}} for names, found in by_names.items()]
+
+
+def _demands(kind: ChartKind) -> Iterator[Schema]:
+    for key in ("width", "height", "colors", "geom", "position", "tableOptions"):
+        if shape := kind.own.get(key):
+            needed = {"required": [key]} if shape.problem(shape.absent) else {}
+            yield {"properties": {key: _without_descriptions(shape.schema())}, **needed}
+    for name in kind.needed_axes:
+        yield _has_one("axes", "name", {"type": "string", "pattern": rf"^\s*{name}\s*$"})
+    for type_ in kind.needed_colors:
+        yield _has_one("colors", "type", {"const": type_})
+
+
+def _is_one_of(names: Sequence[str]) -> Schema:
+    kind = Text(words=tuple(names), fold=Fold.LOWER, required=True)
+    return {"properties": {"kind": kind.schema()}, "required": ["kind"]}
+
+
+def _has_one(key: str, of: str, wanted: Schema) -> Schema:
+    """The list *key* holds a mapping whose field *of* is as *wanted*."""
+    item = {"type": "object", "properties": {of: wanted}, "required": [of]}
+    return {"properties": {key: {"type": "array", "contains": item}}, "required": [key]}
+
+
+def _without_descriptions(schema: Schema) -> Schema:
+    """What a schema asks for; the fields of the table describe themselves."""
+    return {
+        key: _without_descriptions(value) if isinstance(value, dict) else value
+        for key, value in schema.items()
+        if key != "description"
+    }
+
+
+CHART = Table(
+    Field("kind", KIND_NAME, f"Kind of chart: {', '.join(CHART_KINDS)}."),
+    *FIELDS.values(),
+    required=["kind"],
+    more={"allOf": _conditions()},
+)
+"""A chart. It remarks on charts and gives their schema; each kind of chart reads and checks its own fields."""

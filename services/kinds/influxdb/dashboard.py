@@ -1,0 +1,47 @@
+"""Dashboards (packages.md 5)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table
+from services.kinds.format.fields import Fields
+from services.kinds.format.kind import Kind, Reading, Scope, short_name
+from services.kinds.influxdb.charts.kinds import LAYOUT
+from services.kinds.influxdb.charts.properties import properties
+from services.kinds.influxdb.charts.reading import read_charts
+from services.kinds.influxdb.charts.table import CHART
+
+_MIN_NAME_BYTES = 2
+
+
+def _read(fields: Fields, scope: Scope) -> Reading:
+    charts = read_charts(fields, scope)
+    spec = {"name": scope.display_name, "description": fields.text("description"), "charts": charts.kept}
+    faults = (*charts.faults, *short_name(fields, scope.display_name, _MIN_NAME_BYTES))
+    return Reading(spec, faults, charts.references, charts.written)
+
+
+def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
+    charts = [{"properties": properties(chart), **{key: chart[key] for key in LAYOUT}} for chart in spec["charts"]]
+    return {
+        "id": number,
+        "orgID": 0,
+        "name": spec["name"],
+        "description": spec["description"],
+        "charts": charts or None,
+    }
+
+
+KIND = Kind(
+    name="Dashboard",
+    family="dashboard",
+    resource_type="dashboards",
+    summary_key="dashboards",
+    unique_display_name=False,
+    min_name_bytes=_MIN_NAME_BYTES,
+    about="A page of charts.",
+    fields=Table(DESCRIPTION, Field("charts", Mappings(CHART), "The charts, each with its place on the page.")),
+    read=_read,
+    summarise=_summarise,
+    references_by_key=True,
+)

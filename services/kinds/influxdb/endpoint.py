@@ -1,0 +1,113 @@
+"""What all kinds of notification endpoints share (packages.md 4.5, 10.3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from services.kinds.diagnostics import Code
+from services.kinds.format.field_table import DESCRIPTION, Field, Table
+from services.kinds.format.fields import Fault, Fields, found_text, text_of
+from services.kinds.format.kind import UNKNOWN_TIMES, Reading, Scope, embedded_id, short_name
+from services.kinds.format.references import Referable, Reference, Use, read_reference
+from services.kinds.format.shapes import Text
+from services.kinds.format.urls import is_url
+from services.kinds.influxdb.statuses import STATUS
+
+MIN_NAME_BYTES = 1
+FAMILY = "endpoint"
+
+_CREDENTIALS = ("token", "username", "password", "routingKey")
+"""Every endpoint registers the references of all of them, whatever its kind uses (packages.md 6.4)."""
+
+FIELDS = (DESCRIPTION, Field("url", Text(required=True, what="a URL"), "Where notifications are sent."), STATUS)
+REQUIRED = ("url",)
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A field that holds a secret: its key, and what it is."""
+
+    key: str
+    about: str
+
+    def field(self) -> Field:
+        """The row of the table."""
+        return Field(self.key, Referable(secret=True), f"{self.about}; better a secretRef than the text itself.")
+
+    def fault(self, fields: Fields, why: str) -> list[Fault]:
+        """The fault of a credential that is not given; anything given will do, even an empty text (P11)."""
+        if fields.value.get(self.key) is not None:
+            return []
+        reason = f"{why} needs a {self.key}; write {self.key}: {{secretRef: {{key: KEY}}}}"
+        return [fields.fault(Code.CREDENTIAL_MISSING, self.key, reason)]
+
+
+def read(
+    fields: Fields, scope: Scope, table: Table, credentials: tuple[Credential, ...], faults: list[Fault]
+) -> Reading:
+    """
+    Read an endpoint.
+
+    Args:
+        fields: Its spec.
+        scope: What it can see.
+        table: The fields of its kind.
+        credentials: Those of the fields that hold secrets.
+        faults: What is wrong with the fields that only its kind has.
+    """
+    values = table.read(fields.value)
+    references = {key: read_reference(fields.value.get(key)) for key in _CREDENTIALS}
+    used = {credential.key: references[credential.key] for credential in credentials}
+    return Reading(
+        {
+            **values,
+            **{key: _held(reference, scope.env) for key, reference in used.items()},
+            "name": scope.display_name,
+        },
+        [
+            *short_name(fields, scope.display_name, MIN_NAME_BYTES),
+            *_url_faults(fields, values["url"]),
+            *table.field_faults(fields, values, STATUS.key),
+            *faults,
+        ],
+        # They are not listed among the environment references of the object (packages.md 6.2).
+        tuple(map(Use, references.values())),
+        {f"/{key}": reference.written() for key, reference in used.items() if reference.is_one},
+    )
+
+
+def summarise(spec: Mapping[str, Any], number: int, type_: str, further: Mapping[str, Any]) -> dict[str, Any]:
+    """The summary entry of an endpoint, with what only its kind has as *further* keys."""
+    endpoint = {
+        **embedded_id(number),
+        "name": spec["name"],
+        **({"description": spec["description"]} if spec["description"] else {}),
+        "status": spec["status"],
+        **UNKNOWN_TIMES,
+        "type": type_,
+        **further,
+    }
+    return {"notificationEndpoint": endpoint}
+
+
+def shown(credential: str | Mapping[str, Any]) -> str:
+    """A credential as summaries show it: never a literal."""
+    return "" if isinstance(credential, str) else f"secret: {credential['secretRef']['key']}"
+
+
+def _held(reference: Reference, env: Mapping[str, Any]) -> str | dict[str, Any]:
+    """What the spec holds: the key of a secret, else the literal."""
+    if reference.secret_key:
+        return {"secretRef": {"key": reference.secret_key}}
+    if reference.env_key:
+        # A name may stand in for a value that is missing, a made-up password may not.
+        return text_of(env.get(reference.env_key)) or text_of(reference.default) or ""
+    return reference.literal
+
+
+def _url_faults(fields: Fields, url: str) -> list[Fault]:
+    if is_url(url):
+        return []
+    code = Code.FIELD_MISSING if fields.value.get("url") is None else Code.URL_INVALID
+    reason = f"url must be a URL such as https://example.com/hook; {found_text(fields, 'url')}"
+    return [fields.fault(code, "url", reason)]

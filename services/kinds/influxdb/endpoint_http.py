@@ -1,0 +1,61 @@
+"""HTTP endpoints (packages.md 4.5)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.kinds.format.field_table import Field, Table
+from services.kinds.format.fields import Fault, Fields
+from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.format.shapes import Fold, Text
+from services.kinds.influxdb import endpoint
+from services.kinds.influxdb.endpoint import Credential
+
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+_TOKEN = Credential("token", "Token of the type bearer")
+_USERNAME = Credential("username", "User of the type basic")
+_PASSWORD = Credential("password", "Password of the type basic")
+_CREDENTIALS = {"none": (), "basic": (_PASSWORD, _USERNAME), "bearer": (_TOKEN,)}
+"""What each type of authentication needs, in the order in which it is missed."""
+
+_FIELDS = Table(
+    *endpoint.FIELDS,
+    Field("method", Text(words=_METHODS, fold=Fold.UPPER, required=True), "Method of the requests."),
+    Field("type", Text(words=tuple(_CREDENTIALS), fold=Fold.LOWER, required=True), "How requests authenticate."),
+    *(credential.field() for credential in (_TOKEN, _USERNAME, _PASSWORD)),
+    required=(*endpoint.REQUIRED, "method", "type"),
+)
+
+
+def _read(fields: Fields, scope: Scope) -> Reading:
+    values = _FIELDS.read(fields.value)
+    faults: list[Fault] = _FIELDS.field_faults(fields, values, "method")
+    for credential in _CREDENTIALS.get(values["type"], ()):
+        faults += credential.fault(fields, f"an endpoint of type {values['type']}")
+    faults += _FIELDS.field_faults(fields, values, "type")
+    return endpoint.read(fields, scope, _FIELDS, (_TOKEN, _USERNAME, _PASSWORD), faults)
+
+
+def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
+    used = {credential.key for credential in _CREDENTIALS.get(spec["type"], ())}
+    further = {
+        "url": spec["url"],
+        **{key: endpoint.shown(spec[key]) if key in used else "" for key in ("token", "username", "password")},
+        "authMethod": spec["type"],
+        "method": spec["method"],
+        "contentTemplate": "",
+    }
+    return endpoint.summarise(spec, number, "http", further)
+
+
+KIND = Kind(
+    name="NotificationEndpointHTTP",
+    family=endpoint.FAMILY,
+    resource_type="notificationEndpoints",
+    summary_key="notificationEndpoints",
+    unique_display_name=True,
+    min_name_bytes=endpoint.MIN_NAME_BYTES,
+    about="An HTTP server that notification rules send to.",
+    fields=_FIELDS,
+    read=_read,
+    summarise=_summarise,
+)

@@ -1,0 +1,38 @@
+"""PagerDuty endpoints (packages.md 4.5)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.kinds.format.field_table import Table
+from services.kinds.format.fields import Fields
+from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.influxdb import endpoint
+from services.kinds.influxdb.endpoint import Credential
+
+_ROUTING_KEY = Credential("routingKey", "Routing key of the PagerDuty service")
+
+_FIELDS = Table(*endpoint.FIELDS, _ROUTING_KEY.field(), required=(*endpoint.REQUIRED, _ROUTING_KEY.key))
+
+
+def _read(fields: Fields, scope: Scope) -> Reading:
+    faults = _ROUTING_KEY.fault(fields, "a PagerDuty endpoint")
+    return endpoint.read(fields, scope, _FIELDS, (_ROUTING_KEY,), faults)
+
+
+def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
+    further = {"clientURL": spec["url"], "routingKey": endpoint.shown(spec["routingKey"])}
+    return endpoint.summarise(spec, number, "pagerduty", further)
+
+
+KIND = Kind(
+    name="NotificationEndpointPagerDuty",
+    family=endpoint.FAMILY,
+    resource_type="notificationEndpoints",
+    summary_key="notificationEndpoints",
+    unique_display_name=True,
+    min_name_bytes=endpoint.MIN_NAME_BYTES,
+    about="A PagerDuty service that notification rules send to.",
+    fields=_FIELDS,
+    read=_read,
+    summarise=_summarise,
+)

@@ -1,0 +1,37 @@
+"""Slack endpoints (packages.md 4.5)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.kinds.format.field_table import Table
+from services.kinds.format.fields import Fields
+from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.influxdb import endpoint
+from services.kinds.influxdb.endpoint import Credential
+
+_TOKEN = Credential("token", "Token of the Slack app, for addresses that need one")
+
+_FIELDS = Table(*endpoint.FIELDS, _TOKEN.field(), required=endpoint.REQUIRED)
+
+
+def _read(fields: Fields, scope: Scope) -> Reading:
+    return endpoint.read(fields, scope, _FIELDS, (_TOKEN,), [])
+
+
+def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
+    further = {"url": spec["url"], "token": endpoint.shown(spec["token"])}
+    return endpoint.summarise(spec, number, "slack", further)
+
+
+KIND = Kind(
+    name="NotificationEndpointSlack",
+    family=endpoint.FAMILY,
+    resource_type="notificationEndpoints",
+    summary_key="notificationEndpoints",
+    unique_display_name=True,
+    min_name_bytes=endpoint.MIN_NAME_BYTES,
+    about="A Slack channel or workflow that notification rules send to.",
+    fields=_FIELDS,
+    read=_read,
+    summarise=_summarise,
+)

@@ -1,0 +1,145 @@
+"""Values as Flux expressions (packages.md 7.4): whatever the value, one literal or ``now()``, or none at all."""
+
+import math
+import re
+from typing import Any
+
+from services.kinds.format.canonical import canonical_text, plain
+from services.kinds.format.durations import canonical_duration, flux_duration
+from services.kinds.format.fields import text_of
+from services.kinds.format.timestamp import Timestamp
+from services.kinds.influxdb.flux.literals import NOW, full_time
+
+WANTED = {
+    "bool": "true or false",
+    "duration": "a duration such as 1h30m",
+    "float": "a finite number",
+    "integer": f"a whole number from {1 - 2**63} to {2**63 - 1}",
+    "string": "a text, a number, true or false",
+    "time": "now(), a date such as 2020-01-01, or a time such as 2020-01-01T00:00:00Z",
+    "": "a text, a number, true or false",
+}
+"""The values that become a literal of each type, for a reason; the empty type is that of a value without a type."""
+
+
+def expression(value_type: str, value: Any) -> str | None:
+    """
+    The literal of a value in a known type.
+
+    Texts that read as the type count, since the command line sends nothing else.
+
+    Args:
+        value_type: ``bool``, ``duration``, ``float``, ``integer``, ``string`` or ``time``.
+        value: Any tree but None.
+
+    Returns:
+        None when the value is not of the type and does not convert to it.
+    """
+    match value_type:
+        case "bool":
+            return _bool(value)
+        case "duration":
+            return flux_duration(value) if isinstance(value, str) else None
+        case "float":
+            return _float(value)
+        case "integer":
+            return _integer(value)
+        case "string":
+            return _string(value)
+        case _:
+            return _time(value)
+
+
+def duration_expression(nanoseconds: int) -> str:
+    """The literal of a length of time, in hours and below."""
+    return canonical_duration(nanoseconds) or "0s"
+
+
+def untyped_expression(value: Any) -> str | None:
+    """The literal that a value suggests by itself, as JSON has it; None for null, lists and mappings."""
+    match plain(value):
+        case bool(known):
+            return _bool(known)
+        case int(known) if abs(known) < 2**63:
+            return _integer(known)
+        case int(known) | float(known):
+            return _float(known)
+        case str(known):
+            return quoted(known)
+        case _:
+            return None
+
+
+def quoted(text: str) -> str:
+    """
+    The string literal of any text.
+
+    Besides the usual escapes, a dollar is escaped where Flux would see an interpolation, or take the escape of the
+    character after it for two characters of text.
+    """
+    return f'"{_SPECIAL.sub(lambda found: _escaped(found.group()), text)}"'
+
+
+# Line feeds and tabs stand in literals as they are, as the reference writes them.
+_SPECIAL = re.compile(r'\$\{|\$(?=[$"\\\x00-\x1f\x7f])|["\\\x00-\x08\x0b-\x1f\x7f]')
+_ESCAPES = {"${": "\\${", '"': '\\"', "\\": "\\\\", "\r": "\\r"}
+
+
+def _escaped(special: str) -> str:
+    return _ESCAPES.get(special) or f"\\x{ord(special):02x}"
+
+
+_INTEGER_TEXT = re.compile(r"([-+]?)0*([0-9]{1,19})(?:\.0+)?")
+_FLOAT_TEXT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+
+def _bool(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if value in ("true", "false") else None
+
+
+def _integer(value: Any) -> str | None:
+    if isinstance(value, str):
+        found = _INTEGER_TEXT.fullmatch(value)
+        value = int("".join(found.groups())) if found else None
+    elif not _is_number(value) or value != int(value):
+        return None
+    # Flux reads a minus sign and a number, so the least integer of 64 bits has no literal.
+    return str(int(value)) if value is not None and abs(value) < 2**63 else None
+
+
+def _float(value: Any) -> str | None:
+    if isinstance(value, str):
+        found = _FLOAT_TEXT.fullmatch(value)
+        if not found:
+            return None
+        value = float(value)
+        if value == 0 and found.group(1).strip("0."):
+            # Too small for a float, which is another number than zero.
+            return None
+    if not _is_number(value):
+        return None
+    text = text_of(float(value)) or ""
+    return text if "." in text else f"{text}.0"
+
+
+def _string(value: Any) -> str | None:
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return quoted("true" if value else "false")
+    if not _is_number(value):
+        return None
+    # A number of 64 bits has one text, whether its source made an integer or a float of it.
+    whole = value == int(value) and -(2**63) <= value < 2**64
+    return quoted(str(int(value)) if whole else canonical_text(plain(value)))
+
+
+def _time(value: Any) -> str | None:
+    text = value.rfc3339() if isinstance(value, Timestamp) else value
+    return text if text == NOW else full_time(text) if isinstance(text, str) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

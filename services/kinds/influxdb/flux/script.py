@@ -1,0 +1,171 @@
+"""The statements of a Flux script, and the option records among them (packages.md 7.1)."""
+
+from bisect import bisect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from services.kinds.influxdb.flux.literals import NO_LITERAL, Literal, read_literal, text_in
+from services.kinds.influxdb.flux.scanner import END_OF_OPERAND, OPERANDS, Token, TokenKind, scan
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """
+    An entry of a record.
+
+    Attributes:
+        key: The name before the colon; empty for an entry that is no property.
+        quoted: Whether the name stands in quotes, which makes it no parameter.
+        start: Where the entry begins.
+        key_end: Where its key ends.
+        value_start: Where its value begins; None for one without value, such as both of ``{a, b}``.
+        end: Where the entry ends.
+        literal: What its value says.
+    """
+
+    key: str
+    quoted: bool
+    start: int
+    key_end: int
+    value_start: int | None
+    end: int
+    literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """
+    A record literal.
+
+    Attributes:
+        body_start: Where its entries may begin: after the brace, or after ``v with``.
+        base: The name of the record that it extends; empty when it extends none.
+        properties: Its entries in order.
+        commented: Whether a comment stands in its statement.
+    """
+
+    body_start: int
+    base: str
+    properties: tuple[Property, ...]
+    commented: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """
+    A statement outside all brackets.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends, without comments that follow.
+        keyword: The keyword it begins with; empty for an assignment or expression.
+        option: The name in ``option name = ...``; empty in any other statement.
+        record: The value of the option, when it is a record literal.
+    """
+
+    start: int
+    end: int
+    keyword: str
+    option: str = ""
+    record: Record | None = None
+
+
+def read_statements(text: str) -> tuple[Statement, ...]:
+    """The statements of a script in order; of a faulty script what can be made out."""
+    tokens = scan(text)
+    comments = [token.start for token in tokens if token.kind is TokenKind.COMMENT]
+    groups = _grouped(token for token in tokens if token.kind is not TokenKind.COMMENT)
+    return tuple(_statement(group, comments) for group in groups)
+
+
+def first_options(statements: Iterable[Statement], names: Sequence[str]) -> dict[str, Statement]:
+    """The first ``option`` statement of each of *names* that there is."""
+    found: dict[str, Statement] = {}
+    for statement in statements:
+        if statement.option in names:
+            found.setdefault(statement.option, statement)
+    return found
+
+
+_CONTINUING = frozenset(["and", "else", "in", "or", "then"])
+_STARTS = OPERANDS | {TokenKind.KEYWORD, TokenKind.TEXT_OPEN, TokenKind.UNFINISHED, TokenKind.STRAY}
+_ENDS = END_OF_OPERAND | {TokenKind.STRAY}  # a stray semicolon hides nothing
+
+
+def _grouped(tokens: Iterable[Token]) -> list[list[Token]]:
+    """
+    The tokens of each statement.
+
+    Flux separates statements by nothing: one ends where an expression is complete and the next token cannot go on.
+    """
+    groups: list[list[Token]] = []
+    for token in tokens:
+        if not groups or (token.depth == 0 and _starts(token) and _complete(groups[-1])):
+            groups.append([])
+        groups[-1].append(token)
+    return groups
+
+
+def _starts(token: Token) -> bool:
+    if token.kind is TokenKind.OPEN:
+        return token.text == "{"
+    return token.kind in _STARTS and token.text not in _CONTINUING
+
+
+def _complete(tokens: Sequence[Token]) -> bool:
+    match tokens:
+        case [first, second] if first.text == "import" and second.kind is TokenKind.IDENTIFIER:
+            return False
+        case _:
+            return tokens[-1].kind in _ENDS
+
+
+def _statement(tokens: Sequence[Token], comments: Sequence[int]) -> Statement:
+    first, start, end = tokens[0], tokens[0].start, tokens[-1].end
+    keyword = first.text if first.kind is TokenKind.KEYWORD else ""
+    match tokens:
+        case [option, name, equals, *value] if (
+            option.text == "option" and name.kind is TokenKind.IDENTIFIER and equals.text == "=" and value
+        ):
+            commented = bisect(comments, start) < bisect(comments, end)
+            return Statement(start, end, keyword, name.text, _record(value, commented))
+        case _:
+            return Statement(start, end, keyword)
+
+
+def _record(tokens: Sequence[Token], commented: bool) -> Record | None:
+    """The record that these tokens are as a whole."""
+    opening, *inner = tokens
+    if opening.text != "{" or not inner:
+        return None
+    closing = inner.pop()
+    if (closing.text, closing.depth) != ("}", 0) or any(token.depth == 0 for token in inner):
+        return None
+    base, body_start = "", opening.end
+    match inner:
+        case [name, extended, *_] if extended.text == "with" and name.kind is TokenKind.IDENTIFIER:
+            base, body_start, inner = name.text, extended.end, inner[2:]
+    return Record(body_start, base, tuple(_property(entry) for entry in _entries(inner)), commented)
+
+
+def _entries(tokens: Iterable[Token]) -> list[list[Token]]:
+    """The tokens of each entry; commas next to each other hold none between them."""
+    entries: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.depth == 1 and token.text == ",":
+            entries.append([])
+        else:
+            entries[-1].append(token)
+    return [entry for entry in entries if entry]
+
+
+def _property(entry: Sequence[Token]) -> Property:
+    key, end = entry[0], entry[-1].end
+    colon, value = entry[1:2], entry[2:]
+    quoted = key.kind is TokenKind.TEXT
+    named = (quoted or key.kind is TokenKind.IDENTIFIER) and (not colon or colon[0].text == ":")
+    if not named:
+        return Property("", False, key.start, end, None, end, NO_LITERAL)
+    name = (text_in(key.text) or "") if quoted else key.text
+    literal = read_literal(value) if value else NO_LITERAL
+    return Property(name, quoted, key.start, key.end, value[0].start if value else None, end, literal)

@@ -1,6 +1,0 @@
-"""The field by which tasks, checks, endpoints and rules are switched on and off."""
-
-from services.kinds.field_table import Field
-from services.kinds.shapes import Fold, Text
-
-STATUS = Field("status", Text("active", ("active", "inactive"), Fold.LOWER), "active, or inactive to keep it off.")
