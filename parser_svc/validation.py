@@ -13,8 +13,7 @@ from services.kinds.format.fields import Elsewhere, Fault, Fields, Remark, Rewri
 from services.kinds.format.kind import Kind, Reading, Scope
 from services.kinds.format.references import Reference, Use, read_reference
 from services.kinds.format.shapes import nearest
-from services.kinds.influxdb import endpoint
-from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
+from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS, REFERABLE_FAMILIES
 from services.kinds.schema import API_VERSIONS
 
 _META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
@@ -98,9 +97,12 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
             named[found.kind.name].append(found)
     unique = _unique(named, findings)
     labels = _Labels(item for item in unique if item.kind.name == LABEL)
-    endpoints = {item.name: Key(item.kind.name, item.name) for item in unique if item.kind.family == endpoint.FAMILY}
+    objects: dict[str, dict[str, Key]] = {family: {} for family in REFERABLE_FAMILIES}
     for item in unique:
-        scope = Scope(item.name, item.display_name, item.raw.api_version, env, endpoints)
+        if item.kind.family in objects:
+            objects[item.kind.family][item.name] = Key(item.kind.name, item.name)
+    for item in unique:
+        scope = Scope(item.name, item.display_name, item.raw.api_version, env, objects)
         _read(item, labels, scope, findings)
     return Outcome(
         objects=tuple(item for _, item in sorted(findings.objects.items(), key=lambda entry: entry[0])),

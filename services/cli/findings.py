@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.text import Text
 
 from services.core.model import Edit, Location, Violation
-from services.kinds.influxdb import endpoint
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import credential_from_pb, violation_from_pb
 from services.rpc.parsing import Parsed
@@ -103,7 +102,7 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
 def _may_hold_credential(row: Violation, lines: Mapping[str, Sequence[str]]) -> bool:
     """Whether the line of *row* may hold a credential that is misspelled, or in a source that cannot be read."""
     if row.kind in KINDS:
-        return KINDS[row.kind].family == endpoint.FAMILY
+        return KINDS[row.kind].holds_credentials
     of_source = lines.get(row.location.source, ())
     text = of_source[row.location.line - 1] if 0 < row.location.line <= len(of_source) else ""
     return _CREDENTIAL.search(text) is not None

@@ -6,14 +6,11 @@ from operator import itemgetter
 from typing import Any
 
 from services.core.model import LABEL, Key, Object
-from services.kinds.influxdb import endpoint
+from services.kinds.format.kind import Kind, Referred
 from services.kinds.registry import KINDS
 
-_ENDPOINT_TYPES = {
-    "NotificationEndpointHTTP": "http",
-    "NotificationEndpointPagerDuty": "pagerduty",
-    "NotificationEndpointSlack": "slack",
-}
+_PLACES = {name: place for place, name in enumerate(KINDS)}
+"""The place of each kind in the registry."""
 
 MappingStatus = Callable[[Key, Key], str]
 """The status, ``new`` or ``exists``, of the mapping of an object (first) to a label (second)."""
@@ -31,11 +28,11 @@ def summary_document(
     Summarise a package.
 
     Args:
-        objects: All objects of the package, labels and endpoints included.
+        objects: All objects of the package, labels and all that is referred to included.
         ids: Hexadecimal ids of the resources that exist; others count as unknown.
         mapping_status: For a planned package, the status of each label mapping; None for a parsed one: all are new.
             Label mappings of a planned package are sorted by meta name, those of a parsed one by display name;
-            endpoints of a parsed one by kind first.
+            families that are listed by kind, such as endpoints, are so in a parsed one.
         missing_env_refs: Environment keys without a value.
         missing_secrets: Secret keys without a value.
         left_out: Further objects that those of the summary may refer to.
@@ -44,10 +41,8 @@ def summary_document(
     labels = {item.key: item for item in objects if item.key.kind == LABEL}
     label_entries = {key: _entry(item, numbers) for key, item in labels.items()}
     document: dict[str, Any] = {name: [] for name in sorted({kind.summary_key for kind in KINDS.values()})}
-    endpoints = {
-        item.key.name: item.key for item in (*left_out, *objects) if KINDS[item.key.kind].family == endpoint.FAMILY
-    }
-    for item in sorted(objects, key=lambda item: item.key.name):
+    named = {(KINDS[item.key.kind].family, item.key.name): item for item in (*left_out, *objects)}
+    for item in sorted(objects, key=_place_among_planned if mapping_status else _place_among_parsed):
         kind = KINDS[item.key.kind]
         if item.key in labels:
             document[kind.summary_key].append(label_entries[item.key])
@@ -55,11 +50,9 @@ def summary_document(
         entry = _entry(item, numbers)
         if kind.labelled:
             entry["labelAssociations"] = [label_entries[label] for label in item.associations]
-        if "endpointName" in kind.uses:
-            entry |= _endpoint_of(item, endpoints, numbers)
+        if kind.summarise_uses:
+            entry |= kind.summarise_uses(_referred(item, kind, named, numbers))
         document[kind.summary_key].append(entry)
-    if not mapping_status:
-        document["notificationEndpoints"].sort(key=lambda entry: list(_ENDPOINT_TYPES).index(entry["kind"]))
     document["labelMappings"] = _label_mappings(objects, labels, numbers, mapping_status)
     document["missingEnvRefs"] = sorted(missing_env_refs)
     document["missingSecrets"] = sorted(missing_secrets)
@@ -103,14 +96,25 @@ def _without(item: Object, skipped: Collection[Key]) -> Object:
     return item if labels == item.associations else item._replace(associations=labels)
 
 
-def _endpoint_of(rule: Object, endpoints: Mapping[str, Key], numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """What the entry of a rule tells of its endpoint."""
-    used = endpoints.get(rule.spec.value["endpointName"])
-    return {
-        "endpointID": numbers.get(used, 0) if used else 0,
-        "endpointTemplateMetaName": used.name if used else "",
-        "endpointType": _ENDPOINT_TYPES[used.kind] if used else "",
-    }
+def _place_among_planned(item: Object) -> str:
+    return item.key.name
+
+
+def _place_among_parsed(item: Object) -> tuple[int, str]:
+    kind = item.key.kind
+    return (_PLACES[kind] if KINDS[kind].listed_by_kind else 0), item.key.name
+
+
+def _referred(
+    item: Object, kind: Kind, named: Mapping[tuple[str, str], Object], numbers: Mapping[tuple[str, str], int]
+) -> dict[str, Referred]:
+    """The objects that *item* refers to, by field; *named* has those of the package by family and name."""
+    found: dict[str, Referred] = {}
+    for field, family in kind.uses.items():
+        if used := named.get((family, item.spec.value[field])):
+            number = numbers.get(used.key, 0)
+            found[field] = Referred(used.key, number, KINDS[used.key.kind].summarise(used.spec.value, number))
+    return found
 
 
 def _entry(item: Object, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:

@@ -62,6 +62,11 @@ class Table:
         """Its rows by key, in order."""
         return self._fields
 
+    @property
+    def holds_secrets(self) -> bool:
+        """Whether one of its fields is for a secret."""
+        return bool(self._secrets)
+
     def read(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """The normalised value of every field of the table."""
         values = self._absent.copy()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from services.core.model import Key
 from services.kinds.diagnostics import Code
@@ -21,14 +21,14 @@ class Scope:
         display_name: Its resolved ``spec.name``, else ``name``.
         api_version: As written.
         env: Supplied environment values by key; any tree.
-        endpoints: The notification endpoints of the package by their names.
+        objects: The objects of the package that others may refer to, by family and ``metadata.name``.
     """
 
     name: str
     display_name: str
     api_version: str = ""
     env: Mapping[str, Any] = field(default_factory=dict)
-    endpoints: Mapping[str, Key] = field(default_factory=dict)
+    objects: Mapping[str, Mapping[str, Key]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,25 @@ Summarise = Callable[[Mapping[str, Any], int], dict[str, Any]]
 """Makes what only this kind has in a summary entry (packages.md 10.3), of a spec and the platform's id (0: unknown)."""
 
 
+class Referred(NamedTuple):
+    """
+    The object that a field names, for the summary entry of the object that refers to it.
+
+    Attributes:
+        key: Its key.
+        number: The platform's id of it; 0: unknown.
+        entry: What only its kind has in its summary entry.
+    """
+
+    key: Key
+    number: int
+    entry: Mapping[str, Any]
+
+
+SummariseUses = Callable[[Mapping[str, Referred]], dict[str, Any]]
+"""Makes what a summary entry tells of the objects that are referred to, by field; without those that are not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """
@@ -68,6 +87,7 @@ class Kind:
     Attributes:
         name: As packages spell it.
         family: The kinds that share a name space.
+        family_kind: The kind that stands for the whole family, and whose objects are ignored; empty: none does.
         resource_type: As label mappings spell it.
         summary_key: The list of the summary that holds it.
         unique_display_name: Whether display names must differ within the family in one package.
@@ -76,9 +96,12 @@ class Kind:
         fields: The fields of its spec besides its name and associations.
         read: Validates and normalises.
         summarise: Makes the summary entry.
+        summarise_uses: Adds what the summary entry tells of the objects in ``uses``; None: nothing.
         labelled: Whether labels can be attached.
         references_by_key: Whether a summary lists environment references by key instead of by field (packages.md 6.4).
-        uses: Fields of the spec that name another object of the package, with the family of that object.
+        uses: Required fields of the spec that name another object of the package, with the family of that object. Its
+            kind must have no uses: the planner follows references one step far.
+        listed_by_kind: Whether the summary of a parsed package lists the family kind by kind, and not by name alone.
         default_words: Fields of the spec with the word that means the same as an empty text.
     """
 
@@ -92,10 +115,18 @@ class Kind:
     fields: Table
     read: Read
     summarise: Summarise
+    family_kind: str = ""
+    summarise_uses: SummariseUses | None = None
     labelled: bool = True
     references_by_key: bool = False
     uses: Mapping[str, str] = field(default_factory=dict)
+    listed_by_kind: bool = False
     default_words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def holds_credentials(self) -> bool:
+        """Whether a field of its spec is for a secret."""
+        return self.fields.holds_secrets
 
 
 def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:
@@ -111,17 +142,3 @@ def short_name(fields: Fields, name: str, minimum: int) -> list[Fault]:
         return []
     reason = f"the name {name!r} is too short; it needs at least {minimum} bytes"
     return [fields.fault(Code.NAME_TOO_SHORT, "name", reason)]
-
-
-def owned_ids(number: int) -> dict[str, int]:
-    """``id`` as buckets and variables have it: left out while unknown, as ``orgID`` always is."""
-    return {"id": number} if number else {}
-
-
-def embedded_id(number: int) -> dict[str, str]:
-    """``id`` as the objects embedded in summary entries have it: 16 hexadecimal digits, left out while unknown."""
-    return {"id": f"{number:016x}"} if number else {}
-
-
-UNKNOWN_TIMES = dict.fromkeys(("createdAt", "updatedAt"), "0001-01-01T00:00:00Z")
-"""The times of embedded objects before they are applied."""

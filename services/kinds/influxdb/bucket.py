@@ -7,8 +7,9 @@ from typing import Any
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table, nearest_word, text_code
 from services.kinds.format.fields import Fault, Fields, Remark, Rewrite, found_text
-from services.kinds.format.kind import Kind, Reading, Scope, owned_ids, read_plainly
+from services.kinds.format.kind import Kind, Reading, Scope, read_plainly
 from services.kinds.format.shapes import Integer, Text
+from services.kinds.influxdb.summary_ids import owned_ids
 
 _MIN_NAME_BYTES = 2
 _SHORTEST_RETENTION = 3600

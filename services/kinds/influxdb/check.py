@@ -5,13 +5,14 @@ from typing import Any
 
 from services.kinds.format.durations import go_duration, parse_duration
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table
-from services.kinds.format.kind import UNKNOWN_TIMES, embedded_id
 from services.kinds.format.shapes import Duration, Fold, Text
 from services.kinds.influxdb.builder import builder_config
 from services.kinds.influxdb.statuses import STATUS
+from services.kinds.influxdb.summary_ids import UNKNOWN_TIMES, embedded_id
 
 MIN_NAME_BYTES = 1
 FAMILY = "check"
+FAMILY_KIND = "Check"
 LEVELS = ("CRIT", "WARN", "INFO", "OK", "ANY")
 
 _TAG = Table(Field("key", Text(), "Key of the tag."), Field("value", Text(), "Value of the tag."))

@@ -57,6 +57,7 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
 KIND = Kind(
     name="CheckDeadman",
     family=check.FAMILY,
+    family_kind=check.FAMILY_KIND,
     resource_type="checks",
     summary_key="checks",
     unique_display_name=False,

@@ -73,6 +73,7 @@ def _summary_threshold(threshold: Mapping[str, Any]) -> dict[str, Any]:
 KIND = Kind(
     name="CheckThreshold",
     family=check.FAMILY,
+    family_kind=check.FAMILY_KIND,
     resource_type="checks",
     summary_key="checks",
     unique_display_name=False,

@@ -7,14 +7,16 @@ from typing import Any
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import DESCRIPTION, Field, Table
 from services.kinds.format.fields import Fault, Fields, found_text, text_of
-from services.kinds.format.kind import UNKNOWN_TIMES, Reading, Scope, embedded_id, short_name
+from services.kinds.format.kind import Reading, Scope, short_name
 from services.kinds.format.references import Referable, Reference, Use, read_reference
 from services.kinds.format.shapes import Text
 from services.kinds.format.urls import is_url
 from services.kinds.influxdb.statuses import STATUS
+from services.kinds.influxdb.summary_ids import UNKNOWN_TIMES, embedded_id
 
 MIN_NAME_BYTES = 1
 FAMILY = "endpoint"
+FAMILY_KIND = "NotificationEndpoint"
 
 _CREDENTIALS = ("token", "username", "password", "routingKey")
 """Every endpoint registers the references of all of them, whatever its kind uses (packages.md 6.4)."""
@@ -88,6 +90,12 @@ def summarise(spec: Mapping[str, Any], number: int, type_: str, further: Mapping
         **further,
     }
     return {"notificationEndpoint": endpoint}
+
+
+def type_in(entry: Mapping[str, Any]) -> str:
+    """The type of an endpoint, as its summary *entry* tells it."""
+    type_: str = entry["notificationEndpoint"]["type"]
+    return type_
 
 
 def shown(credential: str | Mapping[str, Any]) -> str:

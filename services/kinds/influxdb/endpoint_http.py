@@ -50,6 +50,7 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
 KIND = Kind(
     name="NotificationEndpointHTTP",
     family=endpoint.FAMILY,
+    family_kind=endpoint.FAMILY_KIND,
     resource_type="notificationEndpoints",
     summary_key="notificationEndpoints",
     unique_display_name=True,
@@ -58,4 +59,5 @@ KIND = Kind(
     fields=_FIELDS,
     read=_read,
     summarise=_summarise,
+    listed_by_kind=True,
 )

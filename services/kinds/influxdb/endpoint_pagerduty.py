@@ -27,6 +27,7 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
 KIND = Kind(
     name="NotificationEndpointPagerDuty",
     family=endpoint.FAMILY,
+    family_kind=endpoint.FAMILY_KIND,
     resource_type="notificationEndpoints",
     summary_key="notificationEndpoints",
     unique_display_name=True,
@@ -35,4 +36,5 @@ KIND = Kind(
     fields=_FIELDS,
     read=_read,
     summarise=_summarise,
+    listed_by_kind=True,
 )

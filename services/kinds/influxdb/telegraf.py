@@ -5,8 +5,9 @@ from typing import Any
 
 from services.kinds.format.field_table import DESCRIPTION, Field, Table
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Kind, Reading, Scope, embedded_id, read_plainly
+from services.kinds.format.kind import Kind, Reading, Scope, read_plainly
 from services.kinds.format.shapes import Text
+from services.kinds.influxdb.summary_ids import embedded_id
 
 _MIN_NAME_BYTES = 1
 

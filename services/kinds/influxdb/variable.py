@@ -7,9 +7,10 @@ from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import plain
 from services.kinds.format.field_table import DESCRIPTION, Field, Table, nearest_word
 from services.kinds.format.fields import Fault, Fields, Remark
-from services.kinds.format.kind import Kind, Reading, Scope, owned_ids, short_name
+from services.kinds.format.kind import Kind, Reading, Scope, short_name
 from services.kinds.format.references import Referable, Use, read_reference
 from services.kinds.format.shapes import Fold, Free, Text
+from services.kinds.influxdb.summary_ids import owned_ids
 
 _MIN_NAME_BYTES = 1
 _LANGUAGES = ("flux", "influxql")

@@ -1,0 +1,69 @@
+"""Fields that name another object of the package."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from services.kinds.diagnostics import Code
+from services.kinds.format.field_table import Field
+from services.kinds.format.fields import Fault, Fields
+from services.kinds.format.kind import Scope
+from services.kinds.format.references import Referable, Reference, Use, read_reference
+
+_SHOWN_NAMES = 5
+"""So many names a reason lists at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedObject:
+    """
+    A required field of a spec that names another object of the package by its ``metadata.name``.
+
+    Attributes:
+        key: The field.
+        family: The family that the object must be of.
+        what: Such an object in words: "notification endpoint".
+        needed: Why the field must be there: "a rule needs an endpoint".
+        not_found: Code of the fault of a name that no such object of the package has.
+    """
+
+    key: str
+    family: str
+    what: str
+    needed: str
+    not_found: Code = Code.VALUE_NOT_ALLOWED
+
+    def field(self) -> Field:
+        """The row of the table."""
+        return Field(self.key, Referable(), f"metadata.name of a {self.what} of the same package.")
+
+    def reference(self, fields: Fields) -> Reference:
+        """The field of a spec, which may take the name from an environment value."""
+        return read_reference(fields.value.get(self.key))
+
+    def use(self, fields: Fields) -> Use:
+        """The reference to an environment value, for the list of the object's references."""
+        return Use(self.reference(fields), f"{fields.path}.{self.key}")
+
+    def written(self, fields: Fields) -> dict[str, Any]:
+        """What the source says instead of the name, by pointer into the spec; empty where that is the name itself."""
+        reference = self.reference(fields)
+        return {f"/{self.key}": reference.written()} if reference.is_one else {}
+
+    def name(self, fields: Fields, scope: Scope) -> str:
+        """The name, with the supplied values."""
+        return self.reference(fields).resolved(scope.env)
+
+    def faults(self, fields: Fields, scope: Scope) -> list[Fault]:
+        """The fault of a name that is missing, or that no object has."""
+        if fields.value.get(self.key) is None:
+            reason = f"{self.needed}; write the metadata.name of one of the package as {self.key}"
+            return [fields.fault(Code.FIELD_MISSING, self.key, reason)]
+        known: Mapping[str, Any] = scope.objects.get(self.family, {})
+        name = self.name(fields, scope)
+        if name in known:
+            return []
+        names = sorted(known)
+        has = ", ".join(names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
+        reason = f"the package has no {self.what} with the metadata.name {name[:80]!r}; it has {has}"
+        return [fields.fault(self.not_found, self.key, reason)]
