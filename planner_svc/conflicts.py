@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from planner_svc.differences import Differences
 from planner_svc.matching import Match, Matching
 from services.core.errors import ReplacementRefused
-from services.core.model import Conflict, PlatformTraits, Undo
+from services.core.model import Conflict, Desired, PlatformTraits, Undo
 
 
 def conflicts_of(matching: Matching, found: Differences, platform: PlatformTraits) -> tuple[Conflict, ...]:
@@ -30,13 +30,13 @@ def _what_becomes(match: Match, found: Differences, platform: PlatformTraits) ->
     return f"its {', '.join(change.path.lstrip('/') for change in found.changed[match.key])} will be overwritten"
 
 
-def refuse_replacements(conflicts: Sequence[Conflict], found: Differences) -> None:
+def refuse_replacements(desired: Desired, conflicts: Sequence[Conflict], found: Differences) -> None:
     """
-    Refuse to delete what no stack owns.
+    Refuse to delete what no stack owns, unless that is allowed.
 
     Raises:
         ReplacementRefused: Says what would be deleted, and why.
     """
     replaced = [conflict for conflict in conflicts if conflict.key in found.replaced]
-    if replaced:
+    if replaced and not desired.allow_replace:
         raise ReplacementRefused([(conflict.key.kind, conflict.key.name, conflict.message) for conflict in replaced])

@@ -1,6 +1,6 @@
 """What is different between the platform and what is wanted, object by object."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner_svc.matching import Matching, ResourceKey
@@ -27,12 +27,14 @@ class Differences:
             kind.
         references: What wanted objects are to refer to.
         names: The key of each live resource that has one.
+        missing_references: References to what is left out and does not exist, each in words.
     """
 
     changed: Mapping[Key, tuple[FieldChange, ...]]
     replaced: Mapping[Key, str]
     references: Mapping[Key, References]
     names: Mapping[ResourceKey, Key]
+    missing_references: Sequence[str] = ()
 
     def live_references(self, resource: Resource) -> References:
         """What a live resource refers to."""
@@ -44,12 +46,12 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
     Compare what is wanted with what is live.
 
     Raises:
-        RequestInvalid: Something that is referred to is skipped and does not exist.
+        UnreadableSpecError: The spec of a live resource is none.
     """
     changed = _spec_changes(matching, platform)
     # Nothing refers to what refers to others, so a reference never makes another one change.
     replaced = _replacements(matching, changed, platform).keys()
-    references = wanted_references(desired, matching, replaced, platform)
+    references, missing = wanted_references(desired, matching, replaced, platform)
     names = names_of_resources(matching, replaced)
     for key, match in matching.matches.items():
         if match.live and match.wanted and (match.live.references or key in references):
@@ -58,7 +60,7 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
             further = [change for change in differing if change.path not in told]
             changed[key] = tuple(sorted([*changed[key], *further], key=lambda change: change.path))
     found = _replacements(matching, changed, platform)
-    return Differences(changed, found, references, names_of_resources(matching, found.keys()))
+    return Differences(changed, found, references, names_of_resources(matching, found.keys()), missing)
 
 
 def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:

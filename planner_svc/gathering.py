@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 
-from planner_svc.credentials import refuse_written_secrets
-from planner_svc.matching import kinds_to_list, match, owner_questions, refuse_emptying, refuse_owned
+from planner_svc.matching import kinds_to_list, match, owner_questions
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.reading import Known, Reader
-from planner_svc.secrets import refuse_unusable_keys, secrets_of
+from planner_svc.refusals import Asked, run_checks
+from planner_svc.secrets import secrets_of
 from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.views import Planned
-from services.core.errors import RequestInvalid, ServiceUnavailable
+from services.core.errors import ServiceUnavailable
 from services.core.model import Desired, Key, Package, UnreadableSpecError
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
 from services.rpc.parsing import Parsed
@@ -38,8 +38,7 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    if not request.HasField("desired"):
-        raise RequestInvalid("desired", "say what is wanted: a package, or destroy")
+    run_checks(request)
     # The parser is at work for most of the time that a plan takes: enough to read what is there.
     reading = asyncio.create_task(reader.known(request))
     try:
@@ -57,15 +56,8 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
 async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known: Known, reader: Reader) -> Planned:
     stack, traits = known.stack, known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.skip]
-    desired = Desired(
-        package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
-        skip=skipped_keys(skips),
-        is_end=request.HasField("destroy"),
-        secret_keys=frozenset(request.secret_keys),
-        allow_replace=request.allow_replace,
-    )
-    refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
-    refuse_unusable_keys(desired, traits)
+    desired = _desired(request, parsed, skips)
+    run_checks(Asked(desired, stack, traits, skips, [*map(credential_from_pb, parsed.credentials)]))
     remarks = Remarks()
     if not desired.is_end:
         warnings = (*map(_told, parsed.warnings), *idle_skips(skips, desired.package, stack))
@@ -75,15 +67,24 @@ async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known
     held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
     live = await reader.live(known, kinds_to_list(desired, stack, traits))
     matching = match(desired, stack, live, traits)
-    if not request.allow_empty:
-        refuse_emptying(desired, matching, stack)
-    refuse_owned(matching, await reader.owners(stack.target, owner_questions(matching)), stack)
+    owners = await reader.owners(stack.target, owner_questions(matching))
     try:
         # In a thread: a large plan takes a moment, in which other calls are answered.
-        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held)
+        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held, owners)
     except UnreadableSpecError as error:
         driver = reader.driver(stack.target)
         raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error
+
+
+def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skips: Sequence[Key]) -> Desired:
+    return Desired(
+        package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
+        skip=skipped_keys(skips),
+        is_end=request.HasField("destroy"),
+        secret_keys=frozenset(request.secret_keys),
+        allow_replace=request.allow_replace,
+        allow_empty=request.allow_empty,
+    )
 
 
 def _told(warning: object_pb2.Violation) -> str:

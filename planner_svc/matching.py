@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
-from services.core.errors import KindUnsupported, PackageEmpty, ResourceOwned
+from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, ResourceOwned
 from services.core.model import (
     LABEL,
     Desired,
@@ -86,6 +86,8 @@ class Matching:
         released: Recorded entries that the stack gives up without deleting their resource, sorted by key.
         live: All resources that were listed, by kind and id.
         renamed: The keys that recorded objects had before, each with the one that it has now.
+        clashes: Errors of the objects whose name several resources have, then of those that claim the resource of
+            another object.
     """
 
     matches: Mapping[Key, Match]
@@ -93,6 +95,7 @@ class Matching:
     released: Sequence[InventoryEntry]
     live: Mapping[ResourceKey, Resource]
     renamed: Mapping[Key, Key]
+    clashes: Sequence[NameTaken] = ()
 
     @property
     def adopted(self) -> list[Match]:
@@ -112,16 +115,32 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     that of something that others refer to takes their references away. Names are shared by the kinds of one scope, and
     what is referred to may be skipped and yet be there.
 
+    Args:
+        desired: What is wanted.
+        stack: What is recorded.
+        platform: The platform, which has all kinds of the two.
+    """
+    return _kinds_around(*_kinds_of(desired, stack), platform)
+
+
+def refuse_unsupported_kinds(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> None:
+    """
+    Refuse what the platform cannot hold.
+
     Raises:
         KindUnsupported: The package or the stack has a kind that the platform has not.
     """
-    wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
-    recorded = {entry.key for entry in stack.resources if not desired.skips(entry.key)}
-    wanted_kinds, removed_kinds = {key.kind for key in wanted}, {key.kind for key in recorded - wanted}
-    for kind in sorted(wanted_kinds | removed_kinds):
+    wanted, removed = _kinds_of(desired, stack)
+    for kind in sorted(wanted | removed):
         if kind not in platform.kinds:
             raise KindUnsupported(platform.platform, kind)
-    return _kinds_around(wanted_kinds, removed_kinds, platform)
+
+
+def _kinds_of(desired: Desired, stack: StackRecord) -> tuple[set[str], set[str]]:
+    """The kinds of what a plan applies, and of what it removes."""
+    wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
+    recorded = {entry.key for entry in stack.resources if not desired.skips(entry.key)}
+    return {key.kind for key in wanted}, {key.kind for key in recorded - wanted}
 
 
 def kinds_of_record(stack: StackRecord, platform: PlatformTraits) -> list[str]:
@@ -160,9 +179,6 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         stack: What is recorded; empty without a stack.
         live: All resources of the kinds of ``kinds_to_list``.
         platform: What the platform demands of names.
-
-    Raises:
-        NameTaken: Two objects claim one resource, or several resources have the name of an object.
     """
     recorded = [entry for entry in stack.resources if not desired.skips(entry.key)]
     untouched = by_key([entry for entry in stack.resources if desired.skips(entry.key)])
@@ -178,12 +194,18 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
     kept = {(entry.key.kind, entry.resource_id): key for key, entry in (*untouched.items(), *entries.items())}
     matches: dict[Key, Match] = {}
+    clashes: list[NameTaken] = []
     for key, item in wanted.items():
         entry, found = entries.get(key), known.get(key)
-        if found is None and (found := _free(item, holders, kept, platform)):
-            entry = owned.get((found.kind, found.id), entry)
+        if found is None:
+            free = _free(item, holders, kept, platform)
+            if free[1:]:
+                clashes.append(taken_by_resources(key, item.spec.display_name, free))
+            elif free:
+                [found] = free
+                entry = owned.get((found.kind, found.id), entry)
         matches[key] = Match(key, item, entry, found)
-    taken = _taken(matches.values())
+    taken = _taken(matches.values(), clashes)
     leaving = {
         key: entry
         for key, entry in owned.items()
@@ -199,7 +221,8 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
             released.append(entry)
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
-    return Matching({key: matches[key] for key in sorted(matches)}, untouched, released, by_id, _renamed(matches))
+    ordered = {key: matches[key] for key in sorted(matches)}
+    return Matching(ordered, untouched, released, by_id, _renamed(matches), clashes)
 
 
 def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
@@ -210,32 +233,21 @@ def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
     }
 
 
-def _free(item: Object, holders: Holders, kept: Mapping[ResourceKey, Key], platform: PlatformTraits) -> Resource | None:
-    """
-    The resource that *item* finds by its unique name, if it does not belong to another object.
-
-    Raises:
-        NameTaken: Several have the name.
-    """
-    free = [each for each in _named(item, holders, platform) if kept.get((each.kind, each.id), item.key) == item.key]
-    if free[1:]:
-        raise taken_by_resources(item.key, item.spec.display_name, free)
-    return free[0] if free else None
+def _free(
+    item: Object, holders: Holders, kept: Mapping[ResourceKey, Key], platform: PlatformTraits
+) -> Sequence[Resource]:
+    """The resources that *item* finds by its unique name and that do not belong to another object."""
+    return [each for each in _named(item, holders, platform) if kept.get((each.kind, each.id), item.key) == item.key]
 
 
-def _taken(matches: Iterable[Match]) -> dict[ResourceKey, Object]:
-    """
-    The resources that objects mean, with their object.
-
-    Raises:
-        NameTaken: Two objects mean one resource.
-    """
+def _taken(matches: Iterable[Match], clashes: list[NameTaken]) -> dict[ResourceKey, Object]:
+    """The resources that objects claim, with the first object; each further one is added to *clashes*."""
     taken: dict[ResourceKey, Object] = {}
     for found in matches:
         if found.live and found.wanted:
             first = taken.setdefault((found.live.kind, found.live.id), found.wanted)
             if first is not found.wanted:
-                raise taken_by_object(found.wanted, first)
+                clashes.append(taken_by_object(found.wanted, first))
     return taken
 
 
@@ -274,14 +286,27 @@ def _named(item: Object, holders: Holders, platform: PlatformTraits) -> list[Res
     return [each for each in named if family_of(each.kind) == family_of(item.key.kind)]
 
 
+def refuse_clashes(matching: Matching) -> None:
+    """
+    Refuse a package that leaves open which object a resource belongs to.
+
+    Raises:
+        NameTaken: Two objects claim one resource, or several resources have the name of an object.
+    """
+    for clash in matching.clashes:
+        raise clash
+
+
 def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:
     """
     Refuse a package without objects that would take all from a stack: it is more likely a mistake (engine.md 9).
 
+    Nothing is refused where that is allowed.
+
     Raises:
         PackageEmpty: Says how many resources would go.
     """
-    if not (desired.is_end or desired.package.objects) and matching.matches:
+    if not (desired.is_end or desired.allow_empty or desired.package.objects) and matching.matches:
         raise PackageEmpty(stack.name or stack.id, len(matching.matches))
 
 

@@ -1,6 +1,7 @@
 """Who has which unique name, and what has to be renamed before another can take its name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from planner_svc.holders import holders_of, taken_by_object, taken_by_resources
 from planner_svc.matching import Matching
@@ -28,18 +29,40 @@ def refuse_equal_names(matching: Matching, platform: PlatformTraits) -> None:
             raise taken_by_object(found.wanted, first)
 
 
-def name_needs(matching: Matching, turns: Mapping[Key, int], platform: PlatformTraits) -> dict[Key, set[Key]]:
+@dataclass(frozen=True, slots=True)
+class NameOrder:
     """
-    For each wanted object whose name another resource still has: the objects that must be renamed first.
+    What the names of objects say about the order in which these are written.
+
+    Attributes:
+        needs: For each wanted object: the objects that must be renamed first.
+        clashes: Errors of the objects whose name another resource keeps, or gives up too late.
+    """
+
+    needs: Mapping[Key, Set[Key]]
+    clashes: Sequence[NameTaken] = ()
+
+
+def refuse_taken_names(names: NameOrder) -> None:
+    """
+    Refuse a plan in which a name is not free when it is written.
+
+    Raises:
+        NameTaken: Another resource keeps the name, or gives it up too late.
+    """
+    for clash in names.clashes:
+        raise clash
+
+
+def name_order(matching: Matching, turns: Mapping[Key, int], platform: PlatformTraits) -> NameOrder:
+    """
+    Find out which objects must be renamed before another can have its name.
 
     Args:
         matching: The matches.
         turns: When objects are written that are not written first, and when those that leave are removed: a higher turn
             comes after a lower one, and within one, removals come before writes. Missing: 0, before all of them.
         platform: What the platform demands of names.
-
-    Raises:
-        NameTaken: The other resource keeps its name, or gives it up too late.
     """
     holders = holders_of(matching.live.values(), platform)
     renamed = {
@@ -51,6 +74,7 @@ def name_needs(matching: Matching, turns: Mapping[Key, int], platform: PlatformT
         if found.live and found.is_removal
     }
     needs: dict[Key, set[Key]] = {}
+    clashes: list[NameTaken] = []
     for key, found in matching.matches.items():
         if found.wanted is None:
             continue
@@ -63,19 +87,20 @@ def name_needs(matching: Matching, turns: Mapping[Key, int], platform: PlatformT
         for holder in held_by:
             holder_key = (holder.kind, holder.id)
             if holder_key in removed:
-                if turns.get(removed[holder_key], 0) <= turns.get(key, 0):
-                    continue
-                raise _given_up_late(key, display_name, removed[holder_key], "removed")
+                if turns.get(removed[holder_key], 0) > turns.get(key, 0):
+                    clashes.append(_given_up_late(key, display_name, removed[holder_key], "removed"))
+                continue
             if holder_key not in renamed:
                 staying = [each for each in held_by if (each.kind, each.id) not in renamed]
-                raise taken_by_resources(key, display_name, staying)
+                clashes.append(taken_by_resources(key, display_name, staying))
+                continue
             # That holder's own name is another one by now, or `refuse_equal_names` would have found it.
             giver = renamed[holder_key].key
             if not turns.get(giver):
                 needs[key].add(giver)
             elif turns[giver] > turns.get(key, 0):
-                raise _given_up_late(key, display_name, giver, "replaced")
-    return needs
+                clashes.append(_given_up_late(key, display_name, giver, "replaced"))
+    return NameOrder(needs, clashes)
 
 
 def _given_up_late(key: Key, display_name: str, holder: Key, what: str) -> NameTaken:

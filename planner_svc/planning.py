@@ -1,15 +1,17 @@
 """The plan as a whole: a pure function of what is wanted, recorded and live."""
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from planner_svc.associations import associations, recorded_labels
-from planner_svc.conflicts import conflicts_of, refuse_replacements
+from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
-from planner_svc.matching import Match, Matching
+from planner_svc.matching import Match, Matching, Owner, ResourceKey
+from planner_svc.refusals import Compared, Matched, run_checks
 from planner_svc.secrets import missing_secrets, secret_steps
-from planner_svc.steps import stages
+from planner_svc.steps import schedule, stages
 from planner_svc.views import Planned
 from planner_svc.warnings import warnings_of
 from services.core.model import (
@@ -50,6 +52,7 @@ def make_plan(
     platform: PlatformTraits,
     remarks: Remarks,
     held_secrets: Set[str] = frozenset(),
+    owners: Mapping[ResourceKey, Owner] = MappingProxyType({}),
 ) -> Planned:
     """
     Make the plan that carries *matching* out.
@@ -61,20 +64,21 @@ def make_plan(
         platform: Rules of the platform.
         remarks: Passed on.
         held_secrets: Keys of the secrets that the platform holds.
+        owners: Owners of the resources that are adopted, as far as they have any.
 
     Raises:
-        NameTaken: Two resources would have to have one unique name.
-        DependencyCycle: Objects exchange their names.
-        RequestInvalid: Something that is referred to is skipped and does not exist.
-        ReplacementRefused: What no stack owns would be deleted, and nobody allows that.
+        PkgerError: A check of ``refusals.py`` refuses the plan.
+        UnreadableSpecError: The spec of a live resource is none.
     """
+    run_checks(Matched(desired, stack, matching, owners))
     found = differences(desired, matching, platform)
     conflicts = conflicts_of(matching, found, platform)
-    if not desired.allow_replace:
-        refuse_replacements(conflicts, found)
+    run_checks(Compared(desired, platform, matching, found, conflicts))
+    scheduled = schedule(matching, found, platform)
+    run_checks(scheduled)
     replaced = frozenset(found.replaced)
     links = associations(matching, replaced, platform)
-    ordered = stages(matching, found, links, platform, secret_steps(desired.secret_keys, held_secrets))
+    ordered = stages(scheduled, matching, found, links, secret_steps(desired.secret_keys, held_secrets))
     steps = tuple(step for stage in ordered for step in stage.steps)
     inventory = _inventory(desired, matching, replaced)
     record = _record_changes(inventory, stack)

@@ -14,7 +14,7 @@ References = tuple[StepReference, ...]
 
 def wanted_references(
     desired: Desired, matching: Matching, replaced: Set[Key], platform: PlatformTraits
-) -> dict[Key, References]:
+) -> tuple[dict[Key, References], list[str]]:
     """
     What each wanted object of a kind that refers to others is to refer to; ids are empty where the plan creates them.
 
@@ -24,12 +24,12 @@ def wanted_references(
         replaced: Keys whose resource is deleted and created anew.
         platform: Which names are unique.
 
-    Raises:
-        RequestInvalid: Something that is referred to is skipped and does not exist.
+    Returns:
+        The references by object, and, in words, those to what is skipped and does not exist.
     """
     referring = {key: match.wanted for key, match in matching.matches.items() if match.wanted and KINDS[key.kind].uses}
     if not referring:
-        return {}
+        return {}, []
     objects = {(KINDS[item.key.kind].family, item.key.name): item for item in desired.package.objects}
     found: dict[Key, References] = {}
     missing: list[str] = []
@@ -45,11 +45,20 @@ def wanted_references(
             else:
                 missing.append(f"{key} refers to {other.key if other else f'{family} {name!r}'}")
         found[key] = tuple(references)
+    return found, missing
+
+
+def refuse_missing_references(missing: Sequence[str]) -> None:
+    """
+    Refuse references to what is left out and does not exist; *missing* has each in words.
+
+    Raises:
+        RequestInvalid: Names the first of them.
+    """
     if missing:
         more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
         problem = "which is left out and does not exist: do not skip it, or skip what refers to it as well"
         raise RequestInvalid("skip", f"{missing[0]}, {problem}{more}")
-    return found
 
 
 def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tuple[Key, str] | None:

@@ -14,22 +14,27 @@ def skipped_keys(skips: Iterable[Key]) -> frozenset[Key]:
 
     The kinds of a family, such as all kinds of checks, share their names and count as one: each of them stands for all,
     as does the name of the family.
+    """
+    return frozenset(Key(kind, skip.name) for skip in skips for kind in _relatives(skip.kind))
+
+
+def refuse_unknown_kinds(skips: Iterable[Key]) -> None:
+    """
+    Refuse *skips* of what is no kind.
 
     Raises:
         RequestInvalid: Names what is no kind, and its place.
     """
-    return frozenset(
-        Key(kind, skip.name)
-        for place, skip in enumerate(skips)
-        for kind in _relatives(skip.kind, f"skip[{place}].kind")
-    )
+    for place, skip in enumerate(skips):
+        if skip.kind not in ACCEPTED:
+            known = ", ".join(sorted(ACCEPTED))
+            problem = f"{skip.kind!r} is no kind; write one of {known}" if skip.kind else "name a kind"
+            raise RequestInvalid(f"skip[{place}].kind", problem)
 
 
-def _relatives(kind: str, field: str) -> list[str]:
-    if kind not in ACCEPTED:
-        known = ", ".join(sorted(ACCEPTED))
-        raise RequestInvalid(field, f"{kind!r} is no kind; write one of {known}" if kind else "name a kind")
-    family = FAMILY_NAMES.get(kind) or KINDS[kind].family
+def _relatives(kind: str) -> list[str]:
+    """The kinds of the family that *kind* is of, or names; none for what is no kind."""
+    family = FAMILY_NAMES.get(kind) or family_of(kind)
     return [name for name, each in KINDS.items() if each.family == family]
 
 
@@ -41,7 +46,7 @@ def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> li
         f"{skip.kind}:{skip.name} is to be skipped, and is neither in the package nor in the stack"
         + _meant(skip, items.values())
         for skip in skips
-        if skip.name and not any((family_of(kind), skip.name) in known for kind in _relatives(skip.kind, ""))
+        if skip.name and not any((family_of(kind), skip.name) in known for kind in _relatives(skip.kind))
     ]
 
 
@@ -50,6 +55,6 @@ def _meant(skip: Key, items: Iterable[Object]) -> str:
     named = [
         item.key.name
         for item in items
-        if item.spec.display_name == skip.name and item.key.kind in _relatives(skip.kind, "")
+        if item.spec.display_name == skip.name and item.key.kind in _relatives(skip.kind)
     ]
     return f"; did you mean its metadata.name, {skip.kind}:{named[0]}?" if named else ""

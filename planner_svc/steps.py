@@ -1,12 +1,12 @@
 """From matches to steps and stages (engine.md 3)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
 from planner_svc.matching import Matching
-from planner_svc.names import name_needs, refuse_equal_names
+from planner_svc.names import NameOrder, name_order
 from planner_svc.references import References
 from services.core.graph import waves
 from services.core.model import Key, PlatformTraits, Resource, Step, StepReference, Undo, Verb
@@ -24,11 +24,59 @@ _REMOVALS = {1: "removals", 2: "irreversible removals"}
 """The turns in which things are deleted."""
 
 
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """
+    When each object is written.
+
+    Attributes:
+        writes: The creates and updates, but for what is replaced.
+        turns: The turn of each object that leaves, or is written only after a deletion; missing: 0, before all of them.
+        names: What names say about the order.
+        platform: The platform.
+    """
+
+    writes: Mapping[Key, Step]
+    turns: Mapping[Key, int]
+    names: NameOrder
+    platform: PlatformTraits
+
+    @property
+    def early(self) -> dict[Key, Step]:
+        """The writes that wait for no deletion."""
+        return {key: step for key, step in self.writes.items() if not self.turns.get(key)}
+
+    def by_kind_stage(self) -> Iterator[dict[Key, Step]]:
+        """The early writes, kind stage by kind stage."""
+        early = self.early
+        for number in sorted({self.platform.kinds[key.kind].stage for key in early}):
+            yield {key: step for key, step in early.items() if self.platform.kinds[key.kind].stage == number}
+
+
+def schedule(matching: Matching, found: Differences, platform: PlatformTraits) -> Schedule:
+    """Find out what is written, and when."""
+    writes, turns = _writes(matching, found), _turns(matching, found, platform)
+    # Where nothing is written, everything has its name already.
+    names = name_order(matching, turns, platform) if writes or found.replaced else NameOrder({})
+    return Schedule(writes, turns, names, platform)
+
+
+def refuse_cycles(found: Schedule) -> None:
+    """
+    Refuse objects that wait for each other.
+
+    Raises:
+        DependencyCycle: Objects exchange their names, so that none can be renamed first.
+    """
+    for steps in found.by_kind_stage():
+        waves({key: needs for key in steps if (needs := found.names.needs.get(key))})
+
+
 def stages(
+    scheduled: Schedule,
     matching: Matching,
     found: Differences,
     links: Sequence[Association],
-    platform: PlatformTraits,
     secrets: Sequence[Step] = (),
 ) -> list[Stage]:
     """
@@ -39,23 +87,15 @@ def stages(
     they deleted; then the same with deletions that cannot be undone. What refers to the place of something replaced
     follows it. Before all of them come *secrets*, also those whose old value is lost: a platform may look at them when
     it gets what refers to them.
-
-    Raises:
-        NameTaken: Two resources would have to have one unique name.
-        DependencyCycle: Objects exchange their names, so that none can be renamed first.
     """
-    refuse_equal_names(matching, platform)
-    writes, turns = _writes(matching, found), _turns(matching, found, platform)
-    # Where nothing is written, everything has its name already.
-    needs = name_needs(matching, turns, platform) if writes or found.replaced else {}
-    early = {key: step for key, step in writes.items() if not turns.get(key)}
+    writes, turns, early, platform = scheduled.writes, scheduled.turns, scheduled.early, scheduled.platform
     losing = _losing(matching, found, early)
     following = _following(matching, found, losing, turns)
     # By then it has lost what it is to get anew.
     late = {key: writes[key] for key in writes.keys() - early.keys()}
     late |= {step.key: late[step.key]._replace(old_references=step.references) for step in losing if step.key in late}
     late |= _recreations(matching, found)
-    ordered = [Stage("secrets", tuple(secrets)), *_in_waves(early, needs, platform)]
+    ordered = [Stage("secrets", tuple(secrets)), *_in_waves(scheduled)]
     ordered.append(Stage("references", tuple(losing)))
     ordered.append(Stage("associations", _links(link for link in links if not _turn_of(link, turns))))
     for turn, title in _REMOVALS.items():
@@ -168,12 +208,11 @@ def _losing_step(key: Key, resource: Resource, held: References, left: Reference
     )
 
 
-def _in_waves(steps: Mapping[Key, Step], needs: Mapping[Key, Iterable[Key]], platform: PlatformTraits) -> list[Stage]:
+def _in_waves(scheduled: Schedule) -> list[Stage]:
     """Kind stage by kind stage, and within one, names are given up before others take them."""
     found: list[Stage] = []
-    for number in sorted({platform.kinds[key.kind].stage for key in steps}):
-        here = {key: step for key, step in steps.items() if platform.kinds[key.kind].stage == number}
-        for wave in waves({key: set(needs[key]) for key in here}):
+    for here in scheduled.by_kind_stage():
+        for wave in waves({key: scheduled.names.needs[key] for key in here}):
             found.append(Stage(_title(here), tuple(here[key] for key in wave if key in here)))
     return found
 

@@ -646,6 +646,7 @@ class Desired:
         is_end: Whether the stack ends: what it adopted then stays on the platform (engine.md 9, on_delete).
         secret_keys: Keys of the secrets that are given with the apply.
         allow_replace: Whether what no stack owns may be deleted, to be created anew.
+        allow_empty: Whether a package without objects may take all from a stack.
     """
 
     package: Package
@@ -653,6 +654,7 @@ class Desired:
     is_end: bool = False
     secret_keys: frozenset[str] = field(default_factory=frozenset)
     allow_replace: bool = False
+    allow_empty: bool = False
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner_svc.skipping import idle_skips, skipped_keys
+from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
 from services.core.errors import RequestInvalid
 from services.core.model import InventoryEntry, Key, Object, Origin, Package, StackRecord, Target
 from tests.planner.world import World, an_object, told
@@ -33,7 +33,7 @@ def test_the_kinds_of_a_family_are_left_out_together(kind: str, name: str, left_
 )
 def test_what_is_no_kind_is_refused_with_its_place(kind: str, problem: str) -> None:
     with pytest.raises(RequestInvalid, match=problem) as caught:
-        skipped_keys([Key("Label", ""), Key(kind, "one")])
+        refuse_unknown_kinds([Key("Label", ""), Key(kind, "one")])
     assert caught.value.metadata["field"] == "skip[1].kind"
 
 

@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from planner_svc.matching import kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
+from planner_svc.refusals import Asked, run_checks
 from planner_svc.views import Planned
 from services.core.model import (
     LABEL,
@@ -81,7 +82,10 @@ class World:
         allow_replace: bool = False,
     ) -> Plan:
         """Plan *objects* as the package of the stack."""
-        desired = Desired(Package(objects), frozenset(skip), is_end, frozenset(secret_keys), allow_replace)
+        desired = Desired(
+            Package(objects), frozenset(skip), is_end, frozenset(secret_keys), allow_replace, allow_empty=True
+        )
+        run_checks(Asked(desired, self.record, self.platform))
         kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
         matching = match(desired, self.record, listed, self.platform)

@@ -1,0 +1,93 @@
+"""The list of the checks that refuse a plan: what it has, in which order, and that the first one decides."""
+
+import pytest
+from pkger.planner.v1 import planner_pb2
+
+from planner_svc.matching import Owner, match
+from planner_svc.refusals import CHECKS, FACTS, Asked, Matched, run_checks
+from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
+from services.core.model import Desired, Key, Object, Package, PlatformTraits, StackRecord
+from services.drivers.embedded.kinds import EMBEDDED
+from tests.planner.world import World, an_object
+
+ENDPOINT = an_object("NotificationEndpointSlack", "e", token="canary-8a1f")
+WITHOUT_ENDPOINTS = PlatformTraits("plain", "1", {"Label": EMBEDDED.kinds["Label"]}, 10, 1)
+RECORD = StackRecord("1" * 16, World().record.target, "s", 0)
+
+
+def test_the_checks_stand_in_their_order() -> None:
+    """Their order decides which error a caller gets, so a change of it is a change for callers."""
+    assert [check.name for check in CHECKS] == [
+        "nothing is desired",
+        "a skip names no kind",
+        "the package holds credentials",
+        "a secret cannot be written",
+        "the platform lacks a kind",
+        "objects and resources clash by name",
+        "an empty package takes all",
+        "another stack owns a resource",
+        "a reference leads to nothing",
+        "a resource of nobody would be replaced",
+        "two objects have one name",
+        "a name is not free in time",
+        "objects exchange their names",
+    ]
+
+
+def test_no_check_stands_before_one_whose_facts_are_known_earlier() -> None:
+    """The list would not say in which order the checks run."""
+    places = [FACTS.index(check.facts) for check in CHECKS]
+    assert places == sorted(places)
+
+
+def test_a_request_for_nothing_is_refused() -> None:
+    with pytest.raises(RequestInvalid, match="desired: say what is wanted"):
+        run_checks(planner_pb2.CreatePlanRequest())
+    run_checks(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
+
+
+@pytest.mark.parametrize(
+    ("skips", "secret_keys", "objects", "platform", "field"),
+    [
+        ([Key("Lable", "")], [""], [ENDPOINT], EMBEDDED, "skip[0].kind"),
+        ([], [""], [ENDPOINT], EMBEDDED, "package"),
+        ([], [""], [], WITHOUT_ENDPOINTS, "secret_keys"),
+    ],
+)
+def test_of_several_faults_of_a_request_the_first_check_decides(
+    skips: list[Key], secret_keys: list[str], objects: list[Object], platform: PlatformTraits, field: str
+) -> None:
+    desired = Desired(Package(tuple(objects)), secret_keys=frozenset(secret_keys))
+    with pytest.raises(RequestInvalid) as caught:
+        run_checks(Asked(desired, RECORD, platform, skips))
+    assert caught.value.metadata["field"] == field
+
+
+def test_a_kind_that_the_platform_lacks_is_refused_before_anything_is_listed() -> None:
+    with pytest.raises(KindUnsupported, match="no kind 'NotificationEndpointSlack'"):
+        run_checks(Asked(Desired(Package((ENDPOINT,))), RECORD, WITHOUT_ENDPOINTS))
+
+
+def test_a_clash_of_names_decides_before_an_owner() -> None:
+    world = World()
+    bucket = world.add("Bucket", "data")
+    package = Package((an_object("Bucket", "a", name="data"), an_object("Bucket", "b", name="data")))
+    owners = {("Bucket", bucket.id): Owner("2" * 16, "theirs")}
+    for objects, error in ((package.objects, NameTaken), (package.objects[:1], ResourceOwned)):
+        desired = Desired(Package(objects))
+        matching = match(desired, RECORD, world.live.values(), EMBEDDED)
+        with pytest.raises(error):
+            run_checks(Matched(desired, RECORD, matching, owners))
+
+
+def test_an_empty_package_takes_all_only_where_that_is_allowed() -> None:
+    world = World()
+    world.apply(an_object("Bucket", "b"))
+    for is_allowed in (True, False):
+        desired = Desired(Package(()), allow_empty=is_allowed)
+        matched = Matched(desired, world.record, match(desired, world.record, world.live.values(), EMBEDDED), {})
+        if is_allowed:
+            run_checks(matched)
+        else:
+            with pytest.raises(PackageEmpty, match="all 1 resources of stack 's' would go"):
+                run_checks(matched)
