@@ -1,16 +1,20 @@
 """A plan as messages: the parts that a caller asks for, and what a store keeps."""
 
+import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import plan_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.planner.v1 import planner_pb2
 
 from planner_svc.contents import compressed_content
-from planner_svc.gathering import Gathered
+from planner_svc.gathering import Gathered, gather
+from planner_svc.reading import Reader
 from planner_svc.views import Planned
 from services.rpc.convert.plans import header_to_pb
+from services.rpc.parts import cut
 from services.rpc.plan_parts import (
     JoinedPlan,
     View,
@@ -26,27 +30,50 @@ from services.rpc.plan_parts import (
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    A plan as messages.
+    A plan as messages, or all that is wrong with the package.
 
     Attributes:
         new_plan: What a store is to keep, with the header that callers get; without body and content when it is kept
-            nowhere.
+            nowhere. None: there is no plan.
         parts: What follows the header, as far as the caller asks for it.
+        violations: All violations of a package that breaks rules.
     """
 
-    new_plan: journal_pb2.NewPlan
-    parts: Sequence[plan_pb2.PlanPart]
+    new_plan: journal_pb2.NewPlan | None
+    parts: Sequence[plan_pb2.PlanPart] = ()
+    violations: Sequence[object_pb2.Violation] = ()
+
+    def messages(self) -> Iterator[planner_pb2.CreatePlanResponse]:
+        """The answer to the caller; the header as it is by now."""
+        for violations in cut(object_pb2.Violations(violations=self.violations)):
+            yield planner_pb2.CreatePlanResponse(violations=violations)
+        if self.new_plan:
+            yield planner_pb2.CreatePlanResponse(part=plan_pb2.PlanPart(header=self.new_plan.header))
+        for part in self.parts:
+            yield planner_pb2.CreatePlanResponse(part=part)
 
 
-def answer_to(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answer:
+async def make_answer(request: planner_pb2.CreatePlanRequest, view: Collection[View], reader: Reader) -> Answer:
     """
-    Translate a plan, once: what is kept is made of the same messages as what is told.
+    Make the plan of *request* and translate it.
 
     Args:
-        gathered: The plan.
-        view: What the caller asks for.
-        is_kept: Whether it is going to be stored.
+        request: The request.
+        view: What it asks for.
+        reader: Reads what a plan is made from.
+
+    Raises:
+        PkgerError: There is no plan; planner.proto lists the reasons.
     """
+    gathered = await gather(request, reader)
+    if not isinstance(gathered, Gathered):
+        return Answer(None, violations=gathered)
+    # In a thread: a large plan takes a moment, in which other calls are answered.
+    return await asyncio.to_thread(_answer, gathered, view, not request.validate_only)
+
+
+def _answer(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answer:
+    """Translate a plan, once: what is kept, if it *is_kept*, is made of the same messages as what is told."""
     planned, new_plan = gathered.planned, journal_pb2.NewPlan(header=header_to_pb(gathered.planned.plan))
     remarks = list(remarks_parts(planned.plan.remarks))
     wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_kept else {*view}

@@ -32,7 +32,7 @@ class PlanStore:
         """
         return (await self._stack.call(self._journal.FindPlan, journal_pb2.FindPlanRequest(request=request))).plan
 
-    async def keep(self, plan: journal_pb2.NewPlan, request: journal_pb2.RequestKey | None) -> bool:
+    async def keep(self, plan: journal_pb2.NewPlan, request: journal_pb2.RequestKey | None) -> str:
         """
         Store *plan*: its header gets a name, and what a store says of it.
 
@@ -41,7 +41,8 @@ class PlanStore:
             request: The request that it is for; None: that may make any number of plans.
 
         Returns:
-            Whether it was stored. If not, the header has the name of the plan that the same request made before.
+            The name of the plan that the same request made before, which stands in the place of this one; empty when
+            *plan* was stored.
 
         Raises:
             RequestIdReused: The id was used with other content.
@@ -55,7 +56,7 @@ class PlanStore:
         plan.header.state = plan_pb2.PLAN_STATE_PENDING
         plan.header.create_time.CopyFrom(stored.create_time)
         plan.header.expire_time.CopyFrom(stored.expire_time)
-        return stored.plan == name
+        return "" if stored.plan == name else stored.plan
 
     async def parts(self, name: str, view: Collection[View]) -> AsyncIterator[plan_pb2.PlanPart]:
         """
