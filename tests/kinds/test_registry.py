@@ -1,9 +1,22 @@
 """What the rows of the registry have to agree on."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from services.kinds.format.kind import Kind
-from services.kinds.registry import KINDS, REFERABLE_FAMILIES
+from services.kinds.registry import ACCEPTED, KINDS, REFERABLE_FAMILIES
+from tests.conftest import ROOT
+
+KNOWING = ("services/gen", "services/drivers", "services/kinds/influxdb", "services/kinds/diagnostics.py")
+"""What may name kinds: the kinds, the platforms that hold them, and the examples of the diagnostics."""
+
+
+def code() -> list[Path]:
+    """The code that works for any kind."""
+    found = (path for folder in (ROOT / "services", *ROOT.glob("*_svc")) for path in folder.rglob("*.py"))
+    return [path for path in found if not path.relative_to(ROOT).as_posix().startswith(KNOWING)]
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
@@ -31,3 +44,15 @@ def test_kinds_with_fields_for_secrets_hold_credentials() -> None:
     """``pkger validate`` shows no line of their objects."""
     holding = {name for name, kind in KINDS.items() if kind.holds_credentials}
     assert holding == {name for name, kind in KINDS.items() if kind.family == "endpoint"}
+
+
+def test_no_other_code_names_a_kind_but_labels() -> None:
+    """A new kind is one file and one row (docs/kinds.md); that labels are attached to objects is a rule of the core."""
+    assert len(code()) > 100
+    named = {
+        (path.relative_to(ROOT).as_posix(), node.value)
+        for path in code()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in ACCEPTED
+    }
+    assert named == {("services/core/model.py", "Label")}
