@@ -145,7 +145,7 @@ async def test_a_stream_comes_message_by_message_up_to_its_error() -> None:
         for number in range(2):
             sent.append(number)
             yield driver_pb2.ListResourcesResponse()
-        raise PlatformUnknown("moon")
+        raise PlatformUnknown("moon", ["embedded"])
 
     peer, _ = peer_of(registered(resources=two))
     answers = list_resources(peer)
