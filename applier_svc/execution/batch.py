@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
-from applier_svc.execution.channel import Channel
-from applier_svc.execution.dispatcher import asked_wait
+from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import IdsByName
 from applier_svc.execution.retrying import repeated
+from applier_svc.execution.sender import asked_wait
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
 from services.engine.effects import AnyEffect
@@ -27,12 +27,12 @@ class Batch:
     """Effects that are sent together."""
 
     def __init__(
-        self, channel: Channel, order: Order, effects: Sequence[AnyEffect], before: IdsByName | Failed
+        self, exchange: Exchange, order: Order, effects: Sequence[AnyEffect], before: IdsByName | Failed
     ) -> None:
         """*before* is what is there of the kinds whose creations may have to be searched for, or why nobody knows."""
-        self._channel = channel
-        self._journal = channel.journal
-        self._progress = channel.journal.progress
+        self._exchange = exchange
+        self._journal = exchange.journal
+        self._progress = exchange.journal.progress
         self._order = order
         self._effects = {effect.number: effect for effect in effects}
         self._before = before
@@ -77,7 +77,7 @@ class Batch:
             self._waiting = again
             self._attempts += not busy
             return max((asked_wait(self._outcomes[each.number]) or 0.0 for each in busy), default=0.0)
-        failed, traits = await self._conclude(), self._channel.traits
+        failed, traits = await self._conclude(), self._exchange.traits
         self._waiting = [effect for effect in failed if not effect.is_repeatable(traits)]
         self._attempts += 1
         # Those that can be repeated were, as often as there was time.
@@ -108,7 +108,7 @@ class Batch:
             is_gone = effect.removes
             missing = Failed("what it needs does not exist", RejectionReason.NOT_FOUND)
             return Done(effect.target(ids)) if is_gone else missing
-        if isinstance(self._before, Failed) and effect.is_searched_for(self._channel.traits):
+        if isinstance(self._before, Failed) and effect.is_searched_for(self._exchange.traits):
             return self._before
         return None
 
@@ -135,23 +135,23 @@ class Batch:
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
         """Of a creation that may have to be searched for: what has its kind and display name before it is sent."""
-        spec, traits = effect.step.new_spec, self._channel.traits
+        spec, traits = effect.step.new_spec, self._exchange.traits
         if isinstance(self._before, Failed) or spec is None or not effect.is_searched_for(traits):
             return ()
         return self._before.get(traits.compared(effect.step.key.kind, spec), ())
 
     async def _answers(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending]) -> Outcomes:
-        channel = self._channel
-        key = f"{channel.operation}/{{}}/{self._order.direction.lower()}"
+        exchange = self._exchange
+        key = f"{exchange.operation}/{{}}/{self._order.direction.lower()}"
         try:
-            return await channel.dispatcher.send(effects, sendings, key)
+            return await exchange.sender.send(effects, sendings, key)
         except PkgerError:
             raise
         except Exception as error:
-            trace = channel.secrets.masked(traceback.format_exc())
-            log.error("batch cut off", extra={"operation": channel.operation, "trace": trace})  # noqa: TRY400
-            channel.dispatcher.note_unanswered()
-            problem = channel.secrets.masked(repr(error))
+            trace = exchange.secrets.masked(traceback.format_exc())
+            log.error("batch cut off", extra={"operation": exchange.operation, "trace": trace})  # noqa: TRY400
+            exchange.sender.note_unanswered()
+            problem = exchange.secrets.masked(repr(error))
             return {effect.number: Unknown(f"a defect of the applier: {problem}") for effect in effects}
 
     async def _conclude(self) -> list[AnyEffect]:
@@ -160,7 +160,7 @@ class Batch:
         await self._journal.record(outcomes, self._order.direction)
         reach(f"after_{self._order.place}record")
         doubtful = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
-        failed = await self._channel.inquiry.look_up(doubtful, self._order.direction)
+        failed = await self._exchange.inquiry.look_up(doubtful, self._order.direction)
         self._intended -= {effect.number for effect in failed}
         return failed
 
@@ -176,23 +176,23 @@ class Batch:
     def _is_worth_repeating(self, effect: AnyEffect) -> bool:
         """Whether nobody knows what became of *effect*, and it may be sent again."""
         is_unknown = isinstance(self._outcomes.get(effect.number), Unknown)
-        return is_unknown and effect.number in self._intended and effect.is_repeatable(self._channel.traits)
+        return is_unknown and effect.number in self._intended and effect.is_repeatable(self._exchange.traits)
 
     def _is_worth_waiting_for(self, effect: AnyEffect) -> bool:
         """Whether the platform asks for patience with *effect*, and it may be sent again."""
         outcome = self._outcomes.get(effect.number)
-        may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._channel.traits)
+        may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._exchange.traits)
         return may_repeat and asked_wait(outcome) is not None
 
     def _wait(self, state: RetryCallState) -> float:
         asked: float = state.outcome.result() if state.outcome else 0.0
-        return max(asked, self._channel.timeouts.between_attempts(state))
+        return max(asked, self._exchange.timeouts.between_attempts(state))
 
     def _is_over(self, state: RetryCallState) -> bool:
         """Whether there is no time for another attempt: each sort of waiting has its own."""
-        timeouts, is_stubborn = self._channel.timeouts, self._order.is_stubborn
+        timeouts, is_stubborn = self._exchange.timeouts, self._order.is_stubborn
         if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
-            return not self._channel.affords(state.upcoming_sleep, is_stubborn)
+            return not self._exchange.affords(state.upcoming_sleep, is_stubborn)
         if is_stubborn:
             return loop_time() - self._started >= timeouts.stubborn
         return self._attempts >= timeouts.attempts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
 from applier_svc.execution.batch import Batch
-from applier_svc.execution.channel import Channel
+from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import UNREADABLE, IdsByName, Prober
 from applier_svc.execution.retrying import repeated, stop_after
@@ -25,9 +25,9 @@ class Executor:
             cannot be written. None: it is sent.
     """
 
-    def __init__(self, channel: Channel, prober: Prober) -> None:
+    def __init__(self, exchange: Exchange, prober: Prober) -> None:
         self.halted: PkgerError | None = None
-        self._channel = channel
+        self._exchange = exchange
         self._prober = prober
 
     async def send(self, effects: Sequence[AnyEffect], order: Order) -> None:
@@ -41,10 +41,10 @@ class Executor:
             PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
         """
         before = await self._there_before(effects, order)
-        traits = self._channel.traits
+        traits = self._exchange.traits
         slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
         for turn in rounds(effects):
-            cut = [Batch(self._channel, order, batch, before) for batch in batches(turn, traits.max_batch_size)]
+            cut = [Batch(self._exchange, order, batch, before) for batch in batches(turn, traits.max_batch_size)]
             # A defect in one batch must not leave others running behind the operation's back.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
                 if isinstance(result, BaseException):
@@ -63,7 +63,7 @@ class Executor:
 
     async def _there_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
         """What is there before *effects* are sent, of the kinds whose creations may have to be searched for."""
-        kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._channel.traits)}
+        kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._exchange.traits)}
         if not kinds:
             return {}
 
@@ -71,10 +71,10 @@ class Executor:
             try:
                 return await self._prober.ids_by_name(kinds)
             except UNREADABLE as error:
-                problem = self._channel.secrets.masked(str(error))
+                problem = self._exchange.secrets.masked(str(error))
                 return Failed(f"it was not sent, as what is there before it cannot be listed: {problem}")
 
-        timeouts = self._channel.timeouts
+        timeouts = self._exchange.timeouts
         retrying = AsyncRetrying(
             retry=retry_if_result(lambda found: isinstance(found, Failed)),
             wait=timeouts.between_attempts,

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from applier_svc.execution.dispatcher import Dispatcher
 from applier_svc.execution.noting import Journal
 from applier_svc.execution.prober import Prober
+from applier_svc.execution.sender import Sender
 from applier_svc.execution.timeouts import Timeouts
 from services.core.model import PlatformTraits
 from services.engine.effects import AnyEffect
@@ -20,7 +20,7 @@ class Inquiry:
     def __init__(
         self,
         prober: Prober,
-        dispatcher: Dispatcher,
+        sender: Sender,
         journal: Journal,
         traits: PlatformTraits,
         timeouts: Timeouts,
@@ -28,7 +28,7 @@ class Inquiry:
     ) -> None:
         """*claimed* is when the operation was taken over, by ``loop_time``; None: it began here."""
         self._prober = prober
-        self._dispatcher = dispatcher
+        self._sender = sender
         self._journal = journal
         self._progress = journal.progress
         self._traits = traits
@@ -72,14 +72,14 @@ class Inquiry:
         """
         if self._claimed is not None and self._traits.fences:
             # From here on the platform refuses what the applier before this one sent.
-            await self._dispatcher.show_token()
+            await self._sender.show_token()
             self._claimed = None
-        times = [time for time in (self._dispatcher.unanswered, self._claimed) if time is not None]
+        times = [time for time in (self._sender.unanswered, self._claimed) if time is not None]
         if times:
             await asyncio.sleep(max(times) + self._timeouts.settle - loop_time())
 
     @property
     def may_be_late(self) -> bool:
         """Whether something that was sent may take effect after nobody waits for it any more."""
-        has_doubted = self._claimed is not None or self._dispatcher.unanswered is not None
+        has_doubted = self._claimed is not None or self._sender.unanswered is not None
         return has_doubted and not self._traits.fences

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from applier_svc.execution.channel import Channel
+from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
 from applier_svc.execution.order import Order
 from applier_svc.execution.secrets import LOST
@@ -18,11 +18,11 @@ End = Finish | Block
 class Runner:
     """One run of one plan."""
 
-    def __init__(self, channel: Channel, executor: Executor, is_cancelled: Callable[[], bool]) -> None:
-        self._channel = channel
+    def __init__(self, exchange: Exchange, executor: Executor, is_cancelled: Callable[[], bool]) -> None:
+        self._exchange = exchange
         self._executor = executor
-        self._journal = channel.journal
-        self._progress = channel.journal.progress
+        self._journal = exchange.journal
+        self._progress = exchange.journal.progress
         self._is_cancelled = is_cancelled
 
     async def decide(self, decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep]) -> None:
@@ -47,8 +47,8 @@ class Runner:
         """
         self._progress.cause = cause
         while True:
-            lost = self._channel.secrets.lost(self._progress)
-            move = next_move(self._progress, self._channel.traits, self._is_cancelled(), lost)
+            lost = self._exchange.secrets.lost(self._progress)
+            move = next_move(self._progress, self._exchange.traits, self._is_cancelled(), lost)
             if isinstance(move, Finish | Block):
                 return move
             await self._make(move)
@@ -56,8 +56,8 @@ class Runner:
     async def _make(self, move: Move) -> None:
         match move:
             case LookUp(undone, done):
-                await self._channel.inquiry.look_up(undone, Direction.UNDO)
-                await self._channel.inquiry.look_up(done, Direction.DO)
+                await self._exchange.inquiry.look_up(undone, Direction.UNDO)
+                await self._exchange.inquiry.look_up(done, Direction.DO)
             case RunStage(index, name, effects):
                 await self._journal.start_stage(index, name, len(effects))
                 await self._executor.send(effects, Order(Direction.DO, self._is_stopped))
@@ -68,7 +68,7 @@ class Runner:
                 await self._ask_again(stages, lost)
             case RollBack(cause, step_count, settle):
                 if settle:
-                    await self._channel.inquiry.settle()
+                    await self._exchange.inquiry.settle()
                 await self._journal.turn_back(cause, step_count)
             case Undo(effects):
                 await self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from pkger.model.v1 import object_pb2, operation_pb2
 
-from applier_svc.execution.channel import Channel
-from applier_svc.execution.dispatcher import Dispatcher
+from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
 from applier_svc.execution.inquiry import Inquiry
 from applier_svc.execution.prober import UNREADABLE, Prober
 from applier_svc.execution.runner import End, Runner
 from applier_svc.execution.secrets import Secrets
+from applier_svc.execution.sender import Sender
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease
@@ -80,10 +80,10 @@ async def complete(
     lease, journal, secrets = work.lease, work.journal, work.secrets
     target = journal.progress.plan.target
     prober = Prober(place.driver, place.store, place.traits, target, place.timeouts, secrets.masked)
-    dispatcher = Dispatcher(place.driver, place.traits, target.org, lease, place.timeouts, secrets)
-    inquiry = Inquiry(prober, dispatcher, journal, place.traits, place.timeouts, work.taken_over)
-    channel = Channel(lease.operation, place.traits, dispatcher, inquiry, journal, secrets, place.timeouts)
-    runner = Runner(channel, Executor(channel, prober), lambda: is_cancelled() or lease.cancel_requested)
+    sender = Sender(place.driver, place.traits, target.org, lease, place.timeouts, secrets)
+    inquiry = Inquiry(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
+    exchange = Exchange(lease.operation, place.traits, sender, inquiry, journal, secrets, place.timeouts)
+    runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _run(runner, work, decisions)
     try:
         await _finish(work, place, end, prober, inquiry)

@@ -35,7 +35,7 @@ class Right(Protocol):
         """
 
 
-class Dispatcher:
+class Sender:
     """
     The way of one operation to its platform.
 

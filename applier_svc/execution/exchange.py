@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from applier_svc.execution.dispatcher import Dispatcher
 from applier_svc.execution.inquiry import Inquiry
 from applier_svc.execution.noting import Journal
 from applier_svc.execution.secrets import Secrets
+from applier_svc.execution.sender import Sender
 from applier_svc.execution.throttle import Budget
 from applier_svc.execution.timeouts import Timeouts
 from services.core.model import PlatformTraits
@@ -13,14 +13,14 @@ from services.rpc.call import loop_time
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class Exchange:
     """
     The way of one operation to its platform, and back.
 
     Attributes:
         operation: Its name.
         traits: What the platform can do.
-        dispatcher: Sends.
+        sender: Sends.
         inquiry: Finds out what became of what got no answer.
         journal: Where all of it is noted.
         secrets: What the operation was given.
@@ -29,7 +29,7 @@ class Channel:
 
     operation: str
     traits: PlatformTraits
-    dispatcher: Dispatcher
+    sender: Sender
     inquiry: Inquiry
     journal: Journal
     secrets: Secrets
