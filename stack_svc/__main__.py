@@ -14,12 +14,12 @@ from stack_svc.store.store import Limits
 
 
 @asynccontextmanager
-async def opened(settings: Settings, clock: Clock = machine_clock, ids: Ids | None = None) -> AsyncIterator[Service]:
+async def opened(settings: Settings, clock: Clock = machine_clock, ids: Ids = MachineIds()) -> AsyncIterator[Service]:
     """StackService and JournalService over the database of *settings*; *clock* measures the leases."""
     store = SqliteStore(settings.data / "stack.db", clock)
     sweeping = asyncio.create_task(keep_house(store, Limits()))
     try:
-        yield Service(registrations(store, ids or MachineIds()), SERVICES)
+        yield Service(registrations(store, ids), SERVICES)
     finally:
         sweeping.cancel()
         await asyncio.gather(sweeping, return_exceptions=True)

@@ -12,15 +12,16 @@ from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
 from services.drivers.registry import opened as opened_driver
 from services.drivers.servicer import SERVICES, register
+from services.machine import Ids, MachineIds
 from services.platforms import Platform, find_platform, read_platforms
 from services.rpc.process import Service, run_process
 from services.settings import Settings, load
 
 
 @asynccontextmanager
-async def opened(settings: Settings, platform: Platform) -> AsyncIterator[Service]:
-    """The driver of *platform*, with its files in the folder of *settings*."""
-    async with opened_driver(platform, settings.data) as driver:
+async def opened(settings: Settings, platform: Platform, ids: Ids = MachineIds()) -> AsyncIterator[Service]:
+    """The driver of *platform*, with its files in the folder of *settings*; *ids* draws what is random."""
+    async with opened_driver(platform, settings.data, ids) as driver:
         yield Service([register(driver)], SERVICES)
 
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from services.core.model import PlatformTraits
 from services.drivers.mutation import Fence, Mutation, ResourceId, Result, StoredResource
+from services.machine import Ids
 from services.platforms import Platform
 
 
@@ -61,9 +62,9 @@ class Driver(Protocol):
 class OpenDriver(Protocol):
     """The function ``open_driver`` that each module in ``registry.DRIVERS`` has."""
 
-    async def __call__(self, platform: Platform, data: Path) -> Driver:
+    async def __call__(self, platform: Platform, data: Path, ids: Ids) -> Driver:
         """
-        Open the driver of *platform*; *data* is the folder for files of its own.
+        Open the driver of *platform*; *data* is the folder for files of its own, *ids* draws what is random.
 
         The platform need not answer yet: ``pkger up`` starts the driver whether it does or not.
 

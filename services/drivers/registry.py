@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from services.drivers.driver import Driver, OpenDriver
+from services.machine import Ids, MachineIds
 from services.platforms import Platform
 
 DRIVERS: Mapping[str, str] = {
@@ -15,20 +16,21 @@ DRIVERS: Mapping[str, str] = {
 
 
 @asynccontextmanager
-async def opened(platform: Platform, data: Path) -> AsyncIterator[Driver]:
+async def opened(platform: Platform, data: Path, ids: Ids = MachineIds()) -> AsyncIterator[Driver]:
     """
     The driver of *platform*, which has one of ``DRIVERS``, until the block is left.
 
     Args:
         platform: A row of the platforms file.
         data: Folder for files of the driver.
+        ids: Draws what is random.
 
     Raises:
         OptionsInvalid: The driver cannot take the options of the platform.
         OSError: A file cannot be opened.
     """
     open_driver: OpenDriver = importlib.import_module(DRIVERS[platform.driver]).open_driver
-    driver = await open_driver(platform, data)
+    driver = await open_driver(platform, data, ids)
     try:
         yield driver
     finally:

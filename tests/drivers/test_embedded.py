@@ -438,7 +438,7 @@ async def test_a_rejection_says_what_is_wrong(driver: DriverClient) -> None:
 
 
 async def test_a_driver_tells_rejections_as_values(tmp_path: Path) -> None:
-    driver = await open_driver(Platform("embedded", "embedded", ""), tmp_path / "deep" / "folder")
+    driver = await open_driver(Platform("embedded", "embedded", ""), tmp_path / "deep" / "folder", MachineIds())
     try:
         results = await driver.mutate(ORG, None, [Create("Bucket", spec_of({"name": "_system"}), "key")])
     finally:

@@ -13,7 +13,7 @@ from services.drivers.embedded.schema import MIGRATIONS
 from services.drivers.embedded.secrets import without_values
 from services.drivers.mutation import Done, Fence, Mutation, Rejected, ResourceId, StoredResource
 from services.drivers.options import read_options
-from services.machine import Ids, MachineIds
+from services.machine import Ids
 from services.platforms import Platform
 
 _ID_BYTES = 8
@@ -68,7 +68,7 @@ class EmbeddedDriver:
         self._database.close()
 
 
-async def open_driver(platform: Platform, data: Path, ids: Ids | None = None) -> EmbeddedDriver:
-    """See ``OpenDriver``; *ids*: where to draw ids from, None for the machine."""
+async def open_driver(platform: Platform, data: Path, ids: Ids) -> EmbeddedDriver:
+    """See ``OpenDriver``."""
     options = read_options(Options, platform)
-    return EmbeddedDriver(data / (options.file or f"{platform.service}.db"), ids or MachineIds())
+    return EmbeddedDriver(data / (options.file or f"{platform.service}.db"), ids)
