@@ -128,6 +128,9 @@ def _labels(
         if effect.step.label is None:
             continue
         resource_id, label_id = effect.target(progress.ids), effect.label_id(progress.ids)
+        if _stands(effect, progress) and progress.resource(effect.number) != resource_id:
+            # The resource that it was about is replaced since.
+            continue
         resource = live.get((effect.step.key.kind, resource_id))
         is_wanted = _stands(effect, progress) != effect.removes
         if resource is None or not label_id or (label_id in resource.label_ids) == is_wanted:

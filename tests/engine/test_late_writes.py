@@ -88,3 +88,18 @@ def test_what_is_not_as_it_was_left_is_told(
         found = late_writes(progress, live, {("Task", "t1")}, PLATFORM)
         told = [each for each in expected if each != EXTRA] if before_ids else expected
         assert [f"{each.resource_id}: {each.message}" for each in found] == told
+
+
+def test_a_label_that_a_replacement_has_again_is_where_it_belongs() -> None:
+    """It was detached from the resource that is deleted since, and attached to the new one."""
+    detach = Step(0, 0, Verb.DETACH, KEY, "t1", label=RED, label_id="l1")
+    attach = Step(0, 0, Verb.ATTACH, KEY, label=RED, label_id="l1")
+    plan = a_plan(detach, DELETE, CREATE, attach, entries=[InventoryEntry(RED, "l1", Origin.CREATED)])
+    progress = progress_of(plan, {0: DONE, 1: DONE, 2: Done("t2"), 3: Done("t2")})
+
+    def told(*labels: str) -> list[str]:
+        live = [Resource("Task", "t2", NEW, labels)]
+        return [each.message for each in late_writes(progress, live, {("Task", "t2")}, PLATFORM)]
+
+    assert told("l1") == []
+    assert told() == ["it lost its label red"]
