@@ -121,7 +121,7 @@ def _inserted(source: Path, db: sqlite_utils.Database) -> tuple[Seconds, int]:
 
 
 def _opened(path: Path) -> sqlite_utils.Database:
-    """A store's file, set up as ``services.database`` does."""
+    """A store's file, set up as ``services.sqlite.database`` does."""
     connection = sqlite3.connect(path, isolation_level=None)
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}")

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import sqlite_utils
 
-from services.database import Database
 from services.machine import Clock
+from services.sqlite.database import Database
 from stack_svc.sqlite import sweeping
 from stack_svc.sqlite.inventory import SqliteInventory
 from stack_svc.sqlite.journal import SqliteJournal

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import sqlite_utils
 
-from services.drivers.embedded.schema import MIGRATIONS
+from services.drivers.embedded.sqlite.schema import MIGRATIONS
 from services.kinds.format.canonical import spec_of
 from tests.drivers.client import ORG
 from tests.drivers.platforms import sample

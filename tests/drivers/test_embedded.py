@@ -19,8 +19,8 @@ from services.core import model
 from services.core.errors import TokenStale
 from services.drivers.embedded.driver import open_driver
 from services.drivers.embedded.kinds import EMBEDDED
-from services.drivers.embedded.schema import MIGRATIONS
-from services.drivers.embedded.store import ZERO_ID
+from services.drivers.embedded.sqlite.schema import MIGRATIONS
+from services.drivers.embedded.sqlite.store import ZERO_ID
 from services.drivers.mutation import Create, Done, PutSecret, Rejected
 from services.drivers.wire import batch_from_pb
 from services.engine.outcome import RejectionReason

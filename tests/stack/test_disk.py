@@ -15,7 +15,7 @@ from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from sqlite_utils.migrations import Migrations
 
 from services.core.errors import ServiceUnavailable
-from services.database import Database
+from services.sqlite.database import Database
 from tests.stack.process import process
 from tests.stack.service import entry
 

@@ -12,7 +12,7 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 
 from services.core.errors import OperationNotFound, StackLeased
 from services.core.model import Origin
-from services.database import Database
+from services.sqlite.database import Database
 from stack_svc.leases import LONGEST
 from stack_svc.sqlite.frozen import messages as frozen
 from stack_svc.sqlite.schema import MIGRATIONS

@@ -8,7 +8,7 @@ import pytest
 from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackLeased
-from services.database import Database
+from services.sqlite.database import Database
 from stack_svc.sqlite.schema import MIGRATIONS
 from tests.stack.process import process
 from tests.stack.service import Clock, entry, stack_service

@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from services.core.model import PlatformTraits
-from services.database import Database
-from services.drivers.embedded import store
 from services.drivers.embedded.kinds import EMBEDDED
-from services.drivers.embedded.schema import MIGRATIONS
 from services.drivers.embedded.secrets import without_values
+from services.drivers.embedded.sqlite import store
+from services.drivers.embedded.sqlite.schema import MIGRATIONS
 from services.drivers.mutation import Done, Fence, Mutation, Rejected, ResourceId, StoredResource
 from services.drivers.options import read_options
 from services.machine import Ids
 from services.platforms import Platform
+from services.sqlite.database import Database
 
 _ID_BYTES = 8
 """An id has 16 hexadecimal digits, as on InfluxDB (service.md 0.3)."""

@@ -1,0 +1,1 @@
+"""What the embedded platform keeps in SQLite: its tables, and the SQL that reads and changes them."""

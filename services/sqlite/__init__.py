@@ -1,0 +1,1 @@
+"""One SQLite file behind one thread, for whatever is kept in one."""
