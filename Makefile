@@ -28,8 +28,8 @@ contracts: setup  ## Put additions into protos/image.binpb; BREAKING=1 accepts w
 	$(if $(BREAKING),,cd protos && ../$(BIN)/buf breaking --against image.binpb)
 	cd protos && ../$(BIN)/buf build --exclude-source-info --output image.binpb
 
-test: setup  ## Run the tests; ARGS go to pytest
-	$(BIN)/pytest $(ARGS)
+test: setup  ## Run the tests, on up to four cores; ARGS go to pytest
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample: twenty minutes
 	$(BIN)/pytest --faults tests/crash tests/applier $(ARGS)
