@@ -31,8 +31,8 @@ contracts: setup  ## Put additions into protos/image.binpb; BREAKING=1 accepts w
 test: setup  ## Run the tests, on up to four cores; ARGS go to pytest
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
-test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample: twenty minutes
-	$(BIN)/pytest --faults tests/crash tests/applier $(ARGS)
+test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample; takes a while
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal --faults tests/crash tests/applier $(ARGS)
 
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
