@@ -77,7 +77,7 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
     record = Record(RecordChanges(tuple(_entries(step_count))), ["bench.yml"], True)
     last = 2 + 2 * len(batches)
     finished = LastEvent(last, lambda generation: _event(last), lambda generation: _events(_event(last)), len)
-    ending = Ending(last, OperationState.SUCCEEDED, record, 0, "", finished)
+    ending = Ending(last, b"", OperationState.SUCCEEDED, record, 0, "", finished)
     store = SqliteStore(path, machine_clock)
     if synchronous != "FULL":
         # No store is used so but here, so no setting exists for it.

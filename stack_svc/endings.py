@@ -15,7 +15,7 @@ from stack_svc import inventory, journal, leases, plans, texts
 from stack_svc.journal import Write
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
 from stack_svc.store.stacks import Stack, State
-from stack_svc.store.store import Transaction
+from stack_svc.store.store import Reading, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ class Ending:
 
     Attributes:
         position: Of this write in its journal.
+        records: A ``pkger.journal.v1.StoredRecords`` in its wire format, with the digest of the request.
         state: A finished one, or BLOCKED.
         outcome: What it left behind.
         base_generation: Generation that its plan was made from.
@@ -83,6 +84,7 @@ class Ending:
     """
 
     position: int
+    records: bytes
     state: OperationState
     outcome: Outcome
     base_generation: int
@@ -129,7 +131,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
     stack = tx.lock_stack(tx.operations.stack_of(name) or "")
     now = tx.now()
     operation = journal.existing(tx, name)
-    if _is_repeated(operation, token, ending):
+    if _is_repeated(tx, operation, token, ending):
         if ending.finished and operation.last_event:
             return ending.finished.generation_of(operation.last_event)
         return stack.record.generation if stack else 0
@@ -149,12 +151,13 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
     return generation
 
 
-def _is_repeated(operation: Operation, token: int, ending: Ending) -> bool:
+def _is_repeated(reading: Reading, operation: Operation, token: int, ending: Ending) -> bool:
     """Whether this ending was recorded before, so that its answer was lost."""
     if (operation.token, operation.position, operation.state) != (token, ending.position, ending.state):
         return False
-    last = operation.last_event
-    return not (ending.finished and last) or ending.finished.body_at(ending.finished.generation_of(last)) == last
+    row = reading.journal.row(operation.name, ending.position)
+    # What did not start has no journal.
+    return row is None or row.records == ending.records
 
 
 def _check(operation: Operation, ending: Ending) -> None:
@@ -177,7 +180,7 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
     changes: dict[str, Any] = {"state": ending.state, "cause": texts.clean(ending.cause)}
     if last := ending.finished:
         body = last.body_at(generation) if ending.state in FINISHED else b""
-        write = Write(ending.position, b"", last.events_at(generation), [last.seq])
+        write = Write(ending.position, ending.records, last.events_at(generation), [last.seq])
         ended = journal.appended(tx, operation, write, now, last_event=body, **changes)
     else:
         heard = max(operation.update_time, now)

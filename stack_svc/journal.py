@@ -212,6 +212,9 @@ def start(tx: Transaction, name: str, token: int, source: NewPlan | str, write: 
     if operation.state is not OperationState.PREPARING:
         if operation.plan != _name_of(source) or (isinstance(source, NewPlan) and not plans.is_kept(tx, source)):
             raise RequestInvalid("plan", f"{name} started with another plan")
+        row = tx.journal.row(name, write.position)
+        if row and row.events != write.events:
+            raise RequestInvalid("accepted", f"{name} started with another event")
         return
     match source:
         case NewPlan():

@@ -1,7 +1,8 @@
 """Stacks, plans, operations and what is known of them, as messages and back."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -11,13 +12,13 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
-from services.core.model import Target
+from services.core.model import InventoryEntry, Key, RecordChanges, Target
 from services.engine.operation import FINISHED, OperationState
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import key_to_pb, target_from_pb, target_to_pb
-from services.rpc.convert.operations import STATES, step_record_from_pb
+from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb
-from stack_svc import plan_views, stacks
+from stack_svc import plan_views, stacks, texts
 from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Write
 from stack_svc.plans import NewPlan
@@ -33,6 +34,19 @@ _LATEST = 2**63 - 1
 _PLAN_STATE = Numbers(PlanState, plan_pb2.PlanState, "PLAN_STATE")
 
 
+def target_of(message: object_pb2.Target) -> Target:
+    """
+    Translate a target.
+
+    Raises:
+        RequestInvalid: A store cannot hold its names.
+    """
+    target = target_from_pb(message)
+    texts.checked_name(target.platform, "target.platform")
+    texts.checked_name(target.org, "target.org")
+    return target
+
+
 def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Choice:
     """
     How a request names a stack.
@@ -45,7 +59,7 @@ def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Cho
             return stack.id
         case "name":
             stacks.check_name(stack.name, "stack.name")
-            return Named(target_from_pb(target), stack.name)
+            return Named(target_of(target), stack.name)
         case _:
             raise RequestInvalid("stack", "name it by id, or by name with its target")
 
@@ -65,13 +79,13 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str
     asked: Choice | Target | Planned
     match request.WhichOneof("subject"):
         case "no_stack":
-            asked = target_from_pb(request.target)
+            asked = target_of(request.target)
         case "plan":
             asked = Planned(request.plan)
         case _:
             asked = choice_from_pb(request.target, request.stack)
     return Beginning(
-        name=request.operation,
+        name=texts.checked_name(request.operation, "operation"),
         choice=asked,
         create_missing=request.create_missing,
         kind=KINDS.member(request.kind) if request.kind else None,
@@ -179,13 +193,11 @@ def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
         RequestInvalid: It has no name or no kind.
     """
     header, counts = plan.header, plan.header.counts
-    if not header.name:
-        raise RequestInvalid("plan.header.name", "must not be empty")
     return NewPlan(
-        name=header.name,
+        name=texts.checked_name(header.name, "plan.header.name"),
         stack=header.stack_id,
         stack_name=header.stack_name,
-        target=target_from_pb(header.target),
+        target=target_of(header.target),
         digest=header.digest,
         base_generation=header.base_generation,
         kind=KINDS.member(header.kind),
@@ -254,7 +266,7 @@ def start_from_pb(request: journal_pb2.StartOperationRequest) -> Write:
     """
     if request.accepted.seq != 1:
         raise RequestInvalid("accepted", "the first event has seq 1")
-    _check_event(request.accepted, "accepted", is_a="accepted")
+    _check_event(request.accepted, "accepted", request.operation, is_a="accepted")
     return Write(1, b"", _stored_events([request.accepted]), [1])
 
 
@@ -267,13 +279,21 @@ def write_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Write:
     """
     steps = [step_record_from_pb(record).step for record in request.steps]
     for event in request.events:
-        _check_event(event, "events")
+        _check_event(event, "events", request.operation, is_none_of=("accepted", "finished"))
+        if event.HasField("steps_sent"):
+            direction_from_pb(event.steps_sent.direction, "events")
         steps += event.steps_sent.steps
         for ended in (event.steps_ended, event.steps_undone):
             steps += [outcome.step for outcome in ended.outcomes]
     return Write(
         request.position,
-        journal_pb2.StoredRecords(steps=request.steps).SerializeToString(),
+        journal_pb2.StoredRecords(
+            steps=request.steps,
+            seal=request.seal,
+            rollback=request.rollback,
+            cause=request.cause,
+            done_count=request.done_count,
+        ).SerializeToString(),
         _stored_events(request.events),
         [event.seq for event in request.events],
         steps,
@@ -285,16 +305,24 @@ def advance_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Advance:
     return Advance(request.done_count, request.seal, request.rollback, request.cause)
 
 
-def _check_event(message: operation_pb2.OperationEvent, field: str, is_a: str = "") -> None:
+def _check_event(
+    message: operation_pb2.OperationEvent,
+    field: str,
+    operation: str,
+    is_a: str = "",
+    is_none_of: Collection[str] = (),
+) -> None:
     """
-    Accept an event that stands in *field* and has to be what *is_a* says; empty: anything.
+    Accept an event of *operation* that stands in *field* and has to be what *is_a* says; empty: anything else.
 
     Raises:
-        RequestInvalid: It says nothing, or something else.
+        RequestInvalid: It says nothing, something else, one of *is_none_of*, or is of another operation.
     """
     happening = message.WhichOneof("event")
-    if happening is None or (is_a and happening != is_a):
-        raise RequestInvalid(field, f"the event must have {is_a or 'something that happened'}")
+    if happening is None or (is_a and happening != is_a) or happening in is_none_of:
+        raise RequestInvalid(field, f"the event must have {is_a or 'something that happened meanwhile'}")
+    if message.operation != operation:
+        raise RequestInvalid(field, f"the event is one of {message.operation!r}, and not of {operation}")
 
 
 def _stored_events(events: Iterable[operation_pb2.OperationEvent]) -> bytes:
@@ -310,7 +338,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     """
     last = None
     if request.HasField("finished"):
-        _check_event(request.finished, "finished", is_a="finished")
+        _check_event(request.finished, "finished", request.operation, is_a="finished")
         last = LastEvent(
             request.finished.seq,
             partial(_last_body, request.finished),
@@ -319,6 +347,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         )
     return Ending(
         request.position,
+        journal_pb2.StoredRecords(digest=sha256(request.SerializeToString()).digest()).SerializeToString(),
         STATES.member(request.state) if request.state else OperationState.FAILED,
         _outcome(request),
         request.base_generation,
@@ -358,11 +387,22 @@ def _time(moment: Timestamp, field: str) -> int:
         raise RequestInvalid(field, str(error)) from None
 
 
+def _cleaned(entry: InventoryEntry) -> InventoryEntry:
+    """*entry* with texts that every store can hold."""
+    key, labels = _cleaned_key(entry.key), tuple(map(_cleaned_key, entry.associations))
+    return entry._replace(key=key, resource_id=texts.clean(entry.resource_id), associations=labels)
+
+
+def _cleaned_key(key: Key) -> Key:
+    return Key(texts.clean(key.kind), texts.clean(key.name))
+
+
 def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
     match request.WhichOneof("outcome"):
         case "record":
             record = request.record
             changes = record_changes_from_pb(record.changes)
+            changes = RecordChanges(tuple(map(_cleaned, changes.entries)), tuple(map(_cleaned_key, changes.removed)))
             return Record(changes, tuple(record.sources), record.platform_changed)
         case "abandon":
             return Abandon()

@@ -8,11 +8,13 @@ from pkger.journal.v1 import journal_pb2, journal_pb2_grpc
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
+from services.engine.step_life import StepRecord
 from services.machine import Ids
-from services.rpc.convert.objects import entry_fields, target_from_pb
+from services.rpc.convert.objects import entry_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.server import Register
-from stack_svc import endings, journal, messages, pages, plan_views, plans, reading_journals, stacks
+from stack_svc import endings, journal, messages, pages, plan_views, plans, reading_journals, stacks, texts
+from stack_svc.journal import Claimed
 from stack_svc.requests import Request
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
@@ -20,7 +22,7 @@ from stack_svc.store import stacks as stored_stacks
 from stack_svc.store.operations import Operation
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.stacks import Named
-from stack_svc.store.store import Reading, Store
+from stack_svc.store.store import Reading, Store, Transaction
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
 """Full names, for health and reflection."""
@@ -49,7 +51,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.CreateStackRequest, context: object
     ) -> stack_pb2.CreateStackResponse:
         """Make an empty stack."""
-        named = Named(target_from_pb(request.target), request.name)
+        named = Named(messages.target_of(request.target), request.name)
         target = named.target
         key = Request(request.request_id, [target.platform, target.org, named.name, request.description])
         stack_id = self._ids.token(STACK_ID_BYTES)
@@ -81,7 +83,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
 
     async def ListStacks(self, request: stack_pb2.ListStacksRequest, context: object) -> stack_pb2.ListStacksResponse:
         """Read one page of stacks."""
-        target = target_from_pb(request.target) if request.HasField("target") else None
+        target = messages.target_of(request.target) if request.HasField("target") else None
         after, size = (
             pages.place_of(request.page_token, stored_stacks.START),
             pages.size_of(request.page_size, 100, 1000),
@@ -102,8 +104,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
 
     async def FindOwners(self, request: stack_pb2.FindOwnersRequest, context: object) -> stack_pb2.FindOwnersResponse:
         """Tell which stacks own the given resources."""
-        target = target_from_pb(request.target)
-        resources = [(resource.kind, resource.id) for resource in request.resources]
+        target = messages.target_of(request.target)
+        resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
         owners = await self._store.read(lambda tx: tx.inventory.owners(target, resources))
         return stack_pb2.FindOwnersResponse(owners=map(messages.ownership_to_pb, owners))
 
@@ -120,7 +122,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
 
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
         """Read one page of plans."""
-        target = target_from_pb(request.target) if request.HasField("target") else None
+        target = messages.target_of(request.target) if request.HasField("target") else None
         after, size = pages.place_of(request.page_token, stored_plans.START), pages.size_of(request.page_size, 50, 500)
         found = await self._store.read(lambda tx: plans.page(tx, target, request.stack_name, after, size))
         page, token = pages.page_of(
@@ -220,9 +222,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.ClaimOperationResponse:
         """Take over an unfinished operation."""
         ttl = messages.microseconds(request.ttl)
-        claimed = await self._store.write(lambda tx: journal.claim(tx, request.operation, request.holder, ttl))
+        claimed, steps = await self._store.write(lambda tx: _claim(tx, request.operation, request.holder, ttl))
         operation = claimed.operation
-        steps = reading_journals.steps_of(claimed.rows, operation.step_count)
         return journal_pb2.ClaimOperationResponse(
             stack=messages.stack_to_pb(claimed.stack),
             token=claimed.lease.token,
@@ -293,3 +294,9 @@ def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:
     rows = reading.journal.rows(plan.operation) if plan.operation else []
     made = reading_journals.made_by(rows, plan.step_count)
     return plan, plan_views.Kept(plans.work(reading, name), reading.plans.content(name), made)
+
+
+def _claim(tx: Transaction, operation: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord]]:
+    """Claim an operation. A journal that cannot be read leaves the lease alone."""
+    claimed = journal.claim(tx, operation, holder, ttl)
+    return claimed, reading_journals.steps_of(claimed.rows, claimed.operation.step_count)

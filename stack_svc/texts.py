@@ -3,6 +3,8 @@
 import re
 from hashlib import sha256
 
+from services.core.errors import RequestInvalid
+
 LONGEST_KEY = 1024
 """Bytes of a text that rows are found by; more than 2,704 do not fit into an index of PostgreSQL."""
 
@@ -12,6 +14,20 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 def clean(text: str) -> str:
     """*text* with U+FFFD in place of NUL and of what is no Unicode text."""
     return _NO_TEXT.sub("\ufffd", text)
+
+
+def checked_name(name: str, field: str) -> str:
+    """
+    Accept *name*, which rows are found by and others call a thing, as it is.
+
+    Raises:
+        RequestInvalid: It is empty, longer than ``LONGEST_KEY``, or no text that every store can hold.
+    """
+    if not name:
+        raise RequestInvalid(field, "must not be empty")
+    if key(name) != name:
+        raise RequestInvalid(field, f"must be text without NUL, of at most {LONGEST_KEY:,} bytes")
+    return name
 
 
 def key(text: str) -> str:

@@ -172,7 +172,7 @@ async def test_a_blocked_operation_blocks_its_stack_until_somebody_recovers_it(
     """The lease is free, and nobody takes it up unasked."""
     begun = await service.begin(name) if name else await service.begin(none=HERE)
     answer = await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="nobody knows of step 1")
-    assert await service.abandon(begun, state=OPERATION_STATE_BLOCKED) == answer
+    assert await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="nobody knows of step 1") == answer
     assert (await service.get(begun.stack.id), answer.generation) == (begun.stack, 0)
     clock.forward(3600)
 

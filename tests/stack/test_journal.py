@@ -1,6 +1,7 @@
 """JournalService: leases, fencing, and what an operation leaves behind."""
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from services.core.errors import (
     StackMoved,
     StackNotFound,
 )
-from tests.stack.service import Client, Clock, duration, entry, microseconds, stack_service
+from services.rpc.convert.plans import record_changes_to_pb
+from tests.stack.service import Client, Clock, a_plan, duration, entry, microseconds, stack_service
 from tests.strategies import inventories
 
 MADE = 1_700_000_000_000_000
@@ -368,9 +370,10 @@ async def test_a_token_is_of_no_use_after_its_operation_ended(service: Client) -
 async def test_a_last_write_that_is_sent_again_is_answered_again(service: Client, clock: Clock) -> None:
     """The answer to the first may have been lost on its way."""
     begun = await service.begin("prod")
-    recorded = await service.record(begun, [entry("one"), entry("two")], ["a.yml"])
+    record = await service.changes_to(begun.stack.id, [entry("one"), entry("two")], ["a.yml"])
+    recorded = await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=record)
     clock.forward(60)
-    assert await service.record(begun, [entry("two"), entry("one")], ["a.yml"]) == recorded
+    assert await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=record) == recorded
 
     begun = await service.begin("prod")
     abandoned = await service.abandon(begun)
@@ -383,6 +386,52 @@ async def test_a_last_write_that_is_sent_again_is_answered_again(service: Client
     begun = await service.begin("prod")
     abandoned = await service.abandon(begun)
     assert await service.abandon(begun) == abandoned
+
+
+async def test_another_last_write_at_the_same_place_is_refused(service: Client) -> None:
+    begun = await service.begin("prod")
+    stack = await service.record(begun, [entry("one")])
+
+    others: list[Awaitable[object]] = [
+        service.finish(begun, OPERATION_STATE_SUCCEEDED, record=journal_pb2.Record()),
+        service.finish(begun, OPERATION_STATE_SUCCEEDED, abandon=journal_pb2.Abandon()),
+        service.remove(begun),
+    ]
+    for other in others:
+        with pytest.raises(LeaseLost):
+            await other
+    assert await service.get(stack.id) == stack
+
+
+async def test_texts_that_a_store_cannot_hold_are_replaced_in_a_record(service: Client) -> None:
+    """A driver may tell any text as an id."""
+    await service.apply("prod", [entry("n\0m", "i\0d", labels=["l\0"])])
+    cleaned = entry("n\ufffdm", "i\ufffdd", labels=["l\ufffd"])
+    stack = await service.get_named("prod")
+    assert await service.resources(stack.id) == (cleaned,)
+    assert [owner[2] for owner in await service.owners([("Bucket", "i\0d")])] == [stack.id]
+    with pytest.raises(ResourceOwned):
+        await service.apply("other", [entry("theirs", "i\0d")])
+
+    removed, gone = await service.begin("prod"), model.RecordChanges(removed=(model.Key("Bucket", "n\0m"),))
+    record = journal_pb2.Record(changes=record_changes_to_pb(gone))
+    await service.finish(removed, OPERATION_STATE_SUCCEEDED, record=record)
+
+    assert (await service.get(stack.id)).resource_count == 0
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 1025])
+async def test_names_that_a_store_cannot_find_are_refused(service: Client, name: str) -> None:
+    refusals: dict[str, Awaitable[object]] = {
+        "operation": service.begin("prod", operation=name),
+        "target.org": service.create("prod", model.Target(org=name)),
+        "target.platform": service.begin("prod", target=model.Target(platform=name)),
+        "plan.header.name": service.store_plan(a_plan(1, name)),
+    }
+    for field, call in refusals.items():
+        with pytest.raises(RequestInvalid) as raised:
+            await call
+        assert raised.value.metadata["field"] == field
 
 
 async def test_a_last_write_that_is_sent_again_is_answered_again_also_when_somebody_else_worked_on_the_stack(

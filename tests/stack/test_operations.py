@@ -349,6 +349,8 @@ async def test_a_write_that_says_what_cannot_have_happened_shows_once_the_journa
 
     with pytest.raises(Internal):
         await service.claim(begun.operation)
+    # Nobody has the lease.
+    assert await service.abandoned() == [begun.operation]
 
 
 async def test_events_say_what_is_known_of_steps(service: Client, clock: Clock) -> None:
@@ -416,6 +418,56 @@ async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client
     assert (await service.operation(begun.operation)).cause == "it failed"
 
 
+@pytest.mark.parametrize(
+    "change", [{"seal": True}, {"rollback": True}, {"rollback": True, "cause": "it failed"}, {"done_count": 1}]
+)
+async def test_another_write_at_the_same_place_is_refused(service: Client, change: dict[str, Any]) -> None:
+    """Or its applier would go on as if it counted."""
+    begun = await service.begin("prod", steps=3)
+    await service.advance(begun, position=2)
+    before = await service.operation(begun.operation)
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.advance(begun, position=2, **change)
+
+    assert raised.value.metadata["field"] == "position"
+    assert await service.operation(begun.operation) == before
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        OperationEvent(seq=2, steps_sent=operation_pb2.StepsSent(steps=[0])),
+        OperationEvent(seq=2, finished=operation_pb2.Finished()),
+        OperationEvent(seq=2, accepted=operation_pb2.Accepted()),
+        OperationEvent(operation="operations/other", seq=2, stage_started=operation_pb2.StageStarted()),
+    ],
+)
+async def test_an_event_that_cannot_happen_then_is_refused(service: Client, event: OperationEvent) -> None:
+    begun = await service.begin("prod", steps=3)
+    request = journal_pb2.AdvanceOperationRequest(
+        operation=begun.operation, token=begun.token, position=2, events=[event]
+    )
+    request.events[0].operation = request.events[0].operation or begun.operation
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(service.journal.AdvanceOperation, request)
+
+    assert raised.value.metadata["field"] == "events"
+    assert (await service.operation(begun.operation)).done_count == 0
+
+
+async def test_a_start_that_is_sent_again_with_another_event_is_refused(service: Client) -> None:
+    begun = await service.begin("prod", steps=3)
+    request = start_request(begun, 3)
+    request.accepted.accepted.digest = "another"
+
+    with pytest.raises(RequestInvalid) as raised:
+        await service.peer.call(service.journal.StartOperation, request)
+
+    assert raised.value.metadata["field"] == "accepted"
+
+
 async def test_a_late_write_is_answered_and_changes_nothing(service: Client) -> None:
     """It was sent again meanwhile, and the operation went on."""
     begun = await service.begin("prod", steps=3)
@@ -465,7 +517,8 @@ async def test_an_answer_with_events_is_no_larger_than_a_message(service: Client
     begun = await service.begin("prod")
     cause = "x" * 250_000
     for seq in range(2, 6):
-        event = OperationEvent(seq=seq, rollback_started=operation_pb2.RollbackStarted(cause=cause))
+        happening = operation_pb2.RollbackStarted(cause=cause)
+        event = OperationEvent(operation=begun.operation, seq=seq, rollback_started=happening)
         request = journal_pb2.AdvanceOperationRequest(
             operation=begun.operation, token=begun.token, position=seq, events=[event]
         )

@@ -92,6 +92,16 @@ def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
     return message
 
 
+def direction_from_pb(number: int, field: str) -> Direction:
+    """
+    Translate whether steps or their inverses are sent.
+
+    Raises:
+        RequestInvalid: It says neither; the error names *field*.
+    """
+    return _DIRECTIONS.member(number, field)
+
+
 def entry_from_pb(records: journal_pb2.StoredRecords, events: journal_pb2.StoredEvents) -> Entry:
     """
     Translate what one write of a journal says of steps.
