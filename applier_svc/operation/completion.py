@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.model.v1 import operation_pb2
 
 from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
@@ -26,7 +26,6 @@ from services.engine.scheduler import Block, Finish
 from services.rpc.client import Peer
 from services.rpc.convert.operations import blocked_step_from_pb, finished_to_pb, late_writes_to_pb
 from services.rpc.convert.plans import KINDS
-from services.rpc.resources import read_record
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Why a store that answers does not take a record."""
@@ -96,7 +95,7 @@ async def complete(
 
 async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: Inquiry) -> None:
     """Record and publish how an operation ended, and before that what took effect late."""
-    conclusion = await _concluded(work, place, end)
+    conclusion = await _concluded(work, end)
     changes = conclusion.changes
     if isinstance(end, Finish) and inquiry.may_be_late:
         await _publish_late_writes(work, place, changes.entries, prober)
@@ -105,13 +104,9 @@ async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: I
     await work.journal.finish(conclusion.change(changes), finished, blocked)
 
 
-async def _concluded(work: Work, place: Place, end: End) -> Conclusion:
+async def _concluded(work: Work, end: End) -> Conclusion:
     """How the operation is recorded; the store is asked for what the stack owns only where that counts."""
     lease, progress = work.lease, work.journal.progress
-    recorded: Sequence[InventoryEntry] = ()
-    if needs_record(end) and not lease.is_transient:
-        ref = object_pb2.StackRef(id=lease.stack.id)
-        recorded = (await read_record(place.store, progress.plan.target, ref)).resources
     return Conclusion(
         progress,
         end,
@@ -119,7 +114,7 @@ async def _concluded(work: Work, place: Place, end: End) -> Conclusion:
         lease.stack.id,
         is_transient=lease.is_transient,
         is_pending=lease.is_pending,
-        recorded=recorded,
+        recorded=await lease.recorded() if needs_record(end) else (),
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -11,18 +11,20 @@ from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
+from pkger.model.v1.object_pb2 import StackRef
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from applier_svc.execution.retrying import repeated
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
-from services.core.model import StackRecord
+from services.core.model import InventoryEntry, StackRecord
 from services.engine.conclusion import Remove, Write
 from services.engine.decisions import BlockedStep, reason_of
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
+from services.rpc.resources import read_record
 
 Response = TypeVar("Response")
 
@@ -173,6 +175,22 @@ class Lease:
                 request.abandon.SetInParent()
         return (await self._store(self._stub.FinishOperation, request)).generation
 
+    async def recorded(self) -> Sequence[InventoryEntry]:
+        """
+        What the stack owns, as it did when the operation began; nothing for an operation on behalf of none.
+
+        Raises:
+            ServiceUnavailable: The store did not answer while the lease lasted.
+        """
+        if self.is_transient:
+            return ()
+
+        async def attempt() -> StackRecord:
+            with self._answering():
+                return await read_record(self._peer, self.stack.target, StackRef(id=self.stack.id))
+
+        return (await self._repeated(attempt)).resources
+
     async def let_go(self) -> None:
         """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
         ttl = Duration(seconds=SHORTEST_LEASE)
@@ -193,6 +211,11 @@ class Lease:
 
         async def attempt() -> Response:
             return await self._call(method, request, max(self._left(), SHORTEST_CALL))
+
+        return await self._repeated(attempt)
+
+    async def _repeated(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
+        """Make *attempt* until the store answers, but no longer than the lease lasts."""
 
         def is_over(state: RetryCallState) -> bool:
             return self._left() - state.upcoming_sleep <= 0
@@ -232,10 +255,15 @@ class Lease:
     async def _call(
         self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any, seconds: float
     ) -> Response:
-        try:
+        with self._answering():
             return await self._peer.call(method, request, seconds)
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Count an answer that something between the services gave in place of the store as none."""
+        try:
+            yield
         except grpc.aio.AioRpcError as error:
-            # Something between the services answered in place of the store.
             raise ServiceUnavailable(self._peer.name, self._peer.address, str(error.details())) from error
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import add_JournalServiceServicer_to_server
+from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 
 from services.core.errors import ServiceUnavailable
@@ -24,12 +25,14 @@ class FaultyJournal(JournalServicer):
 
     Attributes:
         losses: How many more records and removals are written without an answer.
+        unread: How many more times a stack cannot be read.
         renewed: Set when a lease was renewed.
     """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, MachineIds())
         self.losses = 0
+        self.unread = 0
         self.renewed = asyncio.Event()
 
     async def RenewLease(
@@ -49,6 +52,20 @@ class FaultyJournal(JournalServicer):
         return answer
 
 
+class FaultyStacks(StackServicer):
+    """The real thing, but for stacks that cannot be read for a while, as *journal* says."""
+
+    def __init__(self, store: Store, journal: FaultyJournal) -> None:
+        super().__init__(store, MachineIds())
+        self._journal = journal
+
+    async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
+        if self._journal.unread:
+            self._journal.unread -= 1
+            raise ServiceUnavailable("stack", "elsewhere", "scripted")
+        return await super().GetStack(request, context)
+
+
 @asynccontextmanager
 async def faulty_store(path: Path) -> AsyncIterator[tuple[FaultyJournal, str]]:
     """A stack service over the database at *path*, and its address."""
@@ -56,7 +73,7 @@ async def faulty_store(path: Path) -> AsyncIterator[tuple[FaultyJournal, str]]:
     try:
         journal = FaultyJournal(store)
         register = [
-            partial(add_StackServiceServicer_to_server, StackServicer(store, MachineIds())),
+            partial(add_StackServiceServicer_to_server, FaultyStacks(store, journal)),
             partial(add_JournalServiceServicer_to_server, journal),
         ]
         async with serving(register, SERVICES, "127.0.0.1:0", grace=0) as address:

@@ -14,7 +14,7 @@ from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.packages import FRESH, MIXED, UPDATED
 from tests.applier.stores import faulty_store
 from tests.applier.test_events import SMALL
-from tests.applier.world import QUICK, SUCCEEDED, World, check, end, world
+from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, World, check, end, world
 from tests.stack.service import Clock, stack_service
 
 HASTY = replace(QUICK, mutate=0.3, margin=0.0, lease=1.0)
@@ -103,6 +103,24 @@ async def test_an_outcome_that_cannot_be_recorded_is_recorded_when_the_store_is_
         now = await case.look()
         assert set(now.recorded.values()) == now.ids
         assert end(await case.apply(change)).no_change
+
+
+async def test_a_rollback_asks_a_store_that_does_not_answer_again_what_the_stack_owned(tmp_path: Path) -> None:
+    async with (
+        faulty_store(tmp_path / "stack.db") as (journal, address),
+        world(tmp_path, given={"stack": address}) as faulty,
+    ):
+        case = await faulty.case_with(FRESH)
+        before = await case.look()
+        case.driver.fail(items={3: ItemFault.REJECT})
+        gate = case.driver.gate(0)
+        operation = asyncio.create_task(case.apply(UPDATED))
+        await gate.reached.wait()
+        journal.unread = 3
+        gate.opened.set()
+        assert end(await operation).state == ROLLED_BACK
+        assert journal.unread == 0
+        assert await case.look() == before
 
 
 async def test_a_lost_answer_to_the_record_is_asked_for_again(tmp_path: Path) -> None:
