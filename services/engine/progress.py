@@ -212,8 +212,11 @@ class Progress:
         (self._troubled.add if record.state in _NOT_DONE else self._troubled.discard)(step)
         if record.state in (StepState.DONE, StepState.KEPT):
             self._resources[step] = record.resource_id
-        if record.state in _TOOK_EFFECT and is_news:
-            effect.learn(self.ids, self._resources.setdefault(step, record.resource_id))
+        if record.state in _TOOK_EFFECT:
+            # The undo of a secret that nobody knows to be written names its key at its end only.
+            self._resources[step] = self._resources.get(step) or record.resource_id
+            if is_news:
+                effect.learn(self.ids, self._resources[step])
         if record.state is StepState.UNDONE:
             inverse_of(effect).learn(self.ids, record.resource_id)
 

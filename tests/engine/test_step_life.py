@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.core.model import LABEL, SECRET, InventoryEntry, Key, Origin, Plan, Step, Undo, Verb
@@ -264,6 +264,7 @@ def after_recovery(live: Progress, step: int) -> dict[str, object]:
 
 
 @given(walks)
+@example([(PUT, E.SEND), (PUT, E.UNDO_SEND), (PUT, E.UNDO_SUCCEED)])
 def test_what_is_carried_on_is_what_was_known_but_for_what_is_asked_or_tried_again(
     walk: list[tuple[int, StepEvent]],
 ) -> None:
