@@ -34,6 +34,12 @@ test: setup  ## Run the tests, on up to four cores; ARGS go to pytest
 test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample; takes a while
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal --faults tests/crash tests/applier $(ARGS)
 
+# SEED=n TRACE=1 | SCENARIO=file.json [TRACE=1] | MINUTES=10 [FIRST=n], each with FEATURES=kills,net | all; SAVE=file.json
+simulate: setup  ## Interleavings, crashes and faults drawn from seeds, in one process (docs/simulation.md)
+	@$(BIN)/python -m tests.simulation $(if $(MINUTES),--minutes '$(MINUTES)') $(if $(SEED),--seed '$(SEED)') \
+		$(if $(FIRST),--first '$(FIRST)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(TRACE),--trace) \
+		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)')
+
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
@@ -52,4 +58,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint lint-protos contracts test test-faults quickstart demo-crash bench
+.PHONY: help setup gen lint lint-protos contracts test test-faults simulate quickstart demo-crash bench

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Coroutine, Sequence
 
+import grpc
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
@@ -148,7 +149,8 @@ class Registry:
                 for name in answer.operations:
                     if name not in self._running and not self._draining:
                         await self.carry_on(name)
-            except PkgerError as error:
+            except (PkgerError, grpc.aio.AioRpcError) as error:
+                # Whatever stands between the services may answer in their place: the next look may do better.
                 log.warning("cannot look for operations to carry on", extra={"problem": str(error)})
             await asyncio.sleep(self._peers.timeouts.recovery)
 

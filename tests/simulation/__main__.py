@@ -1,0 +1,114 @@
+"""The simulation from the command line: ``make simulate`` (docs/simulation.md)."""
+
+import argparse
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from tests.simulation.drawing import drawn
+from tests.simulation.running import HarnessBroken, Result, run
+from tests.simulation.scenario import Scenario, ScenarioInvalid, from_json, to_json
+from tests.simulation.search import Findings, features_named, results, template
+
+FOUND, MISUSED, BROKEN = 1, 2, 3
+"""Exit status: a violation; something asked for that there is not; a defect of the simulation itself."""
+
+_LAST_LINES = 100
+"""Lines of the trace of a run that does not end."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what *arguments* ask for; the exit status."""
+    options = _options(arguments)
+    try:
+        with template() as folder:
+            return _one(options.scenario, options, folder) if options.scenario else _search(options, folder)
+    except HarnessBroken as error:
+        print(f"The simulation failed, and not what it simulates.\n{error}", file=sys.stderr)
+        return BROKEN
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make simulate", description="Run seeds until the time is over.")
+    parser.add_argument("--minutes", type=_number(float), default=1.0)
+    parser.add_argument("--seed", type=_number(int), help="run this one only")
+    parser.add_argument("--first", type=_number(int), default=0, help="the first of many")
+    parser.add_argument("--features", default="", help="names with commas between them, or all")
+    parser.add_argument("--scenario", help="a JSON file")
+    parser.add_argument("--trace", action="store_true", help="print what happened")
+    parser.add_argument("--save", help="write the scenario of the seed, with its faults, into this file")
+    options = parser.parse_args(arguments)
+    try:
+        features_named(options.features)
+        options.scenario = _scenario_of(options)
+    except (ValueError, ScenarioInvalid, OSError) as error:
+        _misused(str(error))
+    return options
+
+
+def _scenario_of(options: argparse.Namespace) -> Scenario | None:
+    """The one scenario to run; None: there are many."""
+    if options.scenario:
+        return from_json(json.loads(Path(options.scenario).read_text("utf-8")))
+    if options.seed is None:
+        return None
+    allowed, known = features_named(options.features)
+    return drawn(options.seed, allowed, known=known)
+
+
+def _one(scenario: Scenario, options: argparse.Namespace, folder: Path) -> int:
+    result = run(scenario, folder)
+    if options.trace:
+        print("\n".join(result.lines))
+    if options.save:
+        noted = Scenario(**{name: getattr(scenario, name) for name in Scenario.__slots__} | {"faults": result.faults})
+        Path(options.save).write_text(json.dumps(to_json(noted), indent=1) + "\n", "utf-8")
+    print(f"seed {scenario.seed}, features {','.join(scenario.features) or 'none'}: {result.digest}")
+    _tell(result)
+    return FOUND if result.violations else 0
+
+
+def _search(options: argparse.Namespace, folder: Path) -> int:
+    allowed, known = features_named(options.features)
+    findings, end = Findings(), time.monotonic() + 60 * options.minutes
+    for result in results(itertools.count(options.first), allowed, folder, known=known):
+        for kind in findings.add(result):
+            print(f"{kind}: seed {result.scenario.seed}, {result.digest}: {result.violations[kind]}", flush=True)
+        if time.monotonic() >= end:
+            break
+    print(findings.figures())
+    for kind, count in sorted(findings.seeds.items()):
+        print(f"{kind}: {count} runs, the first with SEED={findings.first[kind].scenario.seed}")
+    for name, count in sorted(findings.counts.items()):
+        print(f"{count:9,}  {name}")
+    return FOUND if findings.first else 0
+
+
+def _tell(result: Result) -> None:
+    for kind, problem in result.violations.items():
+        print(f"{kind}: {problem}")
+        if kind == "ENDLESS":
+            print("\n".join(result.lines[-_LAST_LINES:]))
+
+
+def _number(kind: Callable[[str], float]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            return kind(text)
+        except ValueError:
+            _misused(f"{text!r} is no number")
+
+    return read
+
+
+def _misused(problem: str) -> NoReturn:
+    print(f"Error: {problem}", file=sys.stderr)
+    sys.exit(MISUSED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,256 @@
+"""Who asks for things: clients of stacks, a person at the platform, the operator at the end (simulation.md 2)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import grpc
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+
+from services.core.errors import PkgerError, Reason
+from tests.simulation.packages import text_of
+from tests.simulation.scenario import OBJECTS, Action, Client
+from tests.simulation.world import World
+
+TARGET = object_pb2.Target(platform="embedded", org="default")
+
+TRIES = 5
+"""How often a client asks for one thing."""
+
+LONGEST_CALL = 900.0
+"""How long a client waits for an operation at most, in seconds."""
+
+_WORTH_ASKING_AGAIN = frozenset(
+    {
+        Reason.SERVICE_UNAVAILABLE,
+        Reason.STACK_LEASED,
+        Reason.OPERATION_UNFINISHED,
+        Reason.LEASE_LOST,
+        Reason.TOKEN_STALE,
+        Reason.INTERNAL,
+    }
+)
+
+_ANSWERS = (PkgerError, grpc.aio.AioRpcError, TimeoutError)
+"""What a call may fail with."""
+
+
+class StackClient:
+    """
+    Works on one stack, one action after another.
+
+    Attributes:
+        wanted: The action behind each request id.
+    """
+
+    def __init__(self, world: World, client: Client) -> None:
+        self.wanted: dict[str, Action] = {}
+        self._world = world
+        self._client = client
+        self._name = f"client {client.stack}"
+
+    async def work(self) -> None:
+        """Do all actions."""
+        for number, action in enumerate(self._client.actions):
+            await asyncio.sleep(action.pause)
+            request_id = f"{self._client.stack}/{number}"
+            self._world.trace.count(f"client {action.do}")
+            if action.do == "plan":
+                await self._plan_and_apply(action, request_id)
+            else:
+                self.wanted[request_id] = action
+                await self._ask(action, request_id, self._request(action, request_id))
+
+    async def _plan_and_apply(self, action: Action, request_id: str) -> None:
+        plan = await self._plan(action, request_id)
+        if not plan:
+            return
+        for number in range(action.applies):
+            await asyncio.sleep(action.lag)
+            applied = f"{request_id}.{number}"
+            self.wanted[applied] = action
+            secrets = dict.fromkeys(action.secrets, f"of {self._client.stack}")
+            request = applier_pb2.ApplyPlanRequest(plan=plan, request_id=applied, secrets=secrets, allow_missing=True)
+            await self._ask(action, applied, request)
+
+    async def _plan(self, action: Action, request_id: str) -> str:
+        """The name of a stored plan; empty when there is none."""
+        request = planner_pb2.CreatePlanRequest(
+            target=TARGET,
+            stack=object_pb2.StackRef(name=self._client.stack),
+            package=self._package(action),
+            skip=_skips(action),
+            request_id=f"{request_id} plan",
+            secret_keys=action.secrets,
+            allow_empty=True,
+            allow_replace=True,
+        )
+        for _ in range(TRIES):
+            peer, name = self._world.peer("planner", self._name), ""
+            try:
+                async for answer in peer.stream(PlannerServiceStub(peer.channel).CreatePlan, request):
+                    name = answer.part.header.name or name
+            except _ANSWERS as error:
+                self._say(f"{request_id}: no plan: {_shown(error)}")
+                if not _is_worth_asking_again(error):
+                    return ""
+                await self._pause()
+            else:
+                self._say(f"{request_id}: has plan {name}")
+                return name
+        return ""
+
+    async def _ask(self, action: Action, request_id: str, request: Any) -> None:
+        """Ask an applier, and another one when it does not answer."""
+        for number in range(TRIES):
+            name = self._world.draws.choice(f"applier of {self._name}", self._world.appliers)
+            patience = action.patience if action.patience and not number else LONGEST_CALL
+            try:
+                async with asyncio.timeout(patience):
+                    state = await self._follow(name, action, request)
+            except _ANSWERS as error:
+                self._say(f"{request_id}: {_shown(error)}")
+                if not _is_worth_asking_again(error):
+                    return
+            else:
+                if state != operation_pb2.OPERATION_STATE_UNSPECIFIED:
+                    self._say(f"{request_id}: {operation_pb2.OperationState.Name(state)}")
+                    return
+                self._say(f"{request_id}: the stream ended early")
+            await self._pause()
+
+    async def _follow(self, applier: str, action: Action, request: Any) -> "operation_pb2.OperationState.ValueType":
+        """The state in which the operation ended."""
+        peer = self._world.peer(applier, self._name)
+        cancelling: asyncio.Task[None] | None = None
+        state: operation_pb2.OperationState.ValueType = operation_pb2.OPERATION_STATE_UNSPECIFIED
+        async for answer in peer.stream(_method(peer, request), request, None):
+            event = answer.event
+            if cancelling is None and action.cancel_after >= 0 and event.operation:
+                cancelling = asyncio.create_task(self._cancel(event.operation, action.cancel_after))
+            if event.WhichOneof("event") == "finished":
+                state = event.finished.state
+            elif not event.operation:
+                self._world.trace.violate("DEFECT", f"a package of the pool breaks rules: {answer}")
+        return state
+
+    async def _cancel(self, operation: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        peer = self._world.peer(
+            self._world.draws.choice(f"canceller of {self._name}", self._world.appliers), self._name
+        )
+        request = applier_pb2.CancelOperationRequest(operation=operation)
+        try:
+            await peer.call(ApplierServiceStub(peer.channel).CancelOperation, request)
+            self._say(f"cancels {operation}")
+        except _ANSWERS as error:
+            self._say(f"cannot cancel {operation}: {_shown(error)}")
+
+    def _request(self, action: Action, request_id: str) -> Any:
+        stack = object_pb2.StackRef(name=self._client.stack)
+        if action.do == "uninstall":
+            return applier_pb2.UninstallStackRequest(target=TARGET, stack=stack, request_id=request_id)
+        return applier_pb2.ApplyRequest(
+            target=TARGET,
+            stack=stack,
+            package=self._package(action),
+            skip=_skips(action),
+            request_id=request_id,
+            secrets=dict.fromkeys(action.secrets, f"of {self._client.stack}"),
+            allow_empty=True,
+            allow_missing=True,
+            allow_replace=True,
+        )
+
+    def _package(self, action: Action) -> planner_pb2.PackageSources:
+        text = text_of(action.items, self._client.prefix)
+        source = parser_pb2.Source(name="package", text=text, encoding=parser_pb2.ENCODING_JSON)
+        return planner_pb2.PackageSources(sources=[source])
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(self._world.draws.spread(f"patience of {self._name}", 0.2, 10.0))
+
+    def _say(self, what: str) -> None:
+        self._world.trace.say(self._name, what)
+
+
+class Operator:
+    """Ends what is BLOCKED, and takes everything down again; works in the calm."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def decide(self, operation: operation_pb2.Operation, decision: "operation_pb2.Decision.ValueType") -> None:
+        """Carry a BLOCKED operation on, with *decision* for each step that offers it; the others are tried again."""
+        self._world.trace.count(f"decision {operation_pb2.Decision.Name(decision)}")
+        decisions = [
+            applier_pb2.StepDecision(step=each.step.number, decision=decision, resource_id=each.found_resource_id)
+            for each in operation.blocked_steps
+            if decision in each.decisions
+        ]
+        request = applier_pb2.RecoverOperationRequest(operation=operation.name, decisions=decisions)
+        peer = self._applier()
+        await self._heard(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, None))
+
+    async def operation(self, name: str) -> operation_pb2.Operation:
+        """How an operation stands."""
+        peer = self._applier()
+        request = applier_pb2.GetOperationRequest(operation=name)
+        answer: applier_pb2.GetOperationResponse = await peer.call(
+            ApplierServiceStub(peer.channel).GetOperation, request
+        )
+        return answer.operation
+
+    async def uninstall(self, stack: str) -> str:
+        """Uninstall a stack; how it ended."""
+        request = applier_pb2.UninstallStackRequest(target=TARGET, stack=object_pb2.StackRef(name=stack))
+        peer = self._applier()
+        return await self._heard(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, None))
+
+    def _applier(self) -> Any:
+        return self._world.peer(self._world.appliers[0], "operator")
+
+    async def _heard(self, answers: AsyncIterator[Any]) -> str:
+        end = "no end"
+        try:
+            async for answer in answers:
+                if answer.event.WhichOneof("event") == "finished":
+                    end = operation_pb2.OperationState.Name(answer.event.finished.state)
+        except _ANSWERS as error:
+            end = _shown(error)
+        self._world.trace.say("operator", end)
+        return end
+
+
+def _method(peer: Any, request: Any) -> Any:
+    stub = ApplierServiceStub(peer.channel)
+    match request:
+        case applier_pb2.ApplyRequest():
+            return stub.Apply
+        case applier_pb2.ApplyPlanRequest():
+            return stub.ApplyPlan
+        case _:
+            return stub.UninstallStack
+
+
+def _skips(action: Action) -> Sequence[planner_pb2.Skip]:
+    return [planner_pb2.Skip(kind=OBJECTS[name], name=name) for name in action.skip]
+
+
+def _is_worth_asking_again(error: BaseException) -> bool:
+    return not isinstance(error, PkgerError) or error.reason in _WORTH_ASKING_AGAIN
+
+
+def _shown(error: BaseException) -> str:
+    match error:
+        case PkgerError():
+            return f"{error.reason}: {error}"
+        case grpc.aio.AioRpcError():
+            return f"{error.code().name}: {error.details()}"
+        case _:
+            return "left"

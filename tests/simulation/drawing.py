@@ -1,0 +1,138 @@
+"""Scenarios drawn from a seed."""
+
+from collections.abc import Collection, Sequence
+
+from applier_svc.failpoints import NAMES as FAILPOINTS
+from tests.simulation.draws import Draws
+from tests.simulation.features import FEATURES, holds
+from tests.simulation.scenario import (
+    LABELS,
+    OBJECTS,
+    SECRETS,
+    SERVERS,
+    Action,
+    Client,
+    Crash,
+    Item,
+    Platform,
+    Scenario,
+)
+
+SHARE = 1 / 3
+"""Of the features that each seed switches on: with all of them on, hardly any operation gets far (swarm testing)."""
+
+
+def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenario:
+    """
+    The scenario of *seed*.
+
+    Args:
+        seed: The seed.
+        allowed: Features that may be switched on; of a few, most are.
+        known: Whether also what today's engine is known to fail with may be on together.
+    """
+    draws = Draws(seed)
+    features = _features(draws, allowed, known)
+    appliers = draws.between("appliers", 1, 3)
+    clients = tuple(_client(draws, number, features) for number in range(_stacks(draws, features)))
+    return Scenario(
+        seed,
+        tuple(sorted(features)),
+        appliers,
+        draws.choice("lease", (9, 30)),
+        _platform(draws, features),
+        clients,
+        _crashes(draws, features, appliers),
+    )
+
+
+def _features(draws: Draws, allowed: Collection[str], known: bool) -> frozenset[str]:
+    share = max(SHARE, min(0.75, 2 / max(len(allowed), 1)))
+    features: frozenset[str] = frozenset()
+    for feature in FEATURES:
+        is_on = draws.chance(f"feature {feature}", share)
+        if is_on and feature in allowed and (known or holds(features | {feature})):
+            features |= {feature}
+    return features
+
+
+def _stacks(draws: Draws, features: Collection[str]) -> int:
+    several = draws.between("stacks", 2, 3)
+    return several if "stacks" in features else 1
+
+
+def _client(draws: Draws, number: int, features: Collection[str]) -> Client:
+    stack = f"s{number}"
+    actions = tuple(
+        _action(draws, f"{stack} {index}", features) for index in range(draws.between(f"actions {stack}", 1, 4))
+    )
+    return Client(stack, f"{stack} ", actions)
+
+
+def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
+    kind = draws.fraction(f"do {label}")
+    do = "uninstall" if kind < 0.15 else "plan" if kind < 0.5 and "plans" in features else "apply"
+    items = () if do == "uninstall" else _items(draws, label, features)
+    cancelled, left = draws.chance(f"cancel {label}", 0.4), draws.chance(f"leave {label}", 0.4)
+    return Action(
+        do,
+        items,
+        pause=round(draws.spread(f"pause {label}", 0.01, 20.0), 3),
+        skip=tuple(draws.some(f"skip {label}", list(OBJECTS), 0.2)) if "skip" in features and do != "uninstall" else (),
+        secrets=tuple(draws.some(f"secrets {label}", SECRETS, 0.5))
+        if "secrets" in features and do != "uninstall"
+        else (),
+        cancel_after=round(draws.spread(f"cancelled {label}", 0.01, 5.0), 3)
+        if "cancel" in features and cancelled
+        else -1.0,
+        patience=round(draws.spread(f"patience {label}", 0.05, 10.0), 3) if "leave" in features and left else 0.0,
+        applies=draws.between(f"applies {label}", 1, 2) if do == "plan" else 1,
+        lag=round(draws.spread(f"lag {label}", 0.01, 10.0), 3) if do == "plan" else 0.0,
+    )
+
+
+def _items(draws: Draws, label: str, features: Collection[str]) -> tuple[Item, ...]:
+    items = []
+    chosen = draws.some(f"items {label}", list(OBJECTS), 0.55)
+    for name in OBJECTS:
+        version, labels = draws.below(f"version {label}", 4), draws.some(f"labels {label}", LABELS, 0.4)
+        explicit = draws.chance(f"explicit {label}", 0.5)
+        if name in chosen or (name == "hook" and "alarm" in chosen):
+            wanted = tuple(each for each in labels if each in chosen and name not in LABELS)
+            items.append(Item(name, version, wanted, explicit and name == "raw" and "replace" in features))
+    return tuple(items)
+
+
+def _platform(draws: Draws, features: Collection[str]) -> Platform:
+    identity = "SEARCH" if "search" in features else "NATURAL_KEY" if "natural_key" in features else "NATIVE"
+    return Platform(
+        identity,
+        fences="no_fence" not in features,
+        batch=draws.choice("batch", (1, 2, 500)),
+        concurrency=draws.choice("concurrency", (1, 2, 4)),
+        refusals=draws.choice("refusals", (0.02, 0.05, 0.15)) if "reject" in features else 0.0,
+    )
+
+
+def _crashes(draws: Draws, features: Collection[str], appliers: int) -> tuple[Crash, ...]:
+    names = [f"applier{number}" for number in range(appliers)]
+    kills = [_crash(draws, f"kill {n}", names) for n in range(draws.between("kills", 1, 4))]
+    peers = [_crash(draws, f"peer kill {n}", SERVERS) for n in range(draws.between("peer kills", 1, 2))]
+    stops = [
+        _crash(draws, f"stop {n}", [*names, *names, *SERVERS], is_stop=True)
+        for n in range(draws.between("stops", 1, 3))
+    ]
+    return (
+        *(kills if "kills" in features else ()),
+        *(peers if "peer_kills" in features else ()),
+        *(stops if "stops" in features else ()),
+    )
+
+
+def _crash(draws: Draws, label: str, nodes: Sequence[str], *, is_stop: bool = False) -> Crash:
+    node, failpoint = draws.choice(f"{label} node", nodes), draws.choice(f"{label} failpoint", FAILPOINTS)
+    at, nth = round(draws.spread(f"{label} at", 20, 3000)), draws.between(f"{label} nth", 1, 3)
+    seconds = draws.spread(f"{label} seconds", 5.0, 70.0) if is_stop else draws.spread(f"{label} seconds", 0.1, 40.0)
+    if node.startswith("applier") and draws.chance(f"{label} is at failpoint", 0.5):
+        return Crash(node, 0, failpoint, nth, round(seconds, 3), is_stop)
+    return Crash(node, at, seconds=round(seconds, 3), is_stop=is_stop)

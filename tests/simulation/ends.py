@@ -1,0 +1,165 @@
+"""How a run has to end, once all faults have stopped (simulation.md 4)."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+
+from pkger.model.v1 import operation_pb2
+
+from tests.simulation.actors import Operator, StackClient
+from tests.simulation.oracle import Oracle
+from tests.simulation.packages import description
+from tests.simulation.records import Entry, Operation
+from tests.simulation.scenario import OBJECTS, Client, Item
+from tests.simulation.world import World
+
+LONGEST_CALM = 2400.0
+"""Virtual seconds in which all work has to end."""
+
+LONGEST_SILENCE = 600.0
+"""Virtual seconds after which somebody should have asked for abandoned operations."""
+
+MOST_TAKEOVERS = 50
+
+_DECISIONS = (
+    operation_pb2.DECISION_RETRY,
+    operation_pb2.DECISION_SKIP,
+    operation_pb2.DECISION_KEEP,
+    operation_pb2.DECISION_FORCE,
+    operation_pb2.DECISION_ADOPT,
+)
+"""What the operator tries in turn."""
+
+
+class Ends:
+    """Judges the end of a run."""
+
+    def __init__(self, world: World, oracle: Oracle, clients: Mapping[Client, StackClient]) -> None:
+        self._world = world
+        self._oracle = oracle
+        self._clients = clients
+        self._trace = world.trace
+        self._operator = Operator(world)
+
+    async def judge(self) -> None:
+        """Let all work end, then look at what is left of it."""
+        await self._wait_for_quiet()
+        await self._end_blocked()
+        if self._oracle.unfinished():
+            return
+        for client, asked in self._clients.items():
+            self._check_content(client, asked)
+        await self._probe()
+
+    async def _wait_for_quiet(self) -> None:
+        end = self._world.loop.now + LONGEST_CALM
+        while working := self._oracle.unfinished():
+            if self._world.loop.now >= end:
+                self._trace.violate(self._why_stuck(working[0]), f"{working[0].name} is {working[0].state} for ever")
+                return
+            await asyncio.sleep(1.0)
+
+    def _why_stuck(self, operation: Operation) -> str:
+        lease = self._oracle.store.leases.get(operation.stack)
+        if lease and lease.expires > self._world.clock() + lease.ttl:
+            return "LOCKED"
+        if self._oracle.takeovers(operation.name) > MOST_TAKEOVERS:
+            return "DEFECT_LOOP"
+        if self._world.loop.now - self._oracle.last_look > LONGEST_SILENCE:
+            return "LOOP_DEAD"
+        return "STUCK"
+
+    async def _end_blocked(self) -> None:
+        for operation in [each for each in self._oracle.store.operations.values() if each.state == "BLOCKED"]:
+            told = await self._operator.operation(operation.name)
+            reason = operation_pb2.BlockedReason.Name(told.blocked_reason)
+            self._trace.count(f"blocked {reason}")
+            if not told.blocked_reason or not (told.blocked_steps or told.cause):
+                self._trace.violate("BLOCKED_EMPTY", f"{operation.name} says nothing of what blocks it")
+            for decision in _DECISIONS:
+                if operation.state != "BLOCKED":
+                    break
+                await self._operator.decide(told, decision)
+                await self._wait_for_quiet()
+                told = await self._operator.operation(operation.name)
+            if operation.state == "BLOCKED":
+                self._trace.violate("DEAD_END", f"no decision ends {operation.name}: {reason}, {told.cause}")
+
+    def _check_content(self, client: Client, asked: StackClient) -> None:
+        """Hold a stack to the packages that its operations succeeded with."""
+        ids = [id_ for id_, name in self._oracle.store.stacks.items() if name == client.stack]
+        wanted = self._wanted(client, asked)
+        if wanted is None:
+            return
+        entries = {entry.name: entry for entry in self._oracle.store.entries if entry.stack in ids}
+        for name, entry in entries.items():
+            if name not in wanted and not entry.is_pending_delete:
+                self._trace.violate("CONTENT", f"{client.stack} still owns {name}")
+        for name, item in wanted.items():
+            self._check_item(client, item, entries, wanted) if name in entries else self._trace.violate(
+                "CONTENT", f"{client.stack} does not own {name}"
+            )
+
+    def _wanted(self, client: Client, asked: StackClient) -> dict[str, Item] | None:
+        """What a stack has to hold; None: somebody's decision, or a request that is forgotten, leaves that open."""
+        store = self._oracle.store
+        requests = {operation: request for request, operation in store.requests.items()}
+        wanted: dict[str, Item] = {}
+        mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == client.stack]
+        if any(fact.is_decided for operation in mine for fact in operation.facts.values()):
+            return None
+        for operation in sorted(mine, key=lambda each: (each.created, each.token)):
+            if operation.state != "SUCCEEDED":
+                continue
+            if operation.kind == "UNINSTALL":
+                wanted = {}
+                continue
+            action = asked.wanted.get(requests.get(operation.name, ""))
+            if action is None:
+                return None
+            kept = {name: item for name, item in wanted.items() if name in action.skip}
+            wanted = kept | {item.name: item for item in action.items if item.name not in action.skip}
+        return wanted
+
+    def _check_item(self, client: Client, item: Item, entries: Mapping[str, Entry], wanted: Mapping[str, Item]) -> None:
+        entry = entries[item.name]
+        resource = self._oracle.platform.resources.get(entry.resource_id)
+        if resource is None:
+            self._trace.violate("GHOST", f"{client.stack} owns {item.name}, which is nowhere")
+            return
+        if resource.kind != OBJECTS[item.name]:
+            self._trace.violate("WRONG_KIND", f"{client.stack} owns {item.name}, which is a {resource.kind}")
+            return
+        spec = json.loads(resource.spec)
+        if spec.get("description") != description(item.version):
+            problem = f"{item.name} of {client.stack} is {spec.get('description')}, and not {description(item.version)}"
+            self._trace.violate("CONTENT", problem)
+        if self._skips(client):
+            return
+        labels = {label for label in item.labels if label in wanted}
+        attached = {name for name, label in entries.items() if label.resource_id in resource.labels}
+        if attached != labels or len(attached) != len(resource.labels):
+            self._trace.violate(
+                "CONTENT", f"{item.name} of {client.stack} has {sorted(attached)}, and not {sorted(labels)}"
+            )
+        if entry.labels != labels:
+            self._trace.violate(
+                "FORGOTTEN", f"the record of {item.name} has {sorted(entry.labels)}, and not {sorted(labels)}"
+            )
+
+    def _skips(self, client: Client) -> bool:
+        return any(action.skip for action in client.actions)
+
+    async def _probe(self) -> None:
+        """Uninstall everything; nothing may be left that an operation created."""
+        names: Sequence[str] = [client.stack for client in self._clients]
+        for name in names:
+            if name in self._oracle.store.stacks.values():
+                end = await self._operator.uninstall(name)
+                if end != "OPERATION_STATE_SUCCEEDED":
+                    self._trace.violate("PROBE", f"{name} cannot be uninstalled: {end}")
+        for id_, name in self._oracle.made.items():
+            resource, operation = self._oracle.platform.resources.get(id_), self._oracle.store.operations.get(name)
+            is_decided = operation and any(fact.is_decided for fact in operation.facts.values())
+            if resource and not is_decided:
+                self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")

@@ -1,0 +1,60 @@
+"""What a seed may switch on, and what is off in ``make test`` because today's engine fails with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FEATURES: Mapping[str, str] = {
+    "kills": "appliers are killed, at any callback and at failpoints",
+    "peer_kills": "the stack service, the platform, the planner and the parser are killed",
+    "stops": "nodes stand still for 5 to 70 s",
+    "net": "requests and answers are lost",
+    "slow": "messages take up to 8 s, writes to the platform up to settle",
+    "late": "a request arrives after its caller was told that the connection is lost",
+    "very_late": "what a killed applier sent arrives up to a minute later, on a platform that fences",
+    "codes": "something between the services answers in place of a peer",
+    "cancel": "operations are cancelled",
+    "leave": "clients leave, and ask again with the same request id",
+    "plans": "plans are stored, and applied later, also twice",
+    "skip": "objects are skipped",
+    "secrets": "secrets are written",
+    "replace": "immutable fields change",
+    "reject": "the platform refuses creations and updates",
+    "natural_key": "the platform drops idempotency keys; names tell",
+    "search": "the platform drops idempotency keys; only a search tells",
+    "no_fence": "the platform does not fence",
+    "stacks": "several stacks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """
+    A defect of today's engine that the simulation finds.
+
+    Attributes:
+        features: What is never switched on together until it is mended.
+        kinds: Kinds of violation that it shows as.
+        defect: What it is; names as in simulation.md 9.
+        until: The issue that mends it.
+        found: Name of a scenario in ``found/`` that shows it.
+    """
+
+    features: frozenset[str]
+    kinds: frozenset[str]
+    defect: str
+    until: str
+    found: str
+
+
+_LATE = "a request that got no answer arrives after the undo of its step"
+
+KNOWN: tuple[Known, ...] = (
+    Known(frozenset({"late", "cancel"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
+    Known(frozenset({"late", "reject"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
+)
+"""This list shrinks only."""
+
+
+def holds(features: frozenset[str]) -> bool:
+    """Whether nothing known is wrong with all of *features* on."""
+    return not any(known.features <= features for known in KNOWN)

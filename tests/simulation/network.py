@@ -1,0 +1,472 @@
+"""The network between simulated processes, in place of gRPC: channels, and calls of dispatchers (simulation.md 1)."""
+
+import asyncio
+import contextlib
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Never, Protocol, cast
+
+import grpc
+
+from services.rpc.channel import SAFE_METHODS
+from services.rpc.dispatcher import NO_RETRY, Dispatcher, Handler
+from tests.simulation import faults
+from tests.simulation.draws import Draws
+from tests.simulation.faults import Faults
+from tests.simulation.loop import NODE, Node, SimulatedLoop
+from tests.simulation.trace import Trace
+
+Pairs = Sequence[tuple[str, str | bytes]]
+
+ATTEMPTS, FIRST_BACKOFF, LONGEST_BACKOFF = 4, 0.1, 1.0
+"""How gRPC repeats safe methods (services/rpc/channel.py)."""
+
+_SAFE = frozenset(f"/{service}/{method}" for service, methods in SAFE_METHODS.items() for method in methods)
+
+current: ContextVar["Attempt"] = ContextVar("served_attempt")
+"""The call that a task serves."""
+
+_OK = grpc.StatusCode.OK
+_UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+
+
+class Watcher(Protocol):
+    """Looks at what passes; the oracle is one."""
+
+    def sent(self, attempt: "Attempt", request: Any) -> None:
+        """A node sends *request*."""
+
+    def answered(self, attempt: "Attempt", answer: Any) -> None:
+        """A server gives *answer*, whether it arrives or not."""
+
+
+class Aborted(Exception):
+    """A servicer, or the dispatcher, ended a call with a status."""
+
+    def __init__(self, code: grpc.StatusCode, details: str, trailing: Pairs) -> None:
+        super().__init__(code, details)
+        self.code, self.details, self.trailing = code, details, trailing
+
+
+class Network:
+    """
+    Connects nodes.
+
+    Attributes:
+        servers: What is served at each address.
+        settle: How long after it was sent a request to a driver may arrive, in seconds.
+        fences: Whether the platform fences.
+        watcher: Sees all messages.
+    """
+
+    def __init__(
+        self, loop: SimulatedLoop, draws: Draws, faults_: Faults, trace: Trace, watcher: Watcher, settle: float
+    ) -> None:
+        self.servers: dict[str, tuple[Node, Dispatcher]] = {}
+        self.loop, self.draws, self.faults, self.trace, self.watcher = loop, draws, faults_, trace, watcher
+        self.settle = settle
+        self.fences = True
+        self.very_late = False
+        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._in_flight: dict[Attempt, None] = {}
+
+    def connect(self, address: str) -> "SimulatedChannel":
+        """A channel of the running node."""
+        return SimulatedChannel(self, NODE.get(), address)
+
+    def serve(self, address: str, node: Node, dispatcher: Dispatcher) -> None:
+        """From now on *node* answers at *address*; those that wait for it connect again after a while."""
+        self.servers[address] = (node, dispatcher)
+        for waiting in self._waiting.pop(address, []):
+            backoff = self.draws.spread(f"reconnect {address}", 0.1, 2.0)
+            self.loop.call_later(backoff, _set, waiting)
+
+    async def connected(self, address: str) -> None:
+        """Wait until something is served at *address*."""
+        while address not in self.servers:
+            waiting = self.loop.create_future()
+            self._waiting.setdefault(address, []).append(waiting)
+            await waiting
+
+    def bury(self, node: Node) -> None:
+        """*node* was killed: connections with it end, and what it sent is on its way."""
+        for address in [address for address, (server, _) in self.servers.items() if server is node]:
+            del self.servers[address]
+        for attempt in list(self._in_flight):
+            if attempt.caller is node:
+                attempt.caller_died()
+            elif attempt.server is node:
+                attempt.server_died()
+
+    def deliver(self, node: Node, delay: float, what: Callable[..., None], *args: Any) -> float:
+        """Let *node* do something after *delay*; when that is."""
+        when = self.loop.now + delay
+        self.loop.call_at(when, what, *args, context=node.context)
+        return when
+
+    def delay(self, label: str) -> float:
+        """How long one message takes."""
+        return self.draws.spread(f"latency {label}", faults.SHORTEST_DELAY, faults.LONGEST_DELAY)
+
+    def began(self, attempt: "Attempt") -> None:
+        self._in_flight[attempt] = None
+
+    def ended(self, attempt: "Attempt") -> None:
+        self._in_flight.pop(attempt, None)
+
+
+class SimulatedChannel:
+    """A connection of one node to an address; a ``Channel`` of services.rpc.channel."""
+
+    def __init__(self, network: Network, node: Node, address: str) -> None:
+        self._network = network
+        self._node = node
+        self._address = address
+
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes] | None = None,
+        response_deserializer: Callable[[bytes], Any] | None = None,
+        _registered_method: bool | None = False,
+    ) -> Any:
+        return partial(self._call, method, cast("Any", request_serializer), cast("Any", response_deserializer))
+
+    unary_stream = unary_unary
+
+    async def channel_ready(self) -> None:
+        await self._network.connected(self._address)
+
+    async def close(self) -> None:
+        pass
+
+    def _call(
+        self,
+        method: str,
+        serialize: Callable[[Any], bytes],
+        deserialize: Callable[[bytes], Any],
+        request: Any,
+        timeout: float | None = None,
+        metadata: Pairs = (),
+    ) -> "SimulatedCall":
+        body = serialize(request)
+        return SimulatedCall(
+            self._network, self._node, self._address, method, request, body, deserialize, timeout, metadata
+        )
+
+
+class SimulatedCall:
+    """One call as its caller has it: awaited for one answer, iterated for many."""
+
+    def __init__(
+        self,
+        network: Network,
+        node: Node,
+        address: str,
+        method: str,
+        request: Any,
+        body: bytes,
+        deserialize: Callable[[bytes], Any],
+        timeout: float | None,
+        metadata: Pairs,
+    ) -> None:
+        self.network, self.node, self.address, self.method = network, node, address, method
+        self.request, self.body, self.metadata = request, body, metadata
+        self.deadline = math.inf if timeout is None else network.loop.now + timeout
+        self._deserialize = deserialize
+        self._answers: deque[bytes] = deque()
+        self._status: tuple[grpc.StatusCode, str, Pairs] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._attempts = 1
+        self._has_answers = False
+        self._timer: asyncio.TimerHandle | None = None
+        if timeout is not None:
+            self._timer = network.loop.call_at(self.deadline, self._deadline_passed, context=node.context)
+        self._attempt = Attempt(self)
+
+    @property
+    def name(self) -> str:
+        """The method without its service."""
+        return self.method.rpartition("/")[2]
+
+    def cancel(self) -> None:
+        """Leave: nobody waits for the answer any more."""
+        if self._status is None:
+            self._end(grpc.StatusCode.CANCELLED, "the caller left", ())
+            self._attempt.leave()
+
+    def __await__(self) -> Any:
+        return self._one().__await__()
+
+    def __aiter__(self) -> "SimulatedCall":
+        return self
+
+    async def __anext__(self) -> Any:
+        await self._something_arrives()
+        if self._answers:
+            return self._deserialize(self._answers.popleft())
+        assert self._status is not None
+        code, details, trailing = self._status
+        if code is _OK:
+            raise StopAsyncIteration
+        raise grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(*trailing), details)
+
+    def take(self, attempt: "Attempt", answer: bytes) -> None:
+        """An answer to an attempt arrives."""
+        if self._status is None and attempt is self._attempt:
+            self._has_answers = True
+            self._answers.append(answer)
+            self._notify()
+
+    def fail(self, attempt: "Attempt", code: grpc.StatusCode, details: str, trailing: Pairs = ()) -> None:
+        """The status of an attempt arrives, *code* OK among others."""
+        if self._status is not None or attempt is not self._attempt:
+            return
+        may_repeat = code is _UNAVAILABLE and self.method in _SAFE and NO_RETRY not in trailing
+        if may_repeat and not self._has_answers and self._attempts < ATTEMPTS:
+            backoff = min(FIRST_BACKOFF * 2 ** (self._attempts - 1), LONGEST_BACKOFF)
+            self._attempts += 1
+            jitter = 0.8 + 0.4 * self.network.draws.fraction(f"backoff {self.name} {self.node.name}")
+            self.network.deliver(self.node, backoff * jitter, self._repeat)
+        else:
+            self._end(code, details, trailing)
+
+    async def _one(self) -> Any:
+        answer = await anext(self)
+        with contextlib.suppress(StopAsyncIteration):
+            await anext(self)
+        return answer
+
+    async def _something_arrives(self) -> None:
+        while not self._answers and self._status is None:
+            self._waiter = self.network.loop.create_future()
+            try:
+                await self._waiter
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+            finally:
+                self._waiter = None
+
+    def _repeat(self) -> None:
+        if self._status is None:
+            self._attempt = Attempt(self)
+
+    def _deadline_passed(self) -> None:
+        if self._status is None:
+            self._end(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in time", ())
+            self._attempt.leave()
+
+    def _end(self, code: grpc.StatusCode, details: str, trailing: Pairs) -> None:
+        self._status = (code, details, trailing)
+        if self._timer:
+            self._timer.cancel()
+        self._notify()
+
+    def _notify(self) -> None:
+        if self._waiter:
+            _set(self._waiter)
+
+
+class Attempt:
+    """
+    One sending of a call: a message to the server, and those that come back.
+
+    Attributes:
+        name: Such as "Mutate applier0/3": method, caller, and the how manieth.
+        caller: The node that sends.
+        server: The node that it is sent to; None: nothing is served there.
+        sent: When it was sent.
+        note: What the watcher knows of it.
+    """
+
+    def __init__(self, call: SimulatedCall) -> None:
+        self.call = call
+        self.caller = call.node
+        self.sent = call.network.loop.now
+        self.note: Any = None
+        self._network = network = call.network
+        self.name, self.fault = network.faults.of_call(call.name, self.caller.name)
+        served = network.servers.get(call.address)
+        self.server: Node | None = served[0] if served else None
+        self._dispatcher: Dispatcher | None = served[1] if served else None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._arrival = self._last_arrival = self.sent
+        self._is_over = False
+        if self.caller.is_dead:
+            return
+        told = f" {self.fault}" if self.fault else ""
+        network.trace.say(self.caller.name, f"calls {self.name} of {call.address}{told}")
+        network.watcher.sent(self, call.request)
+        if self.fault:
+            network.trace.count(f"fault {self.fault}")
+        network.began(self)
+        delay = network.delay(self.name.rpartition("/")[0])
+        self._arrival = self.sent + delay
+        if self.server is None or self.fault == faults.LOST:
+            self._tell(delay, _UNAVAILABLE, "no connection")
+        elif self.fault in faults.CODES:
+            self._tell(delay, grpc.StatusCode[self.fault.removeprefix("code_")], faults.INTRUDER)
+        elif self.fault == faults.SILENT:
+            self._fall_silent()
+        else:
+            if self.fault in (faults.SLOW, faults.LATE):
+                delay = self._long_delay()
+            if self.fault == faults.LATE:
+                self._tell(network.delay("late"), _UNAVAILABLE, "connection lost")
+            self._arrival = network.deliver(self.server, delay, self._arrive)
+
+    @property
+    def is_write_to_platform(self) -> bool:
+        """Whether it is one of the calls whose lateness the contract bounds."""
+        return self.call.name == "Mutate"
+
+    def leave(self) -> None:
+        """The caller waits no more; the server learns it behind the request, and stops."""
+        self._stop_server(self._network.delay("leave"))
+
+    def caller_died(self) -> None:
+        """Nobody waits any more. What was sent is on its way, and the server may learn of it or not."""
+        network = self._network
+        if network.draws.chance("death is noticed", 0.5):
+            self._stop_server(network.draws.spread("death", 0.001, 1.0))
+        elif network.very_late and network.fences and self.is_write_to_platform and self._task is None:
+            network.trace.count("fault very_late")
+            self._arrival += network.draws.spread("very late", 1.0, faults.VERY_LATE_SECONDS)
+
+    def server_died(self) -> None:
+        """The caller learns that the connection is lost, or hears nothing."""
+        if self._network.draws.chance("death is told", 0.8):
+            self._tell(self._network.delay("death"), _UNAVAILABLE, "connection reset")
+        else:
+            self._fall_silent()
+
+    def _long_delay(self) -> float:
+        longest = self._network.settle if self.is_write_to_platform else faults.SLOW_SECONDS
+        longest = min(longest, faults.SLOW_SECONDS) if self.fault == faults.SLOW else longest
+        # What is written takes a moment, which counts, too.
+        return self._network.draws.spread(f"slow {self.call.name}", 0.05, 0.95 * longest)
+
+    def _stop_server(self, delay: float) -> None:
+        if self.server is None or self.fault == faults.LATE:
+            return
+        when = max(self._arrival, self._network.loop.now + delay)
+        self._network.loop.call_at(when, self._stop, context=self.server.context)
+
+    def _stop(self) -> None:
+        if self._task is None:
+            self._is_over = True
+        elif not self._task.done():
+            self._task.cancel()
+
+    def _arrive(self) -> None:
+        """The request is at the server."""
+        network = self._network
+        if self._arrival > network.loop.now + 1e-9:
+            # It became later on its way.
+            assert self.server is not None
+            network.deliver(self.server, self._arrival - network.loop.now, self._arrive)
+            return
+        if self._is_over:
+            return
+        if self.is_write_to_platform and not network.fences and network.loop.now > self.sent + network.settle:
+            network.trace.say("platform", f"drops {self.name}: it is older than settle")
+            return
+        assert self.server is not None
+        assert self._dispatcher is not None
+        network.trace.say(self.server.name, f"serves {self.name}")
+        served = ServedCall(self)
+        handler = self._dispatcher.handlers[self.call.method]
+        context = self.server.context.copy()
+        self._task = network.loop.create_task(self._serve(handler, served), context=context)
+        self._task.add_done_callback(lambda task: self._served(task, served), context=self.server.context)
+        if not math.isinf(self.call.deadline) and self.fault != faults.LATE:
+            self._timer = network.loop.call_at(self.call.deadline, self._stop, context=self.server.context)
+
+    async def _serve(self, handler: Handler, served: "ServedCall") -> None:
+        behaviour: Any = handler
+        current.set(self)
+        message = behaviour.request_deserializer(self.call.body)
+        if handler.response_streaming:
+            async for answer in behaviour.unary_stream(message, served):
+                self._answer(answer, behaviour.response_serializer(answer))
+                await asyncio.sleep(0)
+        else:
+            answer = await behaviour.unary_unary(message, served)
+            self._answer(answer, behaviour.response_serializer(answer))
+
+    def _answer(self, answer: Any, body: bytes) -> None:
+        self._network.watcher.answered(self, answer)
+        self._back(self.call.take, self, body)
+
+    def _served(self, task: asyncio.Task[None], served: "ServedCall") -> None:
+        code, details, trailing = _OK, "", served.trailing
+        if self._timer:
+            self._timer.cancel()
+        if task.cancelled():
+            code, details = grpc.StatusCode.CANCELLED, "the server stopped"
+        elif isinstance(error := task.exception(), Aborted):
+            code, details, trailing = error.code, error.details, error.trailing
+        elif error is not None:
+            self._network.loop.on_error(f"{self.name} raised {error!r}")
+            code, details = grpc.StatusCode.UNKNOWN, "a defect of the server"
+        self._back(self.call.fail, self, code, details, trailing)
+        self._network.ended(self)
+
+    def _back(self, what: Callable[..., None], *args: Any) -> None:
+        """Send something to the caller, behind what was sent before."""
+        if self.fault == faults.ANSWER_LOST:
+            self._tell(self._network.delay("answer"), _UNAVAILABLE, "connection lost")
+        elif self.fault == faults.ANSWER_SILENT:
+            self._fall_silent()
+        elif self.fault != faults.LATE and not self.caller.is_dead:
+            delay = self._network.delay(f"{self.call.name} back")
+            if self.fault == faults.SLOW_ANSWER:
+                delay = self._network.draws.spread("slow answer", 0.05, faults.SLOW_SECONDS)
+            self._last_arrival = max(self._last_arrival, self._network.loop.now + delay)
+            self._network.loop.call_at(self._last_arrival, what, *args, context=self.caller.context)
+
+    def _tell(self, delay: float, code: grpc.StatusCode, details: str) -> None:
+        if not self.caller.is_dead:
+            self._network.deliver(self.caller, delay, self.call.fail, self, code, details)
+        if self.fault != faults.LATE:
+            self._network.ended(self)
+
+    def _fall_silent(self) -> None:
+        self._tell(faults.KEEPALIVE_SECONDS, _UNAVAILABLE, "keepalive: the connection is dead")
+
+
+class ServedCall:
+    """One call as its servicer has it, a ``Call`` of services.rpc.dispatcher."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.trailing: Pairs = ()
+        self._attempt = attempt
+
+    def invocation_metadata(self) -> Pairs:
+        return self._attempt.call.metadata
+
+    def time_remaining(self) -> float | None:
+        deadline, now = self._attempt.call.deadline, self._attempt.call.network.loop.now
+        return None if math.isinf(deadline) else max(deadline - now, 0.0)
+
+    def peer(self) -> str:
+        return self._attempt.caller.name
+
+    def set_trailing_metadata(self, trailing_metadata: Pairs) -> None:
+        self.trailing = trailing_metadata
+
+    async def send_initial_metadata(self, initial_metadata: Pairs) -> None:
+        """Nobody here needs it."""
+
+    async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Pairs = ()) -> Never:
+        raise Aborted(code, details, trailing_metadata)
+
+
+def _set(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,276 @@
+"""The invariants of engine.md 1, checked where something is sent, takes effect or is committed (simulation.md 4)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pkger.driver.v1 import driver_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import plan_pb2
+
+from tests.simulation.loop import Node
+from tests.simulation.network import Attempt, current
+from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, StoreReader
+from tests.simulation.world import EPOCH, PLATFORM_FILE, STORE_FILE, World
+
+_NOT_SENT = ("PLANNED", "SKIPPED")
+
+_BACK = ("UNDO_INTENT", "UNDONE", "UNDO_FAILED", "UNDO_UNKNOWN", "UNDO_GIVEN_UP")
+
+_VERBS = {
+    False: {"create": "create", "update": "update", "delete": "delete", "attach": "attach", "detach": "detach",
+            "put_secret": "put_secret"},
+    True: {"create": "delete", "update": "update", "delete": "create", "attach": "detach", "detach": "attach",
+           "put_secret": "delete_secret"},
+}  # fmt: skip
+"""Which mutation a step is sent as, and which takes it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One mutation as it was sent: the step of an operation that it carries out or takes back."""
+
+    operation: Operation
+    step: int
+    is_undo: bool
+
+
+class Oracle:
+    """
+    Watches one run; a ``Watcher``.
+
+    Attributes:
+        store: What the store holds.
+        platform: What the platform holds.
+        made: The operation that created each resource that an operation created, by id.
+        last_look: When an applier last asked for abandoned operations.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._trace = world.trace
+        self.store = StoreReader(world.data / STORE_FILE)
+        self.platform = PlatformReader(world.data / PLATFORM_FILE)
+        self.made: dict[str, str] = {}
+        self.last_look = 0.0
+        self._tokens: dict[str, set[int]] = {}
+        self._plans: dict[str, str] = {}
+        self._states: dict[str, str] = {}
+        world.loop.after_work = self._after_work
+        self.store.refresh()
+        self.platform.refresh()
+
+    def sent(self, attempt: Attempt, request: Any) -> None:
+        """See ``Watcher``: judges what an applier sends to a platform."""
+        if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
+            self.last_look = self._world.loop.now
+        if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
+            return
+        self._trace.count(f"sent Mutate by {'one' if self._world.scenario.appliers == 1 else 'one of several'}")
+        operation = self._working_on(request.fence.scope)
+        found = []
+        for mutation in request.mutations:
+            sent = self._intended(operation, mutation) if operation else None
+            verb = str(mutation.WhichOneof("change"))
+            if sent is None:
+                self._trace.violate("I1", f"{attempt.name}: {verb} was sent without an intent: {_shown(mutation)}")
+            else:
+                self._trace.count(f"effect {verb} {'undone' if sent.is_undo else 'done'}")
+                self._check_order(sent, attempt)
+            found.append(sent)
+        attempt.note = found
+
+    def answered(self, attempt: Attempt, answer: Any) -> None:
+        """See ``Watcher``."""
+
+    def unfinished(self) -> list[Operation]:
+        """Operations at work: unfinished, but for those that are BLOCKED, or died before they sent anything."""
+        now = self._world.clock()
+        return [
+            operation
+            for operation in self.store.operations.values()
+            if operation.state in ("APPLYING", "ROLLING_BACK")
+            or (operation.state == "PREPARING" and _lasts(self.store.leases.get(operation.stack), now))
+        ]
+
+    def takeovers(self, operation: str) -> int:
+        """How often the lease of an operation was taken."""
+        return len(self._tokens.get(operation, ()))
+
+    def _working_on(self, stack: str) -> Operation | None:
+        for operation in self.store.operations.values():
+            if operation.stack == stack and not operation.is_finished:
+                return operation
+        return None
+
+    def _intended(self, operation: Operation, mutation: driver_pb2.Mutation) -> Sent | None:
+        """The step with an open intent that *mutation* carries out or takes back; None: there is none."""
+        verb = str(mutation.WhichOneof("change"))
+        if verb == "create":
+            name, step, direction = mutation.create.idempotency_key.rsplit("/", 2)
+            if name != operation.name or not step.isdigit():
+                return None
+            sent = Sent(operation, int(step), direction == "undo")
+            return sent if self._is_open(sent, verb) else None
+        for number in operation.steps:
+            for is_undo in (True, False):
+                sent = Sent(operation, number, is_undo)
+                if self._is_open(sent, verb) and self._is_about(sent, mutation):
+                    return sent
+        return None
+
+    def _is_open(self, sent: Sent, verb: str) -> bool:
+        step, state = sent.operation.steps.get(sent.step), sent.operation.fact(sent.step).state
+        if step is None or _VERBS[sent.is_undo].get(str(step.WhichOneof("change"))) != verb:
+            return False
+        return state == "UNDO_INTENT" if sent.is_undo else state == "INTENT"
+
+    def _is_about(self, sent: Sent, mutation: driver_pb2.Mutation) -> bool:
+        step, change = sent.operation.steps[sent.step], getattr(mutation, str(mutation.WhichOneof("change")))
+        if isinstance(change, driver_pb2.PutSecret | driver_pb2.DeleteSecret):
+            return bool(step.put_secret.key == change.key)
+        wanted = getattr(step, str(step.WhichOneof("change")))
+        if not self._means(sent, wanted.key, wanted.resource_id if hasattr(wanted, "resource_id") else "", change.id):
+            return False
+        if isinstance(change, driver_pb2.UpdateResource):
+            return bool(change.spec_json == (wanted.old_spec_json if sent.is_undo else wanted.spec_json))
+        if isinstance(change, driver_pb2.AttachLabel | driver_pb2.DetachLabel):
+            return self._means(sent, wanted.label, wanted.label_id, change.label_id)
+        return True
+
+    def _means(self, sent: Sent, key: Any, planned: str, id_: str) -> bool:
+        """Whether *id_* is the resource of *key*: as planned, or what a step about the key made, or made again."""
+        made = {
+            each
+            for number, step in sent.operation.steps.items()
+            if (change := getattr(step, str(step.WhichOneof("change")))) and getattr(change, "key", None) == key
+            for each in (sent.operation.fact(number).resource_id, sent.operation.fact(number).undone_id)
+        }
+        return id_ == planned or id_ in made
+
+    def _check_order(self, sent: Sent, attempt: Attempt) -> None:
+        operation, step = sent.operation, sent.operation.steps[sent.step]
+        if sent.is_undo:
+            if operation.is_sealed:
+                self._trace.violate("I6", f"{attempt.name}: step {sent.step} is taken back past the seal")
+            late = [
+                each for each in self._others(sent) if each.stage > step.stage and self._state(sent, each) == "DONE"
+            ]
+            if late:
+                self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is undone before step {late[0].number}")
+            return
+        if step.undo == plan_pb2.UNDO_NONE and not operation.is_sealed and not step.HasField("put_secret"):
+            self._trace.violate("I6", f"{attempt.name}: step {sent.step} cannot be taken back, and there is no seal")
+        early = [
+            each
+            for each in self._others(sent)
+            if each.stage < step.stage and self._state(sent, each) in (*_NOT_SENT, "INTENT")
+        ]
+        # What turns back asks again what became of creations, of any stage that was sent.
+        if early and not operation.is_rolling_back and not self._has_trouble(operation):
+            self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is sent before step {early[0].number}")
+
+    def _others(self, sent: Sent) -> Iterator[plan_pb2.Step]:
+        return (step for number, step in sent.operation.steps.items() if number != sent.step)
+
+    def _state(self, sent: Sent, step: plan_pb2.Step) -> str:
+        return sent.operation.fact(step.number).state
+
+    def _has_trouble(self, operation: Operation) -> bool:
+        return any(fact.state in ("FAILED", "UNKNOWN", "SKIPPED", *_BACK) for fact in operation.facts.values())
+
+    def _after_work(self, node: Node) -> None:
+        if node.name == "stack":
+            leases = self.store.leases
+            if self.store.refresh():
+                self._check_store(leases)
+        elif node.name == "platform":
+            before, secrets = self.platform.resources, self.platform.secrets
+            if self.platform.refresh():
+                self._check_effects(before, secrets)
+        else:
+            return
+        self._check_owned()
+
+    def _check_store(self, before: dict[str, LeaseRow]) -> None:
+        now = self._world.clock()
+        for name, token in self.store.new_writes:
+            stack = self.store.operations[name].stack
+            lease = before.get(stack)
+            if lease is None or lease.token != token or lease.expires < now:
+                held = lease and (lease.token, lease.expires - EPOCH)
+                self._trace.violate("I2", f"{name} wrote with token {token}; the lease is {held} at {now - EPOCH}")
+        for stack, lease in self.store.leases.items():
+            last = before.get(stack)
+            if last and lease.token != last.token and _lasts(last, now):
+                self._trace.violate("I2", f"the lease of {stack} was taken while it lasted")
+        for before_state, state in self.store.transitions:
+            self._trace.count(f"step {before_state} -> {state}")
+        stacks: dict[str, str] = {}
+        for operation in self.store.operations.values():
+            self._note_state(operation)
+            self._tokens.setdefault(operation.name, set()).add(operation.token)
+            if not operation.is_finished and stacks.setdefault(operation.stack, operation.name) != operation.name:
+                self._trace.violate("I4", f"{operation.name} and {stacks[operation.stack]} are unfinished on one stack")
+            if operation.plan and self._plans.setdefault(operation.plan, operation.name) != operation.name:
+                self._trace.violate(
+                    "I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}"
+                )
+
+    def _note_state(self, operation: Operation) -> None:
+        if self._states.get(operation.name) != operation.state:
+            self._states[operation.name] = operation.state
+            self._trace.count(f"operation {operation.state}")
+            self._trace.say("store", f"{operation.name} of {operation.stack} is {operation.state}")
+
+    def _check_effects(self, before: dict[str, Resource], secrets: dict[str, str]) -> None:
+        attempt = current.get(None)
+        by = attempt.name if attempt else "nobody"
+        after = self.platform.resources
+        for id_ in sorted(after.keys() - before.keys()):
+            self._trace.say("platform", f"{by} created {after[id_].kind} {id_} {after[id_].display_name!r}")
+            self.made[id_] = self._maker(id_, attempt)
+        for id_ in sorted(before.keys() - after.keys()):
+            self._trace.say("platform", f"{by} deleted {before[id_].kind} {id_}")
+        for id_ in sorted(after.keys() & before.keys()):
+            if after[id_].spec != before[id_].spec:
+                self._trace.say("platform", f"{by} updated {after[id_].kind} {id_}")
+            if after[id_].labels != before[id_].labels:
+                labels = sorted(after[id_].labels)
+                self._trace.say("platform", f"{by} labelled {id_}: {labels}")
+        for key in sorted({**secrets, **self.platform.secrets}):
+            if secrets.get(key) != self.platform.secrets.get(key):
+                verb = "wrote" if key in self.platform.secrets else "removed"
+                self._trace.say("platform", f"{by} {verb} secret {key}")
+
+    def _maker(self, id_: str, attempt: Attempt | None) -> str:
+        """The operation that made a resource: its idempotency key says so, or the request that made it."""
+        if key := self.platform.keys.get(id_):
+            return key.rsplit("/", 2)[0]
+        for sent in (attempt.note if attempt else None) or ():
+            if sent:
+                operation: str = sent.operation.name
+                return operation
+        return ""
+
+    def _check_owned(self) -> None:
+        owned = {(entry.kind, entry.resource_id) for entry in self.store.entries}
+        for id_, name in self.made.items():
+            resource, operation = self.platform.resources.get(id_), self.store.operations.get(name)
+            if resource is None or (resource.kind, id_) in owned:
+                continue
+            if operation and (not operation.is_finished or operation.is_transient):
+                continue
+            if operation and any(fact.is_decided for fact in operation.facts.values()):
+                continue
+            state = operation.state if operation else "unknown"
+            self._trace.violate("I3", f"{resource.kind} {id_}, made by {name} ({state}), is nobody's")
+
+
+def _lasts(lease: LeaseRow | None, now: int) -> bool:
+    return lease is not None and now <= lease.expires <= now + lease.ttl
+
+
+def _shown(mutation: driver_pb2.Mutation) -> str:
+    change = getattr(mutation, str(mutation.WhichOneof("change")))
+    return getattr(change, "idempotency_key", "") or getattr(change, "id", "") or getattr(change, "key", "")

@@ -1,0 +1,48 @@
+"""Packages of a scenario as text, and what the platform holds once they are applied."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from tests.simulation.scenario import OBJECTS, Item
+
+_COLUMNS = [{"name": "time", "type": "timestamp"}, {"name": "value", "type": "field", "dataType": "float"}]
+
+
+def text_of(items: Iterable[Item], prefix: str) -> str:
+    """The package as JSON text."""
+    return json.dumps([_object(item, prefix) for item in items])
+
+
+def display_name(name: str, prefix: str) -> str:
+    """What the resource of an object is called on the platform."""
+    return f"{prefix}{name}"
+
+
+def description(version: int) -> str:
+    """What tells one version of an object from another; the same in every spec."""
+    return f"version {version}"
+
+
+def _object(item: Item, prefix: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {"name": display_name(item.name, prefix), "description": description(item.version)}
+    match OBJECTS[item.name]:
+        case "Bucket" if item.explicit:
+            measurement = {"name": "m", "columns": _COLUMNS}
+            spec |= {"schemaType": "explicit", "measurementSchemas": [measurement]}
+        case "Variable":
+            spec |= {"type": "constant", "values": ["a"]}
+        case "Task":
+            spec |= {"every": "1h", "query": "buckets()"}
+        case "NotificationEndpointHTTP":
+            spec |= {"url": "https://example.com", "method": "GET", "type": "none"}
+        case "NotificationRule":
+            spec |= {"endpointName": "hook", "every": "10m", "statusRules": [{"currentLevel": "CRIT"}]}
+    if item.labels:
+        spec["associations"] = [{"kind": "Label", "name": label} for label in item.labels]
+    return {
+        "apiVersion": "influxdata.com/v2alpha1",
+        "kind": OBJECTS[item.name],
+        "metadata": {"name": item.name},
+        "spec": spec,
+    }

@@ -1,0 +1,248 @@
+"""
+What both databases hold, read by the oracle with connections of its own.
+
+It shares no code with the engine or the stores but the message classes: an invariant that is computed by what it
+checks checks nothing (issue 14).
+"""
+
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
+
+UNFINISHED = ("PREPARING", "APPLYING", "ROLLING_BACK", "BLOCKED")
+
+_UNDO = operation_pb2.DIRECTION_UNDO
+_ENDS = {
+    False: {"done": "DONE", "failed": "FAILED", "unknown": "UNKNOWN", "skipped": "SKIPPED"},
+    True: {"done": "UNDONE", "failed": "UNDO_FAILED", "unknown": "UNDO_UNKNOWN", "skipped": "SKIPPED"},
+}
+
+
+@dataclass(slots=True)
+class StepFacts:
+    """What the journal says of one step: its state, the resource that came of it, and what somebody decided."""
+
+    state: str = "PLANNED"
+    resource_id: str = ""
+    undone_id: str = ""
+    is_decided: bool = False
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operation as the store has it; *steps* and *facts* by number."""
+
+    name: str
+    stack: str
+    is_transient: bool
+    kind: str
+    state: str
+    is_rolling_back: bool
+    is_sealed: bool
+    token: int
+    plan: str
+    created: int
+    steps: dict[int, plan_pb2.Step] = field(default_factory=dict)
+    facts: dict[int, StepFacts] = field(default_factory=dict)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state not in UNFINISHED
+
+    def fact(self, step: int) -> StepFacts:
+        return self.facts.setdefault(step, StepFacts())
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of an inventory."""
+
+    stack: str
+    kind: str
+    name: str
+    resource_id: str
+    labels: frozenset[str]
+    is_pending_delete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource of the platform; *spec* as text."""
+
+    id: str
+    kind: str
+    display_name: str
+    spec: str
+    labels: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """The lease of one stack; times in microseconds."""
+
+    token: int
+    expires: int
+    ttl: int
+
+
+class StoreReader:
+    """
+    The database of the stack service, after each of its commits.
+
+    Attributes:
+        operations: All operations, by name.
+        leases: By id of the stack.
+        entries: All rows of inventories.
+        stacks: Names of the stacks that people see, by id.
+        stack_names: Name of each stack that there was, by id.
+        requests: What was answered to each request id.
+        new_writes: Operation and token of each row that the last commit added to the journal.
+        transitions: State, event direction and state of each step that the last commit changed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.operations: dict[str, Operation] = {}
+        self.leases: dict[str, LeaseRow] = {}
+        self.entries: list[Entry] = []
+        self.stacks: dict[str, str] = {}
+        self.stack_names: dict[str, str] = {}
+        self.requests: dict[str, str] = {}
+        self.new_writes: list[tuple[str, int]] = []
+        self.transitions: list[tuple[str, str]] = []
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._version = -1
+        self._read_rows = 0
+
+    def refresh(self) -> bool:
+        """Read what has changed; False when nothing has."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version == self._version:
+            return False
+        self._version = version
+        self._read_operations()
+        rows = self._connection.execute("SELECT stack, token, expires, ttl FROM leases")
+        self.leases = {stack: LeaseRow(*rest) for stack, *rest in rows}
+        rows = self._connection.execute("SELECT stack, kind, name, resource_id, associations, state FROM inventory")
+        self.entries = [
+            Entry(stack, kind, name, id_, frozenset(label for _, label in json.loads(labels)), state != "PRESENT")
+            for stack, kind, name, id_, labels, state in rows
+        ]
+        stacks = self._connection.execute("SELECT id, name, state FROM stacks").fetchall()
+        self.stacks = {id_: name for id_, name, state in stacks if state == "ACTIVE"}
+        self.stack_names |= {id_: name for id_, name, _ in stacks}
+        self.requests |= dict(self._connection.execute("SELECT request_id, result FROM requests"))
+        self._read_journal()
+        return True
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _read_operations(self) -> None:
+        rows = self._connection.execute(
+            "SELECT operations.name, operations.stack, nameless, operations.kind, operations.state, rolling_back,"
+            " sealed, token, COALESCE(plans.name, ''), operations.create_time"
+            " FROM operations LEFT JOIN plans ON plans.operation = operations.name"
+        )
+        for name, stack, nameless, kind, state, rolling_back, sealed, token, plan, created in rows:
+            known = self.operations.get(name)
+            if known is None:
+                known = Operation(name, stack, bool(nameless), kind, state, False, False, token, plan, created)
+                self.operations[name] = known
+            known.state, known.token, known.plan = state, token, plan
+            known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)
+            if plan and not known.steps:
+                row = self._connection.execute("SELECT body FROM plan_bodies WHERE plan = ?", [plan]).fetchone()
+                known.steps = (
+                    {step.number: step for step in journal_pb2.PlanBody.FromString(row[0]).steps} if row else {}
+                )
+
+    def _read_journal(self) -> None:
+        rows = self._connection.execute(
+            "SELECT rowid, operation, token, records, events FROM journal WHERE rowid > ? ORDER BY rowid",
+            [self._read_rows],
+        ).fetchall()
+        self.new_writes, self.transitions = [], []
+        for row, name, token, records, events in rows:
+            self._read_rows = row
+            self.new_writes.append((name, token))
+            operation = self.operations[name]
+            for event in journal_pb2.StoredEvents.FromString(events).events:
+                self._hear(operation, event)
+            for record in journal_pb2.StoredRecords.FromString(records).steps:
+                self._note(operation, record)
+
+    def _hear(self, operation: Operation, event: operation_pb2.OperationEvent) -> None:
+        match event.WhichOneof("event"):
+            case "steps_sent":
+                state = "UNDO_INTENT" if event.steps_sent.direction == _UNDO else "INTENT"
+                for step in event.steps_sent.steps:
+                    self._become(operation, step, state)
+            case "steps_ended" | "steps_undone" as word:
+                is_undo = word == "steps_undone"
+                for ended in getattr(event, word).outcomes:
+                    self._become(operation, ended.step, _ENDS[is_undo][str(ended.WhichOneof("outcome"))])
+                    fact = operation.fact(ended.step)
+                    if is_undo:
+                        fact.undone_id = ended.done.resource_id
+                    else:
+                        fact.resource_id = ended.done.resource_id or fact.resource_id
+
+    def _note(self, operation: Operation, record: Any) -> None:
+        state = journal_pb2.StepState.Name(record.state).removeprefix("STEP_STATE_")
+        fact = operation.fact(record.step)
+        if state != fact.state:
+            self._become(operation, record.step, state)
+        fact.is_decided |= state in ("GIVEN_UP", "KEPT", "UNDO_GIVEN_UP")
+        if state == "UNDONE":
+            fact.undone_id = record.resource_id
+        elif record.resource_id:
+            fact.resource_id = record.resource_id
+
+    def _become(self, operation: Operation, step: int, state: str) -> None:
+        fact = operation.fact(step)
+        self.transitions.append((fact.state, state))
+        fact.state = state
+
+
+class PlatformReader:
+    """
+    The database of the embedded platform, after each of its commits.
+
+    Attributes:
+        resources: By id.
+        keys: Idempotency key of what was created with one, by id.
+        secrets: Hashes by key.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.resources: dict[str, Resource] = {}
+        self.keys: dict[str, str] = {}
+        self.secrets: dict[str, str] = {}
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._version = -1
+
+    def refresh(self) -> bool:
+        """Read what has changed; False when nothing has."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version == self._version:
+            return False
+        self._version = version
+        labels: dict[str, set[str]] = {}
+        for resource, label in self._connection.execute("SELECT resource_id, label_id FROM attachments"):
+            labels.setdefault(resource, set()).add(label)
+        rows = self._connection.execute("SELECT id, kind, display_name, spec FROM resources ORDER BY id")
+        self.resources = {
+            id_: Resource(id_, kind, name, spec, frozenset(labels.get(id_, ()))) for id_, kind, name, spec in rows
+        }
+        keys = self._connection.execute("SELECT resource_id, idempotency_key FROM creates WHERE idempotency_key <> ''")
+        self.keys = dict(keys)
+        self.secrets = dict(self._connection.execute("SELECT key, hash FROM secrets ORDER BY key"))
+        return True
+
+    def close(self) -> None:
+        self._connection.close()

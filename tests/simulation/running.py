@@ -1,0 +1,164 @@
+"""One run from its scenario to its result, in a process of its own."""
+
+import asyncio
+import gc
+import logging
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.simulation.actors import StackClient
+from tests.simulation.ends import Ends
+from tests.simulation.faults import INTRUDER
+from tests.simulation.loop import MOST_POINTS, NODE, Endless
+from tests.simulation.oracle import Oracle
+from tests.simulation.scenario import Scenario
+from tests.simulation.world import World
+
+LONGEST_STORM = 1800.0
+"""Virtual seconds after which all faults stop, whatever clients still do."""
+
+
+class HarnessBroken(Exception):
+    """The simulation itself failed, and not what it simulates; the message is a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """
+    What came of one run.
+
+    Attributes:
+        scenario: The run.
+        digest: Hash of its trace.
+        violations: The first problem of each kind.
+        points: Scheduling points.
+        seconds: Virtual time.
+        operations: How many operations were begun.
+        counts: What was reached, by name.
+        lines: The trace.
+        faults: Faults that calls met, by call.
+    """
+
+    scenario: Scenario
+    digest: str
+    violations: dict[str, str]
+    points: int
+    seconds: float
+    operations: int
+    counts: Counter[str] = field(default_factory=Counter)
+    lines: list[str] = field(default_factory=list)
+    faults: dict[str, str] = field(default_factory=dict)
+
+
+def run(scenario: Scenario, template: Path) -> Result:
+    """
+    Run *scenario* in a child process, where nothing of it is left for the next run.
+
+    Args:
+        scenario: The run.
+        template: Folder with empty databases (``world.make_template``).
+
+    Raises:
+        HarnessBroken: The simulation failed.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        with os.fdopen(writer, "wb") as pipe:
+            _answer(scenario, template, pipe)
+        # Nothing is finalised: what a killed node held must not be.
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    result = pickle.loads(answer) if answer else "the process of the run died"
+    if isinstance(result, str):
+        raise HarnessBroken(f"seed {scenario.seed}: {result}")
+    assert isinstance(result, Result)
+    return result
+
+
+def _answer(scenario: Scenario, template: Path, pipe: "object") -> None:
+    gc.disable()
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    try:
+        answer: Result | str = simulated(scenario, folder, template)
+    except BaseException:
+        answer = traceback.format_exc()
+    shutil.rmtree(folder, ignore_errors=True)
+    pickle.dump(answer, pipe)  # type: ignore[arg-type]
+    pipe.flush()  # type: ignore[attr-defined]
+
+
+def simulated(scenario: Scenario, folder: Path, template: Path) -> Result:
+    """Run *scenario* in this process, with its databases in *folder*."""
+    world = World(scenario, folder, template)
+    oracle = Oracle(world)
+    _log_to(world)
+    is_over = False
+
+    async def direct() -> None:
+        nonlocal is_over
+        world.open(oracle)
+        clients = {client: StackClient(world, client) for client in scenario.clients}
+        tasks = [world.actor(f"client {client.stack}", asked.work()) for client, asked in clients.items()]
+        await asyncio.wait(tasks, timeout=LONGEST_STORM)
+        world.calm()
+        await Ends(world, oracle, clients).judge()
+        is_over = True
+
+    world.actor("world", direct())
+    try:
+        world.loop.run_until(lambda: is_over)
+    except Endless:
+        world.trace.violate("ENDLESS", f"the run takes more than {MOST_POINTS:,} scheduling points")
+    trace = world.trace
+    if not is_over and not trace.violations:
+        trace.violate("ENDLESS", "nothing can run any more, and the run is not over")
+    return Result(
+        scenario,
+        trace.digest(),
+        trace.violations,
+        world.loop.points,
+        world.loop.now,
+        len(oracle.store.operations),
+        trace.counts,
+        trace.lines,
+        world.faults.met,
+    )
+
+
+class _Defects(logging.Handler):
+    """Counts what services log as errors of their own."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(logging.ERROR)
+        self._world = world
+
+    def emit(self, record: logging.LogRecord) -> None:
+        node = NODE.get(None)
+        if node and node.is_dead:
+            return
+        error = record.exc_info[1] if record.exc_info else getattr(record, "trace", "")
+        if INTRUDER in str(error):
+            # Honest: what no service of ours says is logged, and told as INTERNAL.
+            return
+        self._world.trace.violate("DEFECT", f"{node.name if node else '?'} logs {record.getMessage()!r}: {error!r}")
+
+
+def _log_to(world: World) -> None:
+    for name in ("pkger", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.ERROR)
+        logger.propagate = False
+        logger.handlers[:] = [_Defects(world)]
+    sys.stderr.flush()

@@ -1,0 +1,238 @@
+"""What a run consists of: who asks for what, and what goes wrong; as values, and as JSON (simulation.md 1 and 6)."""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier_svc.failpoints import NAMES as FAILPOINTS
+from tests.simulation import faults
+from tests.simulation.features import FEATURES
+
+VERSION = 1
+"""Of the format of scenario files."""
+
+SERVERS = ("stack", "platform", "parser", "planner")
+"""The nodes that each run has one of."""
+
+OBJECTS: Mapping[str, str] = {
+    "red": "Label",
+    "blue": "Label",
+    "raw": "Bucket",
+    "cpu": "Dashboard",
+    "region": "Variable",
+    "clean": "Task",
+    "hook": "NotificationEndpointHTTP",
+    "alarm": "NotificationRule",
+}
+"""The pool that packages are drawn from: kinds by metadata.name."""
+
+LABELS = tuple(name for name, kind in OBJECTS.items() if kind == "Label")
+
+SECRETS = ("one", "two")
+"""Keys of secrets."""
+
+
+class ScenarioInvalid(Exception):
+    """The text is no scenario; the message says where and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """
+    One object of a package.
+
+    Attributes:
+        name: Its metadata.name, one of ``OBJECTS``.
+        version: Makes its description.
+        labels: Names of the labels associated with it.
+        explicit: Of a bucket: the immutable ``schemaType`` is ``explicit``.
+    """
+
+    name: str
+    version: int = 0
+    labels: tuple[str, ...] = ()
+    explicit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """
+    One thing that a client asks for.
+
+    Attributes:
+        do: "apply"; "plan": store a plan and apply that; "uninstall".
+        items: The package.
+        pause: Seconds before it.
+        skip: Names of objects that are skipped.
+        secrets: Keys of secrets that are written.
+        cancel_after: Seconds after which it is cancelled; negative: it is not.
+        patience: Seconds after which the client leaves, and asks again with the same request id; 0: it does not leave.
+        applies: Of a stored plan: how often it is applied.
+        lag: Of a stored plan: seconds between plan and apply.
+    """
+
+    do: str
+    items: tuple[Item, ...] = ()
+    pause: float = 0.0
+    skip: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    cancel_after: float = -1.0
+    patience: float = 0.0
+    applies: int = 1
+    lag: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who works on one stack; *prefix* makes the display names of its objects."""
+
+    stack: str
+    prefix: str
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """
+    A node is killed, or stands still.
+
+    Attributes:
+        node: Which; "applier" and a number, or one of ``SERVERS``.
+        at: Before which of its callbacks, over all incarnations; 0: at the failpoint.
+        failpoint: At which place of an operation, inside a callback; empty: *at* tells.
+        nth: At the how manieth arrival there.
+        seconds: After how long it starts again, or goes on.
+        is_stop: Whether it stands still, and is not killed.
+    """
+
+    node: str
+    at: int = 0
+    failpoint: str = ""
+    nth: int = 1
+    seconds: float = 1.0
+    is_stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """
+    What the platform can do.
+
+    Attributes:
+        identity: How a creation without an answer is resolved: "NATIVE", "NATURAL_KEY" or "SEARCH".
+        fences: Whether it refuses old tokens.
+        batch: Most mutations in a batch.
+        concurrency: Most batches at a time.
+        refusals: How many creations and updates it refuses, from 0 to 1.
+    """
+
+    identity: str = "NATIVE"
+    fences: bool = True
+    batch: int = 500
+    concurrency: int = 4
+    refusals: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """
+    One run, but for the draws.
+
+    Attributes:
+        seed: Of all draws.
+        features: What the seed switched on.
+        appliers: How many there are.
+        lease: Seconds of a lease.
+        platform: What it can do.
+        clients: Who works on stacks.
+        crashes: Kills and stops.
+        faults: Faults by call, such as "Mutate applier0/1"; None: they are drawn.
+    """
+
+    seed: int
+    features: tuple[str, ...]
+    appliers: int = 1
+    lease: int = 30
+    platform: Platform = Platform()
+    clients: tuple[Client, ...] = ()
+    crashes: tuple[Crash, ...] = ()
+    faults: Mapping[str, str] | None = field(default=None)
+
+
+def to_json(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as a JSON value, without what is as it is by default."""
+    return {"version": VERSION, **_plain(scenario)}
+
+
+def from_json(value: Any) -> Scenario:
+    """
+    Read a scenario.
+
+    Raises:
+        ScenarioInvalid: It is none, or names something that there is not.
+    """
+    if not isinstance(value, dict) or value.get("version") != VERSION:
+        found = value.get("version") if isinstance(value, dict) else value
+        raise ScenarioInvalid(f"version: write {VERSION}; {found!r} is another format")
+    scenario = _read(Scenario, {key: each for key, each in value.items() if key != "version"}, "scenario")
+    _check(scenario)
+    return typing.cast("Scenario", scenario)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        shown = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
+        return {each.name: _plain(held) for each, held in shown if held != each.default}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _read(wanted: Any, value: Any, path: str) -> Any:
+    if dataclasses.is_dataclass(wanted):
+        hints = typing.get_type_hints(wanted)
+        if not isinstance(value, dict) or (unknown := sorted(value.keys() - hints.keys())):
+            problem = f"{unknown[0]!r} is none of its fields" if isinstance(value, dict) else "is no object"
+            raise ScenarioInvalid(f"{path}: {problem}; they are {', '.join(hints)}")
+        try:
+            return wanted(**{key: _read(hints[key], each, f"{path}.{key}") for key, each in value.items()})  # type: ignore[operator]
+        except TypeError as error:
+            raise ScenarioInvalid(f"{path}: {error}") from None
+    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_read(arguments[0], item, f"{path}[{position}]") for position, item in enumerate(value))
+    if origin in (typing.Union, types.UnionType):
+        return None if value is None else _read(arguments[0], value, path)
+    if origin is not None and issubclass(origin, Mapping) and isinstance(value, dict):
+        return {key: _read(arguments[1], item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, bool) is (wanted is bool) and isinstance(value, (int, float) if wanted is float else wanted):
+        return value
+    raise ScenarioInvalid(f"{path}: {value!r} is no {getattr(wanted, '__name__', wanted)}")
+
+
+def _check(scenario: Scenario) -> None:
+    nodes = (*SERVERS, *(f"applier{number}" for number in range(scenario.appliers)))
+    _among("features", scenario.features, FEATURES)
+    _among("platform.identity", [scenario.platform.identity], ("NATIVE", "NATURAL_KEY", "SEARCH"))
+    for crash in scenario.crashes:
+        _among("crashes.node", [crash.node], nodes)
+        if crash.failpoint:
+            _among("crashes.failpoint", [crash.failpoint], FAILPOINTS)
+    for client in scenario.clients:
+        for action in client.actions:
+            _among("actions.do", [action.do], ("apply", "plan", "uninstall"))
+            _among("actions.items.name", [item.name for item in action.items], OBJECTS)
+            _among("actions.items.labels", [label for item in action.items for label in item.labels], LABELS)
+            _among("actions.skip", action.skip, OBJECTS)
+            _among("actions.secrets", action.secrets, SECRETS)
+    _among("faults", (scenario.faults or {}).values(), faults.WORDS)
+
+
+def _among(path: str, words: typing.Iterable[str], allowed: typing.Iterable[str]) -> None:
+    known = list(allowed)
+    for word in words:
+        if word not in known:
+            raise ScenarioInvalid(f"{path}: {word!r} is none of {', '.join(sorted(known))}")

@@ -1,0 +1,50 @@
+"""What happened in a run, line by line, and the hash of it."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+
+MOST_LINES = 200_000
+"""Lines that a run keeps; all of them count for the hash."""
+
+
+class Trace:
+    """
+    The lines of one run. Nothing of the machine is in them: no process id, no path, no real time.
+
+    Attributes:
+        lines: The lines so far, with virtual time and scheduling point.
+        counts: How often what was reached, by name, for coverage (simulation.md 7).
+        violations: The first violation of each kind, with its line.
+    """
+
+    def __init__(self, moment: Callable[[], tuple[float, int]]) -> None:
+        """*moment* tells the virtual time and the scheduling point."""
+        self.lines: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.violations: dict[str, str] = {}
+        self._moment = moment
+        self._hash = hashlib.blake2b(digest_size=12)
+
+    def say(self, actor: str, what: str) -> None:
+        """Add a line: *actor* did or met *what*."""
+        now, point = self._moment()
+        line = f"{now:12.6f} {point:7d} {actor:10s} {what}"
+        self._hash.update(line.encode())
+        self._hash.update(b"\n")
+        if len(self.lines) < MOST_LINES:
+            self.lines.append(line)
+
+    def count(self, name: str) -> None:
+        """Note that *name* was reached."""
+        self.counts[name] += 1
+
+    def violate(self, kind: str, problem: str) -> None:
+        """Note a violation; the first of its kind counts, and the run goes on."""
+        if kind not in self.violations:
+            self.violations[kind] = problem
+            self.say("oracle", f"VIOLATION {kind}: {problem}")
+
+    def digest(self) -> str:
+        """The hash of all lines so far, in hexadecimal digits."""
+        return self._hash.hexdigest()

@@ -1,0 +1,220 @@
+"""The simulated machines: nodes that start, die and start again, with their files and clocks (simulation.md 1)."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import applier_svc.__main__ as applier
+import parser_svc.__main__ as parser
+import planner_svc.__main__ as planner
+import stack_svc.__main__ as stack
+from applier_svc import failpoints
+from services.drivers.embedded.driver import EmbeddedDriver
+from services.drivers.servicer import SERVICES as DRIVER_SERVICES
+from services.drivers.servicer import register as register_driver
+from services.rpc.client import Peer
+from services.rpc.dispatcher import Dispatcher
+from services.rpc.process import Service
+from services.settings import Settings
+from tests.simulation.draws import DrawnIds, Draws
+from tests.simulation.faults import BY_FEATURE, Faults
+from tests.simulation.loop import NODE, Node, SimulatedLoop
+from tests.simulation.network import Network, Watcher
+from tests.simulation.platforms import SimulatedPlatform
+from tests.simulation.scenario import SERVERS, Crash, Scenario
+from tests.simulation.trace import Trace
+
+EPOCH = 1_800_000_000_000_000
+"""When a run begins, in microseconds since 1970."""
+
+STORE_FILE, PLATFORM_FILE = "stack.db", "platform.db"
+
+
+class World:
+    """
+    All nodes of one run.
+
+    Attributes:
+        scenario: What the run consists of.
+        draws: Its chance.
+        loop: Runs the nodes.
+        trace: What happened.
+        faults: What goes wrong with calls.
+        network: Connects the nodes.
+        nodes: The node of each name that runs now.
+        data: Folder of the databases.
+        is_calm: Whether all faults have stopped.
+    """
+
+    def __init__(self, scenario: Scenario, folder: Path, template: Path) -> None:
+        """*template* is a folder with databases that have their schema; *folder* is for those of this run."""
+        self.scenario = scenario
+        self.draws = Draws(scenario.seed)
+        self.loop = SimulatedLoop(self.draws)
+        self.trace = Trace(lambda: (self.loop.now, self.loop.points))
+        kinds = [fault for feature in scenario.features for fault in BY_FEATURE.get(feature, ())]
+        self.faults = Faults(self.draws, kinds, scenario.faults)
+        self.nodes: dict[str, Node] = {}
+        self.is_calm = False
+        self.data = folder / "0"
+        shutil.copytree(template, self.data)
+        self.appliers = tuple(f"applier{number}" for number in range(scenario.appliers))
+        self._incarnations: dict[str, int] = {}
+        self._ran: dict[str, int] = {}
+        self._arrivals: dict[tuple[str, str], int] = {}
+        self._refused: dict[str, bool] = {}
+        self._crashes = list(scenario.crashes)
+        self._home = folder / "home"
+        # What belongs to no process.
+        self._sky = Node("sky")
+        self.loop.nodes.append(self._sky)
+
+    def open(self, watcher: Watcher) -> None:
+        """Start all servers; *watcher* sees all messages."""
+        settle = min(10.0, self.scenario.lease / 3)
+        self.network = Network(self.loop, self.draws, self.faults, self.trace, watcher, settle)
+        self.network.fences = self.scenario.platform.fences
+        self.network.very_late = "very_late" in self.scenario.features
+        self.loop.before = self._before_callback
+        failpoints.install(self._reached)
+        self.loop.on_error = self._defect
+        for name in (*SERVERS, *self.appliers):
+            self.start(name)
+
+    def clock(self) -> int:
+        """The wall clock of all nodes, in microseconds since 1970."""
+        return EPOCH + round(self.loop.now * 1_000_000)
+
+    def start(self, name: str) -> None:
+        """Start a process of *name*, unless one runs."""
+        if name in self.nodes:
+            return
+        self._incarnations[name] = self._incarnations.get(name, 0) + 1
+        node = self.nodes[name] = Node(name, self._incarnations[name])
+        self.loop.nodes.append(node)
+        self.trace.say(name, f"starts, incarnation {node.incarnation}")
+        self.spawn(node, self._serve(name, node))
+
+    def actor(self, name: str, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Run *work* as a process that is never killed."""
+        node = Node(name)
+        self.loop.nodes.append(node)
+        return self.spawn(node, work)
+
+    def spawn(self, node: Node, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Run *work* on *node*; what it raises is a defect."""
+        task = self.loop.create_task(work, context=node.context.copy())
+        task.add_done_callback(self._ended, context=node.context)
+        return task
+
+    def peer(self, address: str, actor: str) -> Peer:
+        """A connection of the running node to a server."""
+        return Peer(address, address, connect=self.network.connect, ids=DrawnIds(self.draws, actor))
+
+    def kill(self, name: str, down: float) -> None:
+        """Kill the process of *name*, which starts again after *down* seconds."""
+        node = self.nodes.pop(name, None)
+        if node is None:
+            return
+        self.trace.say(name, f"is killed, for {down:.3f} s")
+        self.loop.bury(node)
+        self.network.bury(node)
+        self.loop.call_later(down, self.start, name, context=self._sky.context)
+
+    def calm(self) -> None:
+        """All faults stop, and all nodes run."""
+        self.trace.say("world", "all faults stop")
+        self.is_calm = True
+        self.faults.is_over = True
+        self._crashes.clear()
+        for node in self.loop.nodes:
+            node.stopped_until = min(node.stopped_until, self.loop.now)
+        for name in (*SERVERS, *self.appliers):
+            self.start(name)
+
+    def _settings(self, name: str) -> Settings:
+        addresses = {server: server for server in (*SERVERS, "applier")}
+        return Settings(addresses, "", self.data, self._home, lease=self.scenario.lease, holder=name)
+
+    async def _serve(self, name: str, node: Node) -> None:
+        ids = DrawnIds(self.draws, name)
+        async with AsyncExitStack() as stack_:
+            service = await stack_.enter_async_context(self._opened(name, ids))
+            self.network.serve(name, node, Dispatcher(service.register, self.clock, ids))
+            await self.loop.create_future()
+
+    def _opened(self, name: str, ids: DrawnIds) -> Any:
+        settings, clock, connect = self._settings(name), self.clock, self.network.connect
+        match name:
+            case "stack":
+                return stack.opened(settings, clock, ids)
+            case "platform":
+                return self._platform_opened(ids)
+            case "parser":
+                return parser.opened(settings)
+            case "planner":
+                return planner.opened(settings, connect, ids)
+            case _:
+                return applier.opened(settings, connect=connect, clock=clock, ids=ids)
+
+    @asynccontextmanager
+    async def _platform_opened(self, ids: DrawnIds) -> AsyncIterator[Service]:
+        embedded = EmbeddedDriver(self.data / PLATFORM_FILE, ids)
+        driver = SimulatedPlatform(embedded, self.scenario.platform, self.draws, self._refused, lambda: self.is_calm)
+        yield Service([register_driver(driver)], DRIVER_SERVICES)
+
+    def _before_callback(self, node: Node) -> None:
+        ran = self._ran[node.name] = self._ran.get(node.name, 0) + 1
+        for crash in self._crashes:
+            if crash.node == node.name and crash.at == ran:
+                self._crash(crash, node)
+
+    def _reached(self, failpoint: str) -> None:
+        node = NODE.get()
+        if node.is_dead:
+            return
+        self.trace.count(f"failpoint {failpoint}")
+        place = (node.name, failpoint)
+        nth = self._arrivals[place] = self._arrivals.get(place, 0) + 1
+        for crash in list(self._crashes):
+            if (crash.node, crash.failpoint, crash.nth) == (*place, nth):
+                if not crash.is_stop:
+                    self.kill(node.name, crash.seconds)
+                    return
+                self.trace.count("stop inside a callback")
+                self.trace.say(node.name, f"stands still at {failpoint} for {crash.seconds:.3f} s")
+                self.loop.stand_still(crash.seconds)
+
+    def _crash(self, crash: Crash, node: Node) -> None:
+        self.trace.count(f"{'stop' if crash.is_stop else 'kill'} {node.name.rstrip('0123456789')}")
+        if crash.is_stop:
+            self.trace.say(node.name, f"stands still for {crash.seconds:.3f} s")
+            node.stopped_until = self.loop.now + crash.seconds
+        else:
+            self.kill(node.name, crash.seconds)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self._defect(f"{NODE.get().name}: {error!r}")
+
+    def _defect(self, problem: str) -> None:
+        self.trace.violate("DEFECT", problem)
+
+
+def make_template(folder: Path) -> None:
+    """Make both databases with their schema, for runs to copy."""
+    settings = Settings({}, "", folder, folder)
+
+    async def make() -> None:
+        async with stack.opened(settings):
+            await EmbeddedDriver(folder / PLATFORM_FILE, DrawnIds(Draws(0), "template")).close()
+
+    asyncio.run(make())
+    for name in (STORE_FILE, PLATFORM_FILE):
+        with sqlite3.connect(folder / name) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
