@@ -1,20 +1,24 @@
 """Who asks for things: clients of stacks, a person at the platform, the operator at the end (simulation.md 2)."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import grpc
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.core.errors import PkgerError, Reason
-from tests.simulation.packages import text_of
-from tests.simulation.scenario import OBJECTS, Action, Client
+from services.rpc.client import Peer
+from tests.simulation.packages import display_name, text_of
+from tests.simulation.scenario import OBJECTS, Action, Client, Edit
 from tests.simulation.world import World
 
 TARGET = object_pb2.Target(platform="embedded", org="default")
@@ -177,6 +181,66 @@ class StackClient:
 
     def _say(self, what: str) -> None:
         self._world.trace.say(self._name, what)
+
+
+class Person:
+    """Works on the platform, without pkger."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def work(self) -> None:
+        """Make all edits."""
+        for edit in sorted(self._world.scenario.edits, key=lambda edit: edit.at):
+            await asyncio.sleep(max(edit.at - self._world.loop.now, 0.0))
+            peer = self._world.peer("platform", "person")
+            stub = DriverServiceStub(peer.channel)
+            try:
+                if mutation := await self._mutation(edit, peer, stub):
+                    self._world.trace.count(f"person {edit.do}")
+                    self._world.trace.say("person", f"does {edit.do} {edit.prefix}{edit.name} {edit.label}".rstrip())
+                    await peer.call(stub.Mutate, driver_pb2.MutateRequest(org=TARGET.org, mutations=[mutation]))
+            except _ANSWERS as error:
+                self._world.trace.say("person", _shown(error))
+
+    async def _mutation(self, edit: Edit, peer: Peer, stub: DriverServiceStub) -> driver_pb2.Mutation | None:
+        """What makes the edit; None where there is nothing to edit."""
+        if edit.do == "put_secret":
+            return driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=edit.name, value="of a person"))
+        if edit.do == "delete_secret":
+            return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=edit.name))
+        kind, name = OBJECTS[edit.name], display_name(edit.name, edit.prefix)
+        found = await self._find(kind, name, peer, stub)
+        label = await self._find("Label", display_name(edit.label, edit.prefix), peer, stub) if edit.label else None
+        match edit.do:
+            case "create" if kind in ("Label", "Dashboard") or (found is None and kind == "Bucket"):
+                spec = json.dumps({"name": name}, separators=(",", ":"))
+                return driver_pb2.Mutation(create=driver_pb2.CreateResource(kind=kind, spec_json=spec))
+            case "edit" if found:
+                changed = {**json.loads(found.spec_json), "description": "of a person"}
+                written = driver_pb2.UpdateResource(
+                    kind=kind,
+                    id=found.id,
+                    spec_json=json.dumps(changed, separators=(",", ":"), sort_keys=True),
+                    references=found.references,
+                )
+                return driver_pb2.Mutation(update=written)
+            case "delete" if found:
+                return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=found.id))
+            case "attach" if found and label and kind != "Label":
+                return driver_pb2.Mutation(attach=driver_pb2.AttachLabel(kind=kind, id=found.id, label_id=label.id))
+            case "detach" if found and label and kind != "Label":
+                return driver_pb2.Mutation(detach=driver_pb2.DetachLabel(kind=kind, id=found.id, label_id=label.id))
+            case _:
+                return None
+
+    async def _find(self, kind: str, name: str, peer: Peer, stub: DriverServiceStub) -> object_pb2.Resource | None:
+        request = driver_pb2.ListResourcesRequest(org=TARGET.org, kinds=[kind])
+        async for part in peer.stream(stub.ListResources, request):
+            for resource in part.resources:
+                if resource.display_name == name:
+                    return resource
+        return None
 
 
 class Operator:

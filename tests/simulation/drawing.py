@@ -6,6 +6,7 @@ from applier_svc.failpoints import NAMES as FAILPOINTS
 from tests.simulation.draws import Draws
 from tests.simulation.features import FEATURES, holds
 from tests.simulation.scenario import (
+    EDITS,
     LABELS,
     OBJECTS,
     SECRETS,
@@ -13,7 +14,9 @@ from tests.simulation.scenario import (
     Action,
     Client,
     Crash,
+    Edit,
     Item,
+    Jump,
     Platform,
     Scenario,
 )
@@ -43,6 +46,8 @@ def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenar
         _platform(draws, features),
         clients,
         _crashes(draws, features, appliers),
+        _edits(draws, features, clients),
+        _jumps(draws, features, appliers),
     )
 
 
@@ -58,7 +63,7 @@ def _features(draws: Draws, allowed: Collection[str], known: bool) -> frozenset[
 
 def _stacks(draws: Draws, features: Collection[str]) -> int:
     several = draws.between("stacks", 2, 3)
-    return several if "stacks" in features else 1
+    return several if {"stacks", "same_names"} & set(features) else 1
 
 
 def _client(draws: Draws, number: int, features: Collection[str]) -> Client:
@@ -66,7 +71,7 @@ def _client(draws: Draws, number: int, features: Collection[str]) -> Client:
     actions = tuple(
         _action(draws, f"{stack} {index}", features) for index in range(draws.between(f"actions {stack}", 1, 4))
     )
-    return Client(stack, f"{stack} ", actions)
+    return Client(stack, "" if "same_names" in features else f"{stack} ", actions)
 
 
 def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
@@ -136,3 +141,30 @@ def _crash(draws: Draws, label: str, nodes: Sequence[str], *, is_stop: bool = Fa
     if node.startswith("applier") and draws.chance(f"{label} is at failpoint", 0.5):
         return Crash(node, 0, failpoint, nth, round(seconds, 3), is_stop)
     return Crash(node, at, seconds=round(seconds, 3), is_stop=is_stop)
+
+
+def _edits(draws: Draws, features: Collection[str], clients: Sequence[Client]) -> tuple[Edit, ...]:
+    if "person" not in features:
+        return ()
+    edits = []
+    words = [word for word in EDITS if "secrets" in features or "secret" not in word]
+    for number in range(draws.between("edits", 2, 10)):
+        label = f"edit {number}"
+        do = draws.choice(f"{label} do", words)
+        name = draws.choice(f"{label} name", SECRETS if "secret" in do else list(OBJECTS))
+        prefix = "" if "secret" in do else draws.choice(f"{label} stack", clients).prefix
+        at = round(draws.spread(f"{label} at", 0.1, 60.0), 3)
+        edits.append(Edit(at, do, name, prefix, draws.choice(f"{label} label", LABELS) if "tach" in do else ""))
+    return tuple(edits)
+
+
+def _jumps(draws: Draws, features: Collection[str], appliers: int) -> tuple[Jump, ...]:
+    if "clock" not in features:
+        return ()
+    nodes = ["stack", *(f"applier{number}" for number in range(appliers))]
+    jumps = []
+    for number in range(draws.between("jumps", 1, 3)):
+        at = round(draws.spread(f"jump {number} at", 0.1, 60.0), 3)
+        seconds = draws.choice(f"jump {number} seconds", (-3600.0, -40.0, 40.0, 3600.0))
+        jumps.append(Jump(at, draws.choice(f"jump {number} node", nodes), seconds))
+    return tuple(jumps)

@@ -30,6 +30,9 @@ _DECISIONS = (
 )
 """What the operator tries in turn."""
 
+_MEDDLING = frozenset({"person", "same_names", "bad_lists", "bad_answers", "bad_describe"})
+"""With these, what a stack holds at the end is not its doing alone: only the rules at effect count."""
+
 
 class Ends:
     """Judges the end of a run."""
@@ -47,7 +50,7 @@ class Ends:
         await self._end_blocked()
         if self._oracle.unfinished():
             return
-        for client, asked in self._clients.items():
+        for client, asked in self._clients.items() if not _MEDDLING & set(self._world.scenario.features) else ():
             self._check_content(client, asked)
         await self._probe()
 
@@ -61,7 +64,7 @@ class Ends:
 
     def _why_stuck(self, operation: Operation) -> str:
         lease = self._oracle.store.leases.get(operation.stack)
-        if lease and lease.expires > self._world.clock() + lease.ttl:
+        if lease and lease.expires > self._world.clock("stack") + lease.ttl:
             return "LOCKED"
         if self._oracle.takeovers(operation.name) > MOST_TAKEOVERS:
             return "DEFECT_LOOP"
@@ -108,7 +111,8 @@ class Ends:
         mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == client.stack]
         if any(fact.is_decided for operation in mine for fact in operation.facts.values()):
             return None
-        for operation in sorted(mine, key=lambda each: (each.created, each.token)):
+        # In the order in which they were begun: clocks may have been set back meanwhile.
+        for operation in mine:
             if operation.state != "SUCCEEDED":
                 continue
             if operation.kind == "UNINSTALL":
@@ -161,5 +165,5 @@ class Ends:
         for id_, name in self._oracle.made.items():
             resource, operation = self._oracle.platform.resources.get(id_), self._oracle.store.operations.get(name)
             is_decided = operation and any(fact.is_decided for fact in operation.facts.values())
-            if resource and not is_decided:
+            if resource and id_ not in self._oracle.by_others and not is_decided:
                 self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")

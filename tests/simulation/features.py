@@ -23,6 +23,12 @@ FEATURES: Mapping[str, str] = {
     "search": "the platform drops idempotency keys; only a search tells",
     "no_fence": "the platform does not fence",
     "stacks": "several stacks",
+    "same_names": "stacks use the same display names",
+    "person": "a person works on the platform",
+    "bad_lists": "listings lack or repeat an item, or are old",
+    "bad_answers": "answers of the platform are short, long, permuted, of another kind, or say nothing",
+    "bad_describe": "Describe lacks a kind, or tells another trait",
+    "clock": "wall clocks jump by up to an hour",
 }
 
 
@@ -49,6 +55,48 @@ class Known:
 _LATE = "a request that got no answer arrives after the undo of its step"
 
 KNOWN: tuple[Known, ...] = (
+    Known(
+        frozenset({"same_names"}),
+        frozenset({"OTHERS"}),
+        "A1: ownership starts at the record, so stacks write to what others made",
+        "ownership",
+        "ownership_starts_at_the_record",
+    ),
+    Known(
+        frozenset({"person"}),
+        frozenset({"OVERWRITE"}),
+        "A2: edits of people are overwritten",
+        "ownership",
+        "edits_of_people_are_overwritten",
+    ),
+    Known(
+        frozenset({"stacks", "secrets"}),
+        frozenset({"SECRET"}),
+        "A3: an undo removes secrets of others",
+        "ownership",
+        "secrets_of_others_are_removed",
+    ),
+    Known(
+        frozenset({"same_names", "secrets"}),
+        frozenset({"SECRET"}),
+        "A3: an undo removes secrets of others",
+        "ownership",
+        "secrets_of_others_are_removed",
+    ),
+    Known(
+        frozenset({"bad_lists"}),
+        frozenset({"I3", "LEFT_OVER"}),
+        "A4: what a listing lacks is created again",
+        "ownership",
+        "a_listing_lacks_an_item",
+    ),
+    Known(
+        frozenset({"bad_answers"}),
+        frozenset({"I3", "LEFT_OVER"}),
+        "A6: answers are believed unchecked",
+        "ownership",
+        "answers_are_believed_unchecked",
+    ),
     Known(frozenset({"late", "cancel"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
     Known(frozenset({"late", "reject"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
 )

@@ -40,7 +40,7 @@ class Watcher(Protocol):
         """A node sends *request*."""
 
     def answered(self, attempt: "Attempt", answer: Any) -> None:
-        """A server gives *answer*, whether it arrives or not."""
+        """A server gives *answer*, whether it arrives or not; it may be changed."""
 
 
 class Aborted(Exception):
@@ -393,15 +393,15 @@ class Attempt:
         message = behaviour.request_deserializer(self.call.body)
         if handler.response_streaming:
             async for answer in behaviour.unary_stream(message, served):
-                self._answer(answer, behaviour.response_serializer(answer))
+                self._answer(answer, behaviour.response_serializer)
                 await asyncio.sleep(0)
         else:
             answer = await behaviour.unary_unary(message, served)
-            self._answer(answer, behaviour.response_serializer(answer))
+            self._answer(answer, behaviour.response_serializer)
 
-    def _answer(self, answer: Any, body: bytes) -> None:
+    def _answer(self, answer: Any, serialize: Callable[[Any], bytes]) -> None:
         self._network.watcher.answered(self, answer)
-        self._back(self.call.take, self, body)
+        self._back(self.call.take, self, serialize(answer))
 
     def _served(self, task: asyncio.Task[None], served: "ServedCall") -> None:
         code, details, trailing = _OK, "", served.trailing

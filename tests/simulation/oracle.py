@@ -1,6 +1,7 @@
 """The invariants of engine.md 1, checked where something is sent, takes effect or is committed (simulation.md 4)."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import plan_pb2
 
+from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import Attempt, current
 from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, StoreReader
@@ -43,6 +45,7 @@ class Oracle:
         store: What the store holds.
         platform: What the platform holds.
         made: The operation that created each resource that an operation created, by id.
+        by_others: Ids of resources that a person created or changed.
         last_look: When an applier last asked for abandoned operations.
     """
 
@@ -52,10 +55,13 @@ class Oracle:
         self.store = StoreReader(world.data / STORE_FILE)
         self.platform = PlatformReader(world.data / PLATFORM_FILE)
         self.made: dict[str, str] = {}
+        self.by_others: set[str] = set()
+        self._secret_writers: dict[str, str] = {}
         self.last_look = 0.0
         self._tokens: dict[str, set[int]] = {}
         self._plans: dict[str, str] = {}
         self._states: dict[str, str] = {}
+        self._bad_driver = BadDriver(world.draws, world.scenario.features, world.trace, lambda: world.is_calm)
         world.loop.after_work = self._after_work
         self.store.refresh()
         self.platform.refresh()
@@ -81,11 +87,13 @@ class Oracle:
         attempt.note = found
 
     def answered(self, attempt: Attempt, answer: Any) -> None:
-        """See ``Watcher``."""
+        """See ``Watcher``: a bad driver spoils it."""
+        if attempt.call.address == "platform":
+            self._bad_driver.spoil(attempt.call.request, answer)
 
     def unfinished(self) -> list[Operation]:
         """Operations at work: unfinished, but for those that are BLOCKED, or died before they sent anything."""
-        now = self._world.clock()
+        now = self._world.clock("stack")
         return [
             operation
             for operation in self.store.operations.values()
@@ -193,7 +201,7 @@ class Oracle:
         self._check_owned()
 
     def _check_store(self, before: dict[str, LeaseRow]) -> None:
-        now = self._world.clock()
+        now = self._world.clock("stack")
         for name, token in self.store.new_writes:
             stack = self.store.operations[name].stack
             lease = before.get(stack)
@@ -227,21 +235,68 @@ class Oracle:
         attempt = current.get(None)
         by = attempt.name if attempt else "nobody"
         after = self.platform.resources
+        is_ours = attempt is not None and attempt.caller.name.startswith("applier")
         for id_ in sorted(after.keys() - before.keys()):
             self._trace.say("platform", f"{by} created {after[id_].kind} {id_} {after[id_].display_name!r}")
-            self.made[id_] = self._maker(id_, attempt)
+            if is_ours:
+                self.made[id_] = self._maker(id_, attempt)
         for id_ in sorted(before.keys() - after.keys()):
             self._trace.say("platform", f"{by} deleted {before[id_].kind} {id_}")
         for id_ in sorted(after.keys() & before.keys()):
             if after[id_].spec != before[id_].spec:
                 self._trace.say("platform", f"{by} updated {after[id_].kind} {id_}")
             if after[id_].labels != before[id_].labels:
-                labels = sorted(after[id_].labels)
-                self._trace.say("platform", f"{by} labelled {id_}: {labels}")
-        for key in sorted({**secrets, **self.platform.secrets}):
-            if secrets.get(key) != self.platform.secrets.get(key):
-                verb = "wrote" if key in self.platform.secrets else "removed"
-                self._trace.say("platform", f"{by} {verb} secret {key}")
+                self._trace.say("platform", f"{by} labelled {id_}: {sorted(after[id_].labels)}")
+        for key in sorted(_changed(secrets, self.platform.secrets)):
+            verb = "wrote" if key in self.platform.secrets else "removed"
+            self._trace.say("platform", f"{by} {verb} secret {key}")
+        if attempt and is_ours:
+            self._judge_effects(attempt, before, secrets)
+        else:
+            self.by_others |= _changed(before, after)
+            self._secret_writers |= dict.fromkeys(_changed(secrets, self.platform.secrets), by)
+
+    def _judge_effects(self, attempt: Attempt, before: dict[str, Resource], secrets: dict[str, str]) -> None:
+        """Hold each effect of a batch to what its operation may do, by what it met."""
+        for mutation, sent in zip(attempt.call.request.mutations, attempt.note or (), strict=False):
+            verb = str(mutation.WhichOneof("change"))
+            change = getattr(mutation, verb)
+            if sent is None:
+                continue
+            if verb in ("put_secret", "delete_secret"):
+                self._judge_secret(sent, verb, change.key, secrets)
+                continue
+            met = before.get(getattr(change, "id", ""))
+            if met is None or met == self.platform.resources.get(met.id):
+                continue
+            self._check_others(attempt, sent, verb, met)
+            if verb in ("update", "delete") and not self._is_expected(sent, met):
+                problem = f"{attempt.name}: {verb} of {met.kind} {met.id} met what step {sent.step} did not expect"
+                self._trace.violate("OVERWRITE", problem)
+
+    def _judge_secret(self, sent: Sent, verb: str, key: str, before: dict[str, str]) -> None:
+        name = sent.operation.name
+        if verb == "put_secret":
+            self._secret_writers[key] = name
+        elif key in before and self._secret_writers.get(key) != name:
+            self._trace.violate("SECRET", f"{name} removes secret {key}, written by {self._secret_writers.get(key)}")
+
+    def _check_others(self, attempt: Attempt, sent: Sent, verb: str, met: Resource) -> None:
+        """No write to what another stack owns, or has made and not recorded yet."""
+        stack = sent.operation.stack
+        owners = {(each.kind, each.resource_id): each.stack for each in self.store.entries}
+        owner = owners.get((met.kind, met.id), "")
+        maker = self.store.operations.get(self.made.get(met.id, ""))
+        if not owner and maker and not maker.is_finished:
+            owner = maker.stack
+        if owner and owner != stack:
+            self._trace.violate("OTHERS", f"{attempt.name}: {verb} of {met.kind} {met.id} of stack {owner} by {stack}")
+
+    def _is_expected(self, sent: Sent, met: Resource) -> bool:
+        """Whether an update or delete met what its operation believed was there, or what it would leave."""
+        change = getattr(sent.operation.steps[sent.step], str(sent.operation.steps[sent.step].WhichOneof("change")))
+        texts = {getattr(change, "old_spec_json", ""), getattr(change, "spec_json", "")}
+        return any(text and json.loads(text) == json.loads(met.spec) for text in texts)
 
     def _maker(self, id_: str, attempt: Attempt | None) -> str:
         """The operation that made a resource: its idempotency key says so, or the request that made it."""
@@ -255,6 +310,10 @@ class Oracle:
 
     def _check_owned(self) -> None:
         owned = {(entry.kind, entry.resource_id) for entry in self.store.entries}
+        for entry in self.store.entries:
+            maker = self.store.operations.get(self.made.get(entry.resource_id, ""))
+            if maker and not maker.is_finished and maker.stack != entry.stack:
+                self._trace.violate("I8", f"{entry.stack} owns {entry.resource_id}, which {maker.name} made")
         for id_, name in self.made.items():
             resource, operation = self.platform.resources.get(id_), self.store.operations.get(name)
             if resource is None or (resource.kind, id_) in owned:
@@ -265,6 +324,11 @@ class Oracle:
                 continue
             state = operation.state if operation else "unknown"
             self._trace.violate("I3", f"{resource.kind} {id_}, made by {name} ({state}), is nobody's")
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
+    """The keys under which something else is, or nothing any more."""
+    return {key for key in {**before, **after} if before.get(key) != after.get(key)}
 
 
 def _lasts(lease: LeaseRow | None, now: int) -> bool:

@@ -46,7 +46,6 @@ class Operation:
     is_sealed: bool
     token: int
     plan: str
-    created: int
     steps: dict[int, plan_pb2.Step] = field(default_factory=dict)
     facts: dict[int, StepFacts] = field(default_factory=dict)
 
@@ -145,13 +144,13 @@ class StoreReader:
     def _read_operations(self) -> None:
         rows = self._connection.execute(
             "SELECT operations.name, operations.stack, nameless, operations.kind, operations.state, rolling_back,"
-            " sealed, token, COALESCE(plans.name, ''), operations.create_time"
+            " sealed, token, COALESCE(plans.name, '')"
             " FROM operations LEFT JOIN plans ON plans.operation = operations.name"
         )
-        for name, stack, nameless, kind, state, rolling_back, sealed, token, plan, created in rows:
+        for name, stack, nameless, kind, state, rolling_back, sealed, token, plan in rows:
             known = self.operations.get(name)
             if known is None:
-                known = Operation(name, stack, bool(nameless), kind, state, False, False, token, plan, created)
+                known = Operation(name, stack, bool(nameless), kind, state, False, False, token, plan)
                 self.operations[name] = known
             known.state, known.token, known.plan = state, token, plan
             known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.simulation.actors import StackClient
+from tests.simulation.actors import Person, StackClient
 from tests.simulation.ends import Ends
 from tests.simulation.faults import INTRUDER
 from tests.simulation.loop import MOST_POINTS, NODE, Endless
@@ -111,6 +111,7 @@ def simulated(scenario: Scenario, folder: Path, template: Path) -> Result:
         world.open(oracle)
         clients = {client: StackClient(world, client) for client in scenario.clients}
         tasks = [world.actor(f"client {client.stack}", asked.work()) for client, asked in clients.items()]
+        tasks.append(world.actor("person", Person(world).work()))
         await asyncio.wait(tasks, timeout=LONGEST_STORM)
         world.calm()
         await Ends(world, oracle, clients).judge()

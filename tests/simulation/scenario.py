@@ -34,6 +34,9 @@ LABELS = tuple(name for name, kind in OBJECTS.items() if kind == "Label")
 SECRETS = ("one", "two")
 """Keys of secrets."""
 
+EDITS = ("edit", "create", "delete", "attach", "detach", "put_secret", "delete_secret")
+"""What a person may do."""
+
 
 class ScenarioInvalid(Exception):
     """The text is no scenario; the message says where and what is allowed."""
@@ -117,6 +120,35 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """
+    Something that a person does on the platform, without pkger.
+
+    Attributes:
+        at: When, in seconds.
+        do: One of ``EDITS``.
+        name: One of ``OBJECTS``; of an edit of a secret, one of ``SECRETS``.
+        prefix: What the display name begins with.
+        label: The label that is attached or detached, one of ``LABELS``.
+    """
+
+    at: float
+    do: str
+    name: str
+    prefix: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """The wall clock of *node* jumps by so many *seconds*, *at* that moment of a run; negative: it is set back."""
+
+    at: float
+    node: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     """
     What the platform can do.
@@ -149,6 +181,8 @@ class Scenario:
         platform: What it can do.
         clients: Who works on stacks.
         crashes: Kills and stops.
+        edits: What a person does.
+        jumps: What happens to clocks.
         faults: Faults by call, such as "Mutate applier0/1"; None: they are drawn.
     """
 
@@ -159,6 +193,8 @@ class Scenario:
     platform: Platform = Platform()
     clients: tuple[Client, ...] = ()
     crashes: tuple[Crash, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    jumps: tuple[Jump, ...] = ()
     faults: Mapping[str, str] | None = field(default=None)
 
 
@@ -221,6 +257,12 @@ def _check(scenario: Scenario) -> None:
         _among("crashes.node", [crash.node], nodes)
         if crash.failpoint:
             _among("crashes.failpoint", [crash.failpoint], FAILPOINTS)
+    for jump in scenario.jumps:
+        _among("jumps.node", [jump.node], nodes)
+    for edit in scenario.edits:
+        _among("edits.do", [edit.do], EDITS)
+        _among("edits.name", [edit.name], SECRETS if "secret" in edit.do else OBJECTS)
+        _among("edits.label", [edit.label], ("", *LABELS))
     for client in scenario.clients:
         for action in client.actions:
             _among("actions.do", [action.do], ("apply", "plan", "uninstall"))

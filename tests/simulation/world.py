@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.simulation.faults import BY_FEATURE, Faults
 from tests.simulation.loop import NODE, Node, SimulatedLoop
 from tests.simulation.network import Network, Watcher
 from tests.simulation.platforms import SimulatedPlatform
-from tests.simulation.scenario import SERVERS, Crash, Scenario
+from tests.simulation.scenario import SERVERS, Crash, Jump, Scenario
 from tests.simulation.trace import Trace
 
 EPOCH = 1_800_000_000_000_000
@@ -46,6 +47,7 @@ class World:
         faults: What goes wrong with calls.
         network: Connects the nodes.
         nodes: The node of each name that runs now.
+        skews: By how many seconds the wall clock of each name is off.
         data: Folder of the databases.
         is_calm: Whether all faults have stopped.
     """
@@ -59,6 +61,7 @@ class World:
         kinds = [fault for feature in scenario.features for fault in BY_FEATURE.get(feature, ())]
         self.faults = Faults(self.draws, kinds, scenario.faults)
         self.nodes: dict[str, Node] = {}
+        self.skews: dict[str, float] = {}
         self.is_calm = False
         self.data = folder / "0"
         shutil.copytree(template, self.data)
@@ -84,10 +87,18 @@ class World:
         self.loop.on_error = self._defect
         for name in (*SERVERS, *self.appliers):
             self.start(name)
+        for jump in self.scenario.jumps:
+            self.loop.call_at(jump.at, self.jump, jump, context=self._sky.context)
 
-    def clock(self) -> int:
-        """The wall clock of all nodes, in microseconds since 1970."""
-        return EPOCH + round(self.loop.now * 1_000_000)
+    def clock(self, name: str) -> int:
+        """The wall clock of a node, in microseconds since 1970."""
+        return EPOCH + round((self.loop.now + self.skews.get(name, 0.0)) * 1_000_000)
+
+    def jump(self, jump: Jump) -> None:
+        """Set the wall clock of a node."""
+        self.trace.count("clock jumps")
+        self.trace.say(jump.node, f"has its clock set by {jump.seconds:.0f} s")
+        self.skews[jump.node] = self.skews.get(jump.node, 0.0) + jump.seconds
 
     def start(self, name: str) -> None:
         """Start a process of *name*, unless one runs."""
@@ -144,11 +155,11 @@ class World:
         ids = DrawnIds(self.draws, name)
         async with AsyncExitStack() as stack_:
             service = await stack_.enter_async_context(self._opened(name, ids))
-            self.network.serve(name, node, Dispatcher(service.register, self.clock, ids))
+            self.network.serve(name, node, Dispatcher(service.register, partial(self.clock, name), ids))
             await self.loop.create_future()
 
     def _opened(self, name: str, ids: DrawnIds) -> Any:
-        settings, clock, connect = self._settings(name), self.clock, self.network.connect
+        settings, clock, connect = self._settings(name), partial(self.clock, name), self.network.connect
         match name:
             case "stack":
                 return stack.opened(settings, clock, ids)
