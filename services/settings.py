@@ -22,6 +22,9 @@ GRACE_SECONDS = 30.0
 READY_SECONDS = 5.0
 """How long a call waits for a service that it cannot connect to, such as one that restarts."""
 
+STACK_DATABASE = "stack.db"
+"""The database of the stack service, in the folder of the databases; no platform may use it."""
+
 MAX_DEPTH = 200
 """The most that the bound on depth can be set to: what writes JSON for us ends a little above."""
 

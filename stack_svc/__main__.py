@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.rpc.process import Service, run_process
-from services.settings import Settings
+from services.settings import STACK_DATABASE, Settings
 from stack_svc.housekeeping import keep_house
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
@@ -16,7 +16,7 @@ from stack_svc.store.store import Limits
 @asynccontextmanager
 async def opened(settings: Settings, clock: Clock = machine_clock, ids: Ids = MachineIds()) -> AsyncIterator[Service]:
     """StackService and JournalService over the database of *settings*; *clock* measures the leases."""
-    store = SqliteStore(settings.data / "stack.db", clock)
+    store = SqliteStore(settings.data / STACK_DATABASE, clock)
     sweeping = asyncio.create_task(keep_house(store, Limits()))
     try:
         yield Service(registrations(store, ids), SERVICES)

@@ -2,14 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
 from services.core.errors import PlatformUnknown
 from services.core.model import DEFAULT_PLATFORM
-from services.drivers.registry import DRIVERS
+from services.drivers.registry import DRIVERS, refuse_shared_place
 from services.drivers.registry import opened as opened_driver
 from services.drivers.servicer import SERVICES, register
 from services.machine import Ids, MachineIds
@@ -19,8 +19,18 @@ from services.settings import Settings, load
 
 
 @asynccontextmanager
-async def opened(settings: Settings, platform: Platform, ids: Ids = MachineIds()) -> AsyncIterator[Service]:
-    """The driver of *platform*, with its files in the folder of *settings*; *ids* draws what is random."""
+async def opened(
+    settings: Settings, platform: Platform, ids: Ids = MachineIds(), rows: Iterable[Platform] = ()
+) -> AsyncIterator[Service]:
+    """
+    The driver of *platform*, with its files in the folder of *settings*; *ids* draws what is random.
+
+    Raises:
+        OptionsInvalid: The driver cannot take the options, or one of *rows*, those of the platforms file, has the same
+            data.
+        OSError: A file cannot be opened.
+    """
+    refuse_shared_place(platform, rows, settings.data)
     async with opened_driver(platform, settings.data, ids) as driver:
         yield Service([register(driver)], SERVICES)
 
@@ -37,14 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     name = parser.parse_args(arguments).platform
     settings = load()
     try:
-        platform = find_platform(read_platforms(settings, DRIVERS), name)
+        platforms = read_platforms(settings, DRIVERS)
+        platform = find_platform(platforms, name)
     except PlatformUnknown as error:
         sys.exit(f"Error: {error}")
     if not platform.driver:
         sys.exit(f"Error: {platform.source}: platform {platform.name} has no driver here; name one to run it")
     run_process(
         platform.service,
-        partial(opened, platform=platform),
+        partial(opened, platform=platform, rows=platforms.values()),
         replace(settings, listen=settings.listen or platform.address),
     )
 

@@ -72,3 +72,19 @@ class OpenDriver(Protocol):
             OptionsInvalid: The driver cannot take the options of the platform.
             OSError: A file cannot be opened.
         """
+
+
+class PlaceOf(Protocol):
+    """
+    The function ``place_of`` that such a module may have.
+
+    With it, two rows of the driver that mean one place are refused. Without it, any two rows of the driver are served.
+    """
+
+    def __call__(self, platform: Platform, data: Path) -> str:
+        """
+        The place at which *platform* keeps its data, the same text for the same place; arguments as of ``OpenDriver``.
+
+        Raises:
+            OptionsInvalid: The driver cannot take the options of the platform.
+        """

@@ -1,11 +1,13 @@
 """The drivers that this program has, by the name that a row of the platforms file gives them."""
 
 import importlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import ModuleType
 
-from services.drivers.driver import Driver, OpenDriver
+from services.drivers.driver import Driver, OpenDriver, PlaceOf
+from services.drivers.options import OptionsInvalid
 from services.machine import Ids, MachineIds
 from services.platforms import Platform
 
@@ -29,9 +31,35 @@ async def opened(platform: Platform, data: Path, ids: Ids = MachineIds()) -> Asy
         OptionsInvalid: The driver cannot take the options of the platform.
         OSError: A file cannot be opened.
     """
-    open_driver: OpenDriver = importlib.import_module(DRIVERS[platform.driver]).open_driver
+    open_driver: OpenDriver = _module(platform).open_driver
     driver = await open_driver(platform, data, ids)
     try:
         yield driver
     finally:
         await driver.close()
+
+
+def refuse_shared_place(platform: Platform, rows: Iterable[Platform], data: Path) -> None:
+    """
+    Refuse *platform* if another of the *rows* keeps its data at the same place: one platform would have two names.
+
+    Args:
+        platform: A row of the platforms file, with one of ``DRIVERS``.
+        rows: All rows of the file. Those with other drivers are not compared.
+        data: Folder for files of the driver.
+
+    Raises:
+        OptionsInvalid: There is such a row, or the driver cannot take the options of one of its rows.
+    """
+    place_of: PlaceOf | None = getattr(_module(platform), "place_of", None)
+    if place_of is None:
+        return
+    place = place_of(platform, data)
+    for other in rows:
+        if other.driver == platform.driver and other.name != platform.name and place_of(other, data) == place:
+            problem = f"its data would be that of platform {other.name} ({other.source}); a platform has one row"
+            raise OptionsInvalid(platform, [f"{problem}: remove one, or give one other options"])
+
+
+def _module(platform: Platform) -> ModuleType:
+    return importlib.import_module(DRIVERS[platform.driver])

@@ -190,6 +190,28 @@ async def test_a_file_that_is_named_has_to_be_there(short_path: Path, package: s
     assert {(end.code, end.err) for end in await all_of(package, env)} == {(1, wanted)}
 
 
+async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: str) -> None:
+    file = short_path / "platforms.yml"
+    file.write_text(
+        "embedded: {driver: embedded}\n"
+        f"lab: {{driver: embedded, address: 'unix:{short_path}/lab.sock', options: {{file: platform.db}}}}\n"
+    )
+    problem = (
+        f"{file}:2: platform lab: its data would be that of platform embedded ({file}:1); a platform has one row:"
+        " remove one, or give one other options"
+    )
+    planned = await pkger("plan", "-f", package, "--platform", "lab", env=environment(short_path))
+    assert planned.err == f"Error: the platform-lab service ended as soon as it started: {problem}\n"
+    ups = await pkger("up", env=environment(short_path, sockets(short_path)))
+    served = await pkger("serve", "platform", "lab", env=environment(short_path))
+    for end in (planned, ups, served):
+        assert end.code == 1
+        assert "a platform has one row" in end.err
+        assert "Traceback" not in end.err
+    assert problem in served.err
+    assert not (short_path / "platform.db").exists()
+
+
 async def test_an_option_that_a_driver_cannot_take_is_reported(short_path: Path, package: str) -> None:
     (short_path / "platforms.yml").write_text("embedded: {driver: embedded, options: {token: canary-8a1f}}")
     problem = f"{short_path}/platforms.yml:1: platform embedded: unknown option 'token', its driver has: file"

@@ -11,17 +11,18 @@ import pytest
 import services.drivers.embedded.driver as embedded
 from services.core.errors import Internal, KindUnsupported
 from services.core.model import PlatformTraits
-from services.drivers.driver import Driver, OpenDriver
+from services.drivers.driver import Driver, OpenDriver, PlaceOf
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import Ambiguous, Fence, Mutation, ResourceId, Result, StoredResource
 from services.drivers.options import OptionsInvalid, read_options
-from services.drivers.registry import DRIVERS, opened
+from services.drivers.registry import DRIVERS, opened, refuse_shared_place
 from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.server import serving
 from tests.drivers.client import KIND_UNSUPPORTED, DriverClient, create, delete, ends, put_secret
 
 OPEN: OpenDriver = embedded.open_driver
+PLACE: PlaceOf = embedded.place_of
 """What the type checker holds the module of a driver to."""
 
 
@@ -134,6 +135,65 @@ async def test_embedded_platforms_have_files_of_their_own(tmp_path: Path) -> Non
             pass
     made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.db"))
     assert made == ["deep/far.db", "platform-lab.db", "platform.db"]
+
+
+def embedded_row(line: int, name: str, file: str = "", driver: str = "embedded") -> Platform:
+    return Platform(name, driver, "", {"file": file} if file else {}, f"/p.yml:{line}")
+
+
+@pytest.mark.parametrize(
+    "file", ["far.db", "./far.db", "deep/../far.db", "{folder}/far.db", "link.db", "linked/far.db"]
+)
+def test_rows_of_one_driver_that_keep_their_data_at_one_place_are_refused(tmp_path: Path, file: str) -> None:
+    """Under two names, two stacks could own one resource."""
+    (tmp_path / "link.db").symlink_to("far.db")
+    (tmp_path / "linked").symlink_to(tmp_path)
+    lab = embedded_row(1, "lab", file.format(folder=tmp_path))
+    far = embedded_row(2, "far", "far.db")
+    for one, other in ((lab, far), (far, lab)):
+        with pytest.raises(OptionsInvalid) as raised:
+            refuse_shared_place(one, (lab, far), tmp_path)
+        assert str(raised.value) == (
+            f"{one.source}: platform {one.name}: its data would be that of platform {other.name} ({other.source});"
+            " a platform has one row: remove one, or give one other options"
+        )
+
+
+@pytest.mark.parametrize(("name", "default"), [("embedded", "platform.db"), ("lab", "platform-lab.db")])
+def test_a_row_that_names_the_default_file_of_another_is_refused(tmp_path: Path, name: str, default: str) -> None:
+    rows = (embedded_row(1, name), embedded_row(2, "far", default))
+    for row in rows:
+        with pytest.raises(OptionsInvalid, match="a platform has one row"):
+            refuse_shared_place(row, rows, tmp_path)
+
+
+def test_rows_with_data_of_their_own_or_another_driver_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = (embedded_row(1, "embedded"), embedded_row(2, "lab"), embedded_row(3, "far", "platform.db", driver=""))
+    for row in rows[:2]:
+        refuse_shared_place(row, rows, tmp_path)
+    monkeypatch.delattr(embedded, "place_of")
+    refuse_shared_place(rows[0], (rows[0], embedded_row(4, "same", "platform.db")), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        ("a\0b", "option 'file' has a character that no name of a file can have, such as NUL"),
+        ("\ud800", "option 'file' has a character that no name of a file can have, such as NUL"),
+        ("/", "option 'file' names a folder; name a file"),
+        (".", "option 'file' names a folder; name a file"),
+        ("stack.db", "option 'file' names stack.db, the database of the stack service; name another file"),
+        ("deep/../stack.db", "option 'file' names stack.db, the database of the stack service; name another file"),
+    ],
+)
+async def test_a_file_that_the_embedded_driver_cannot_use_is_refused(tmp_path: Path, file: str, problem: str) -> None:
+    with pytest.raises(OptionsInvalid) as raised:
+        async with opened(embedded_row(4, "lab", file), tmp_path):
+            pass
+    assert str(raised.value) == f"/p.yml:4: platform lab: {problem}"
+    assert not list(tmp_path.iterdir())
 
 
 async def test_a_driver_is_closed_when_it_is_done_with(tmp_path: Path) -> None:

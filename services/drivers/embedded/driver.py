@@ -1,5 +1,6 @@
 """The driver of the embedded platform: real resources in one SQLite file."""
 
+import os.path
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +12,10 @@ from services.drivers.embedded.secrets import without_values
 from services.drivers.embedded.sqlite import store
 from services.drivers.embedded.sqlite.schema import MIGRATIONS
 from services.drivers.mutation import Done, Fence, Mutation, Rejected, ResourceId, StoredResource
-from services.drivers.options import read_options
+from services.drivers.options import OptionsInvalid, read_options
 from services.machine import Ids
 from services.platforms import Platform
+from services.settings import STACK_DATABASE
 from services.sqlite.database import Database
 
 _ID_BYTES = 8
@@ -70,5 +72,22 @@ class EmbeddedDriver:
 
 async def open_driver(platform: Platform, data: Path, ids: Ids) -> EmbeddedDriver:
     """See ``OpenDriver``."""
-    options = read_options(Options, platform)
-    return EmbeddedDriver(data / (options.file or f"{platform.service}.db"), ids)
+    return EmbeddedDriver(Path(place_of(platform, data)), ids)
+
+
+def place_of(platform: Platform, data: Path) -> str:
+    """See ``PlaceOf``: the path of the database, without symbolic links."""
+    file = read_options(Options, platform).file or f"{platform.service}.db"
+    try:
+        place = os.path.realpath(data / file)
+    except ValueError:
+        raise OptionsInvalid(
+            platform, ["option 'file' has a character that no name of a file can have, such as NUL"]
+        ) from None
+    if os.path.isdir(place):
+        raise OptionsInvalid(platform, ["option 'file' names a folder; name a file"])
+    if place == os.path.realpath(data / STACK_DATABASE):
+        raise OptionsInvalid(
+            platform, [f"option 'file' names {STACK_DATABASE}, the database of the stack service; name another file"]
+        )
+    return place
