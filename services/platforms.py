@@ -25,6 +25,9 @@ _NAME_RULE = "write up to 40 lower-case letters, digits, - and _, the first a le
 
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 
+_SOCKET_PATH_BYTES = 107
+"""Longest path of a socket: ``sun_path`` has 108 bytes on Linux, the last a NUL (unix(7)); gRPC refuses longer ones."""
+
 _KEYS = ("driver", "address", "options")
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
@@ -53,6 +56,11 @@ class Platform:
     def service(self) -> str:
         """What its process, log, socket and database are called: ``platform``, as ever, for the platform embedded."""
         return "platform" if self.name == DEFAULT_PLATFORM else f"platform-{self.name}"
+
+    @property
+    def row(self) -> str:
+        """How an error about the row begins: its file and line, if there is a file, and the name of the platform."""
+        return f"{self.source}: platform {self.name}" if self.source else f"platform {self.name}"
 
 
 class PlatformsInvalid(SystemExit):
@@ -197,8 +205,8 @@ class _Reading:
             return "", row
         place = fields["address"]
         address = _text(place)
-        if not _is_address(address):
-            self._report(place, f"the address {address!r} cannot be used; write host:port or unix:/path")
+        if problem := _address_problem(address):
+            self._report(place, f"the address {address!r} cannot be used; {problem}")
             return "", place
         return address, place
 
@@ -264,8 +272,12 @@ def _text(node: yaml.Node) -> str:
     return text
 
 
-def _is_address(address: str) -> bool:
-    if address.startswith("unix:"):
-        return len(address) > len("unix:")
+def _address_problem(address: str) -> str:
+    """What to write instead of *address*, and why; empty when it is one."""
     found = _HOST_AND_PORT.fullmatch(address)
-    return found is not None and 0 < int(found["port"]) < 65536
+    socket = address.removeprefix("unix:") if address.startswith("unix:") else ""
+    if len(socket.encode("utf-8", "surrogatepass")) > _SOCKET_PATH_BYTES:
+        return f"write a shorter path, as that of a socket has at most {_SOCKET_PATH_BYTES} bytes (sun_path)"
+    if socket or (found and 0 < int(found["port"]) < 65536):
+        return ""
+    return "write host:port or unix:/path"

@@ -28,7 +28,7 @@ async def opened(
     Raises:
         OptionsInvalid: The driver cannot take the options, or one of *rows*, those of the platforms file, has the same
             data.
-        OSError: A file cannot be opened.
+        CannotServe: A file cannot be opened.
     """
     refuse_shared_place(platform, rows, settings.data)
     async with opened_driver(platform, settings.data, ids) as driver:
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except PlatformUnknown as error:
         sys.exit(f"Error: {error}")
     if not platform.driver:
-        sys.exit(f"Error: {platform.source}: platform {platform.name} has no driver here; name one to run it")
+        sys.exit(f"Error: {platform.row} has no driver here; name one to run it")
     run_process(
         platform.service,
         partial(opened, platform=platform, rows=platforms.values()),

@@ -16,8 +16,7 @@ class OptionsInvalid(CannotServe):
     """The driver cannot take the options of its platform; the message has every mistake, and no value."""
 
     def __init__(self, platform: Platform, problems: list[str]) -> None:
-        where = f"{platform.source}: " if platform.source else ""
-        super().__init__(f"{where}platform {platform.name}: {'; '.join(problems)}")
+        super().__init__(f"{platform.row}: {'; '.join(problems)}")
 
 
 def read_options(cls: type[T], platform: Platform) -> T:

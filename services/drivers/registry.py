@@ -10,6 +10,7 @@ from services.drivers.driver import Driver, OpenDriver, PlaceOf
 from services.drivers.options import OptionsInvalid
 from services.machine import Ids, MachineIds
 from services.platforms import Platform
+from services.rpc.process import CannotServe
 
 DRIVERS: Mapping[str, str] = {
     "embedded": "services.drivers.embedded.driver",
@@ -29,10 +30,13 @@ async def opened(platform: Platform, data: Path, ids: Ids = MachineIds()) -> Asy
 
     Raises:
         OptionsInvalid: The driver cannot take the options of the platform.
-        OSError: A file cannot be opened.
+        CannotServe: A file cannot be opened.
     """
     open_driver: OpenDriver = _module(platform).open_driver
-    driver = await open_driver(platform, data, ids)
+    try:
+        driver = await open_driver(platform, data, ids)
+    except OSError as error:
+        raise CannotServe(f"{platform.row}: {error}") from error
     try:
         yield driver
     finally:

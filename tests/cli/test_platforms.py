@@ -212,6 +212,18 @@ async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: s
     assert not (short_path / "platform.db").exists()
 
 
+async def test_a_file_that_a_driver_cannot_open_is_reported_with_its_row(short_path: Path, package: str) -> None:
+    file = short_path / "platforms.yml"
+    file.write_text(f"embedded: {{driver: embedded, options: {{file: {package}/lab.db}}}}")
+    planned = await pkger("plan", "-f", package, env=environment(short_path))
+    problem = f"the platform service ended as soon as it started: {file}:1: platform embedded: [Errno "
+    assert planned.err.startswith(f"Error: {problem}")
+    served = await pkger("serve", "platform", env=environment(short_path))
+    assert (planned.code, served.code) == (1, 1)
+    assert f"{file}:1: platform embedded: [Errno " in served.err
+    assert "Traceback" not in served.err
+
+
 async def test_an_option_that_a_driver_cannot_take_is_reported(short_path: Path, package: str) -> None:
     (short_path / "platforms.yml").write_text("embedded: {driver: embedded, options: {token: canary-8a1f}}")
     problem = f"{short_path}/platforms.yml:1: platform embedded: unknown option 'token', its driver has: file"

@@ -49,6 +49,11 @@ def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("address", [f"unix:/{'p' * 106}", f"unix:/{'ä' * 53}", "unix:lab.sock"])
+def test_a_socket_may_have_a_path_as_long_as_the_system_takes(tmp_path: Path, address: str) -> None:
+    assert address_of(read_platforms(settings(tmp_path, f"lab: {{address: '{address}'}}")), "lab") == address
+
+
 def test_a_variable_names_another_file(tmp_path: Path) -> None:
     (tmp_path / "other.yml").write_text("lab: {address: 'unix:/lab'}")
     named = settings(tmp_path, "embedded: {}", PKGER_PLATFORMS=str(tmp_path / "other.yml"))
@@ -121,6 +126,16 @@ ROW = "address: 'a:1'"
                 [f"1: platform lab: the address '{address}' cannot be used; write host:port or unix:/path"],
             )
             for address in ("", "lab", "lab:", ":1", "lab:0", "lab:65536", "http://lab:1", "unix:", "::1:7", "a b:1")
+        ),
+        *(
+            (
+                f"lab: {{address: 'unix:{path}'}}",
+                [
+                    f"1: platform lab: the address 'unix:{path}' cannot be used; write a shorter path, as that of a"
+                    " socket has at most 107 bytes (sun_path)"
+                ],
+            )
+            for path in ("/" + "p" * 107, "/" + "ä" * 54, "//" + "p" * 106)
         ),
         (
             "lab: {address: [1]}",

@@ -18,6 +18,7 @@ from services.drivers.options import OptionsInvalid, read_options
 from services.drivers.registry import DRIVERS, opened, refuse_shared_place
 from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
+from services.rpc.process import CannotServe
 from services.rpc.server import serving
 from tests.drivers.client import KIND_UNSUPPORTED, DriverClient, create, delete, ends, put_secret
 
@@ -194,6 +195,19 @@ async def test_a_file_that_the_embedded_driver_cannot_use_is_refused(tmp_path: P
             pass
     assert str(raised.value) == f"/p.yml:4: platform lab: {problem}"
     assert not list(tmp_path.iterdir())
+
+
+async def test_a_file_that_cannot_be_opened_is_reported_with_its_row(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for platform, row in (
+        (Platform("lab", "embedded", "", {"file": "file/lab.db"}, "/p.yml:4"), "/p.yml:4: platform lab"),
+        (Platform("lab", "embedded", "", {"file": "file/lab.db"}), "platform lab"),
+    ):
+        with pytest.raises(CannotServe) as raised:
+            async with opened(platform, tmp_path):
+                pass
+        assert str(raised.value).startswith(f"{row}: [Errno ")
+        assert f"{tmp_path}/file" in str(raised.value)
 
 
 async def test_a_driver_is_closed_when_it_is_done_with(tmp_path: Path) -> None:
