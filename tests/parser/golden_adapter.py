@@ -7,6 +7,7 @@ Run by the comparison of ``../shared/golden/parse``: ``compare.py -- python test
 import asyncio
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ from services.settings import load
 
 _ENCODINGS = {"yaml": parser_pb2.ENCODING_YAML, "json": parser_pb2.ENCODING_JSON}
 """The encoding "source" is left to the service."""
+
+_LATER_LISTS: Collection[str] = ()
+"""Lists of the summary for kinds that the reference parser lacks; the recorded answers do not have them."""
 
 
 async def _answer_all() -> None:
@@ -48,6 +52,8 @@ async def _answer(peer: Peer, case: dict[str, Any]) -> dict[str, Any]:
         return {"decode_error": True, "errors": [], "summary": None}
     errors = [{"kind": violation.kind, "path": violation.path} for violation in answer.violations]
     summary = json.loads(answer.summary) if answer.summary else None
+    for name in _LATER_LISTS if summary else ():
+        del summary[name]
     return {"decode_error": False, "errors": errors, "summary": summary}
 
 
