@@ -1,4 +1,4 @@
-"""Reduction: the smallest scenario that shows the same kind of violation, and what of its trace tells (simulation.md 6)."""
+"""Reduction: the smallest scenario that shows the same violation, and what of its trace tells (simulation.md 6)."""
 
 import dataclasses
 import itertools

@@ -1,0 +1,163 @@
+"""Reduction drops all that a violation does not need, and nothing else."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.reduce import VARIANT, reduced, shown, smaller, sound
+from tests.simulation.running import HarnessBroken, Result, run
+from tests.simulation.scenario import Action, Client, Crash, Item, Platform, Scenario, from_json, to_json
+from tests.simulation.search import template
+
+FOUND = Path(__file__).parent / "found" / "late_write_after_its_own_undo.json"
+
+RED, CPU, HOOK, ALARM = Item("red", 2), Item("cpu", labels=("red",)), Item("hook"), Item("alarm")
+
+FULL = Scenario(
+    7,
+    ("kills", "late"),
+    appliers=2,
+    lease=9,
+    platform=Platform("SEARCH", batch=2),
+    clients=(
+        Client("s0", "s0 ", (Action("apply", (RED, CPU), 1.5, ("raw",), ("one",), 0.5, 2.0), Action("uninstall"))),
+        Client("s1", "s1 ", (Action("plan", (HOOK, ALARM), applies=2, lag=1.0),)),
+    ),
+    crashes=(Crash("applier1", 20), Crash("stack", 30)),
+    faults={"Mutate applier0/2": "late", "Mutate applier1/0": "late"},
+)
+
+
+def result(scenario: Scenario, *kinds: str) -> Result:
+    """A run that meets all noted faults and shows *kinds*."""
+    return Result(
+        scenario, "hash", dict.fromkeys(kinds, "problem"), 1, 1.0, 1, Counter(), [], dict(scenario.faults or {})
+    )
+
+
+def test_each_candidate_is_a_valid_scenario_that_says_less() -> None:
+    candidates = list(smaller(FULL))
+    assert len(candidates) > 50
+    for candidate in candidates:
+        assert candidate != FULL
+        assert from_json(json.loads(json.dumps(to_json(candidate)))) == candidate
+        # A fault that moves to an earlier call makes no text longer.
+        assert len(json.dumps(to_json(candidate))) < len(json.dumps(to_json(FULL)))
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        replace(FULL, clients=FULL.clients[1:]),
+        replace(FULL, clients=FULL.clients[:1]),
+        replace(FULL, crashes=()),
+        replace(FULL, crashes=FULL.crashes[:1]),
+        replace(FULL, faults={}),
+        replace(FULL, faults={"Mutate applier1/0": "late"}),
+        replace(FULL, appliers=1, crashes=FULL.crashes[1:], faults={"Mutate applier0/2": "late"}),
+        replace(FULL, lease=30),
+        replace(FULL, platform=replace(FULL.platform, identity="NATIVE")),
+        replace(FULL, features=()),
+    ],
+)
+def test_something_is_dropped_from_a_scenario(expected: Scenario) -> None:
+    assert expected in list(smaller(FULL))
+
+
+@pytest.mark.parametrize(
+    ("client", "action", "expected"),
+    [
+        (0, 0, {"items": (replace(CPU, labels=()),)}),
+        (0, 0, {"items": (RED, replace(CPU, labels=()))}),
+        (0, 0, {"items": (replace(RED, version=0), CPU)}),
+        (0, 0, {"pause": 0.0}),
+        (0, 0, {"skip": ()}),
+        (0, 0, {"secrets": ()}),
+        (0, 0, {"cancel_after": -1.0}),
+        (0, 0, {"patience": 0.0}),
+        (1, 0, {"applies": 1}),
+        (1, 0, {"lag": 0.0}),
+        (1, 0, {"items": (HOOK,)}),
+        (1, 0, {"items": ()}),
+    ],
+)
+def test_something_is_dropped_from_an_action(client: int, action: int, expected: dict[str, object]) -> None:
+    wanted = replace(FULL.clients[client].actions[action], **expected)  # type: ignore[arg-type]
+    assert any(
+        len(each.clients) > client and len(each.clients[client].actions) > action
+        and each.clients[client].actions[action] == wanted
+        for each in smaller(FULL)
+    )  # fmt: skip
+
+
+def test_a_noted_fault_moves_to_an_earlier_call_when_an_action_is_dropped() -> None:
+    fewer = (replace(FULL.clients[0], actions=FULL.clients[0].actions[1:]), FULL.clients[1])
+    for number in (0, 1):
+        faults = {f"Mutate applier0/{number}": "late", "Mutate applier1/0": "late"}
+        assert replace(FULL, clients=fewer, faults=faults) in list(smaller(FULL))
+
+
+def test_what_nothing_can_be_dropped_from_has_no_candidates() -> None:
+    assert list(smaller(Scenario(1, (), faults={}))) == []
+
+
+def test_an_object_that_needs_another_one_is_dropped_with_it() -> None:
+    action = Action("apply", (CPU, ALARM))
+    assert sound(Scenario(1, (), clients=(Client("s0", "", (action,)),))).clients[0].actions[0].items == (Item("cpu"),)
+
+
+def test_only_what_the_violation_needs_stays() -> None:
+    """It needs an object and a crash; other kinds of violation do not count."""
+    ran = []
+
+    def go(scenario: Scenario) -> Result:
+        ran.append(scenario)
+        names = [item.name for client in scenario.clients for action in client.actions for item in action.items]
+        is_shown = "hook" in names and Crash("stack", 30) in scenario.crashes
+        return result(scenario, "CONTENT" if is_shown else "STUCK")
+
+    best, runs = reduced(result(FULL, "CONTENT"), "CONTENT", go)
+    client = Client("s1", "s1 ", (Action("plan", (HOOK,)),))
+    assert best.scenario == Scenario(7, (), clients=(client,), crashes=(Crash("stack", 30),), faults={})
+    assert runs == len(ran)
+    texts = [json.dumps(to_json(scenario)) for scenario in ran]
+    assert len(set(texts)) == len(texts), "no scenario is run twice"
+
+
+def test_another_seed_may_show_it_where_this_one_does_not() -> None:
+    def go(scenario: Scenario) -> Result:
+        return result(scenario, *(["I3"] if scenario.crashes or scenario.seed == 7 + VARIANT else []))
+
+    best, _ = reduced(result(FULL, "I3"), "I3", go)
+    assert best.scenario == Scenario(7 + VARIANT, (), faults={})
+
+
+def test_reduction_ends_with_its_budget() -> None:
+    best, runs = reduced(result(FULL, "I3"), "I3", lambda scenario: result(scenario, "I3"), most=3)
+    assert runs == 3
+    assert best.scenario.clients == ()
+
+
+def test_faults_that_do_not_make_the_same_run_are_a_defect_of_the_simulation() -> None:
+    with pytest.raises(HarnessBroken, match="with noted faults the hash is other"):
+        reduced(result(FULL, "I3"), "I3", lambda scenario: replace(result(scenario, "I3"), digest="other"))
+
+
+def test_a_late_write_is_reduced_to_what_it_needs() -> None:
+    """What surrounds the scenario that was found goes again, within a budget of a test."""
+    found = from_json(json.loads(FOUND.read_text("utf-8")))
+    crowded = replace(found, appliers=2, crashes=(Crash("parser", 2000),), features=("cancel", "late"), lease=9)
+    with template() as folder:
+        best, runs = reduced(run(crowded, folder), "CONTENT", lambda scenario: run(scenario, folder), most=20)
+        assert runs <= 20
+        assert best.scenario.crashes == ()
+        assert best.scenario.appliers == 1
+        assert sum(len(client.actions) for client in best.scenario.clients) <= 3
+        lines = shown(best, "CONTENT")
+        assert len(lines) <= 30
+        assert "VIOLATION CONTENT" in lines[-1]
+        assert any(line.endswith(" late") for line in lines)
+        assert run(best.scenario, folder).digest == best.digest
