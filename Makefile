@@ -34,11 +34,11 @@ test: setup  ## Run the tests, on up to four cores; ARGS go to pytest
 test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample; takes a while
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal --faults tests/crash tests/applier $(ARGS)
 
-# SEED=n TRACE=1 | SCENARIO=file.json [TRACE=1] | MINUTES=10 [FIRST=n], each with FEATURES=kills,net | all; SAVE=file.json
+# SEED=n TRACE=1 | SEED=n REDUCE=CONTENT | SCENARIO=file.json [TRACE=1] | MINUTES=10 [FIRST=n], each with FEATURES=kills,net | all; SAVE=file.json
 simulate: setup  ## Interleavings, crashes and faults drawn from seeds, in one process (docs/simulation.md)
 	@$(BIN)/python -m tests.simulation $(if $(MINUTES),--minutes '$(MINUTES)') $(if $(SEED),--seed '$(SEED)') \
 		$(if $(FIRST),--first '$(FIRST)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(TRACE),--trace) \
-		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)')
+		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)') $(if $(REDUCE),--reduce '$(REDUCE)')
 
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)

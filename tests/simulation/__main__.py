@@ -6,10 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from tests.simulation import coverage
 from tests.simulation.drawing import drawn
+from tests.simulation.reduce import reduced, shown
 from tests.simulation.running import HarnessBroken, Result, run
 from tests.simulation.scenario import Scenario, ScenarioInvalid, from_json, to_json
 from tests.simulation.search import Findings, features_named, results, template
@@ -26,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     try:
         with template() as folder:
+            if options.scenario and options.reduce:
+                return _reduce(options.scenario, options, folder)
             return _one(options.scenario, options, folder) if options.scenario else _search(options, folder)
     except HarnessBroken as error:
         print(f"The simulation failed, and not what it simulates.\n{error}", file=sys.stderr)
@@ -40,6 +45,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--features", default="", help="names with commas between them, or all")
     parser.add_argument("--scenario", help="a JSON file")
     parser.add_argument("--trace", action="store_true", help="print what happened")
+    parser.add_argument("--reduce", metavar="KIND", help="find the smallest scenario that shows this violation")
     parser.add_argument("--save", help="write the scenario of the seed, with its faults, into this file")
     options = parser.parse_args(arguments)
     try:
@@ -47,6 +53,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         options.scenario = _scenario_of(options)
     except (ValueError, ScenarioInvalid, OSError) as error:
         _misused(str(error))
+    if options.reduce and not options.scenario:
+        _misused("REDUCE takes one run: name its SEED or SCENARIO")
     return options
 
 
@@ -65,11 +73,29 @@ def _one(scenario: Scenario, options: argparse.Namespace, folder: Path) -> int:
     if options.trace:
         print("\n".join(result.lines))
     if options.save:
-        noted = Scenario(**{name: getattr(scenario, name) for name in Scenario.__slots__} | {"faults": result.faults})
-        Path(options.save).write_text(json.dumps(to_json(noted), indent=1) + "\n", "utf-8")
+        _save(replace(scenario, faults=result.faults), options.save)
     print(f"seed {scenario.seed}, features {','.join(scenario.features) or 'none'}: {result.digest}")
     _tell(result)
     return FOUND if result.violations else 0
+
+
+def _reduce(scenario: Scenario, options: argparse.Namespace, folder: Path) -> int:
+    began, kind = time.monotonic(), options.reduce
+    result = run(scenario, folder)
+    if kind not in result.violations:
+        _misused(f"seed {scenario.seed} shows no {kind}, but {', '.join(result.violations) or 'nothing'}")
+    best, runs = reduced(result, kind, lambda candidate: run(candidate, folder))
+    if options.save:
+        _save(best.scenario, options.save)
+    print(json.dumps(to_json(best.scenario), indent=1))
+    print("\n".join(best.lines if options.trace else shown(best, kind)))
+    print(f"{runs} runs in {time.monotonic() - began:.1f} s: {best.digest}")
+    _tell(best)
+    return FOUND
+
+
+def _save(scenario: Scenario, path: str) -> None:
+    Path(path).write_text(json.dumps(to_json(scenario), indent=1) + "\n", "utf-8")
 
 
 def _search(options: argparse.Namespace, folder: Path) -> int:
@@ -85,6 +111,10 @@ def _search(options: argparse.Namespace, folder: Path) -> int:
         print(f"{kind}: {count} runs, the first with SEED={findings.first[kind].scenario.seed}")
     for name, count in sorted(findings.counts.items()):
         print(f"{count:9,}  {name}")
+    for name in coverage.missing(findings.counts):
+        print(f"    never  {name}")
+    for name in coverage.surprises(findings.counts):
+        print(f"Reached, although coverage.py says that it cannot be: {name}")
     return FOUND if findings.first else 0
 
 

@@ -64,6 +64,8 @@ class StackClient:
             await asyncio.sleep(action.pause)
             request_id = f"{self._client.stack}/{number}"
             self._world.trace.count(f"client {action.do}")
+            if action.skip:
+                self._world.trace.count("client skips")
             if action.do == "plan":
                 await self._plan_and_apply(action, request_id)
             else:
@@ -119,6 +121,8 @@ class StackClient:
                     state = await self._follow(name, action, request)
             except _ANSWERS as error:
                 self._say(f"{request_id}: {_shown(error)}")
+                if isinstance(error, TimeoutError):
+                    self._world.trace.count("client leaves")
                 if not _is_worth_asking_again(error):
                     return
             else:
@@ -152,6 +156,7 @@ class StackClient:
         try:
             await peer.call(ApplierServiceStub(peer.channel).CancelOperation, request)
             self._say(f"cancels {operation}")
+            self._world.trace.count("client cancels")
         except _ANSWERS as error:
             self._say(f"cannot cancel {operation}: {_shown(error)}")
 

@@ -82,6 +82,7 @@ class Oracle:
                 self._trace.violate("I1", f"{attempt.name}: {verb} was sent without an intent: {_shown(mutation)}")
             else:
                 self._trace.count(f"effect {verb} {'undone' if sent.is_undo else 'done'}")
+                self._count_traits(sent, verb)
                 self._check_order(sent, attempt)
             found.append(sent)
         attempt.note = found
@@ -90,6 +91,22 @@ class Oracle:
         """See ``Watcher``: a bad driver spoils it."""
         if attempt.call.address == "platform":
             self._bad_driver.spoil(attempt.call.request, answer)
+        if isinstance(answer, driver_pb2.MutateResponse):
+            for mutation, result in zip(attempt.call.request.mutations, answer.results, strict=False):
+                if result.HasField("rejected"):
+                    self._trace.count(f"platform refused {mutation.WhichOneof('change')}")
+
+    def _count_traits(self, sent: Sent, verb: str) -> None:
+        platform = self._world.scenario.platform
+        if verb == "create":
+            self._trace.count(f"creation by {platform.identity}")
+        if not platform.fences:
+            self._trace.count("mutation without a fence")
+        step, steps = sent.operation.steps[sent.step], sent.operation.steps.values()
+        if step.HasField("create") and any(
+            each.HasField("delete") and each.delete.key == step.create.key for each in steps
+        ):
+            self._trace.count("replacement")
 
     def unfinished(self) -> list[Operation]:
         """Operations at work: unfinished, but for those that are BLOCKED, or died before they sent anything."""
@@ -229,6 +246,8 @@ class Oracle:
         if self._states.get(operation.name) != operation.state:
             self._states[operation.name] = operation.state
             self._trace.count(f"operation {operation.state}")
+            if len({each.stack for each in self.store.operations.values()}) > 1:
+                self._trace.count("operations on several stacks")
             self._trace.say("store", f"{operation.name} of {operation.stack} is {operation.state}")
 
     def _check_effects(self, before: dict[str, Resource], secrets: dict[str, str]) -> None:

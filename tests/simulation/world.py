@@ -194,8 +194,11 @@ class World:
         for crash in list(self._crashes):
             if (crash.node, crash.failpoint, crash.nth) == (*place, nth):
                 if not crash.is_stop:
+                    self.trace.count("kill applier")
+                    self.trace.count(f"kill applier at {failpoint}")
                     self.kill(node.name, crash.seconds)
                     return
+                self.trace.count("stop applier")
                 self.trace.count("stop inside a callback")
                 self.trace.say(node.name, f"stands still at {failpoint} for {crash.seconds:.3f} s")
                 self.loop.stand_still(crash.seconds)

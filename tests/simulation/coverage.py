@@ -1,0 +1,68 @@
+"""What runs should reach, by the names that the trace counts, and what of it none did (simulation.md 7)."""
+
+from collections.abc import Mapping
+
+from pkger.model.v1 import operation_pb2
+
+from applier_svc.failpoints import NAMES as FAILPOINTS
+from services.engine.operation import OperationState
+from services.engine.step_life import TRANSITIONS
+from tests.simulation.faults import BY_FEATURE, WORDS
+from tests.simulation.scenario import SERVERS
+
+EFFECTS: Mapping[str, tuple[str, ...]] = {
+    "kills": ("kill applier", *(f"kill applier at {name}" for name in FAILPOINTS)),
+    "peer_kills": tuple(f"kill {name}" for name in SERVERS),
+    "stops": ("stop inside a callback", "stop applier", *(f"stop {name}" for name in SERVERS)),
+    **{feature: tuple(f"fault {word}" for word in words) for feature, words in BY_FEATURE.items()},
+    "very_late": ("fault very_late",),
+    "cancel": ("client cancels",),
+    "leave": ("client leaves",),
+    "plans": ("client plan",),
+    "skip": ("client skips",),
+    "secrets": ("effect put_secret done",),
+    "replace": ("replacement",),
+    "reject": ("platform refused create", "platform refused update"),
+    "natural_key": ("creation by NATURAL_KEY",),
+    "search": ("creation by SEARCH",),
+    "no_fence": ("mutation without a fence",),
+    "stacks": ("operations on several stacks",),
+}
+"""What each feature has to lead to."""
+
+UNREACHABLE: Mapping[str, str] = {}
+"""What cannot be reached today, with the reason."""
+
+_DONE = ("create", "update", "delete", "attach", "detach", "put_secret")
+_UNDONE = ("delete", "update", "create", "detach", "attach", "delete_secret")
+"""Mutations that a step, or its inverse, is sent as."""
+
+
+def names() -> tuple[str, ...]:
+    """All names that should be reached."""
+    reasons = [name for name, number in operation_pb2.BlockedReason.items() if number]
+    return tuple(
+        dict.fromkeys(
+            [
+                *(f"failpoint {name}" for name in FAILPOINTS),
+                *(f"step {before} -> {after}" for before, ways in TRANSITIONS.items() for after in ways.values()),
+                *(f"operation {state}" for state in OperationState),
+                *(f"blocked {reason}" for reason in reasons),
+                *(f"fault {word}" for word in sorted(WORDS)),
+                *(name for reached in EFFECTS.values() for name in reached),
+                *(f"effect {verb} done" for verb in _DONE),
+                *(f"effect {verb} undone" for verb in _UNDONE),
+                *(f"client {do}" for do in ("apply", "plan", "uninstall")),
+            ]
+        )
+    )
+
+
+def missing(counts: Mapping[str, int]) -> list[str]:
+    """Names that were never reached and are not known to be out of reach."""
+    return [name for name in names() if not counts.get(name) and name not in UNREACHABLE]
+
+
+def surprises(counts: Mapping[str, int]) -> list[str]:
+    """Names that were reached although ``UNREACHABLE`` says that they cannot be."""
+    return [name for name in UNREACHABLE if counts.get(name)]
