@@ -11,6 +11,14 @@ from tests.simulation.trace import Trace
 RATE = 0.15
 """How many answers are spoiled."""
 
+BAD_LISTS = tuple(f"ListResources {way}" for way in ("lacks an item", "repeats an item", "is old"))
+BAD_ANSWERS = (
+    *(f"ReadResources {way}" for way in ("is short", "is long", "is of another kind", "says nothing")),
+    *(f"Mutate {way}" for way in ("is permuted", "is short", "is long", "is ambiguous")),
+)
+BAD_DESCRIBE = tuple(f"Describe {way}" for way in ("lacks a kind", "has another trait"))
+"""The ways, as the trace counts them."""
+
 
 class BadDriver:
     """Spoils answers on their way out of the platform's process; what they are about has happened all the same."""

@@ -7,8 +7,9 @@ from pkger.model.v1 import operation_pb2
 from applier_svc.failpoints import NAMES as FAILPOINTS
 from services.engine.operation import OperationState
 from services.engine.step_life import TRANSITIONS
+from tests.simulation.bad_driver import BAD_ANSWERS, BAD_DESCRIBE, BAD_LISTS
 from tests.simulation.faults import BY_FEATURE, WORDS
-from tests.simulation.scenario import SERVERS
+from tests.simulation.scenario import EDITS, SERVERS
 
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "kills": ("kill applier", *(f"kill applier at {name}" for name in FAILPOINTS)),
@@ -27,6 +28,12 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "search": ("creation by SEARCH",),
     "no_fence": ("mutation without a fence",),
     "stacks": ("operations on several stacks",),
+    "same_names": ("operations on several stacks",),
+    "person": tuple(f"person {do}" for do in EDITS),
+    "bad_lists": tuple(f"bad driver: {way}" for way in BAD_LISTS),
+    "bad_answers": tuple(f"bad driver: {way}" for way in BAD_ANSWERS),
+    "bad_describe": tuple(f"bad driver: {way}" for way in BAD_DESCRIBE),
+    "clock": ("clock jumps",),
 }
 """What each feature has to lead to."""
 
