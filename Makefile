@@ -40,6 +40,10 @@ simulate: setup  ## Interleavings, crashes and faults drawn from seeds, in one p
 		$(if $(FIRST),--first '$(FIRST)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(TRACE),--trace) \
 		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)') $(if $(REDUCE),--reduce '$(REDUCE)')
 
+# MUTATION=name for one of them
+simulate-mutations: setup  ## Put one known defect at a time into a copy of the code; the simulation has to find each
+	@$(BIN)/python -m tests.simulation.mutations $(MUTATION)
+
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
@@ -58,4 +62,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint lint-protos contracts test test-faults simulate quickstart demo-crash bench
+.PHONY: help setup gen lint lint-protos contracts test test-faults simulate simulate-mutations quickstart demo-crash bench
