@@ -27,6 +27,14 @@ _VERBS = {
 }  # fmt: skip
 """Which mutation a step is sent as, and which takes it back."""
 
+_FENCED = (
+    journal_pb2.StartOperationRequest
+    | journal_pb2.AdvanceOperationRequest
+    | journal_pb2.RenewLeaseRequest
+    | journal_pb2.FinishOperationRequest
+)
+"""Requests that the store takes only from the holder of the lease, by its token."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
@@ -70,6 +78,8 @@ class Oracle:
         """See ``Watcher``: judges what an applier sends to a platform."""
         if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
             self.last_look = self._world.loop.now
+        if isinstance(request, _FENCED):
+            attempt.note = request
         if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
             return
         self._trace.count(f"sent Mutate by {'one' if self._world.scenario.appliers == 1 else 'one of several'}")
@@ -219,6 +229,7 @@ class Oracle:
 
     def _check_store(self, before: dict[str, LeaseRow]) -> None:
         now = self._world.clock("stack")
+        self._check_token(before)
         for name, token in self.store.new_writes:
             stack = self.store.operations[name].stack
             lease = before.get(stack)
@@ -241,6 +252,18 @@ class Oracle:
                 self._trace.violate(
                     "I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}"
                 )
+
+    def _check_token(self, before: dict[str, LeaseRow]) -> None:
+        """Hold the request that is being served, and that wrote something, to the token of the lease."""
+        attempt = current.get(None)
+        request = attempt.note if attempt else None
+        if attempt is None or not isinstance(request, _FENCED):
+            return
+        stack = self.store.operations[request.operation].stack
+        lease = before.get(stack)
+        has_written = bool(self.store.new_writes) or lease != self.store.leases.get(stack)
+        if has_written and (lease is None or lease.token != request.token):
+            self._trace.violate("I2", f"{attempt.name} was taken with token {request.token}, and the lease is {lease}")
 
     def _note_state(self, operation: Operation) -> None:
         if self._states.get(operation.name) != operation.state:
