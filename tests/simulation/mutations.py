@@ -152,6 +152,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 """,
         frozenset({"I2"}),
         50,
+        frozenset({"stops", "no_fence", "search"}),
     ),
     Mutation(
         "lease_given_twice",
@@ -177,6 +178,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "        return driver_pb2.Fence(scope=self.stack.id, token=self._token)\n",
         frozenset({"I1"}),
         200,
+        frozenset({"stops", "no_fence", "search"}),
     ),
     Mutation(
         "rollback_in_order_of_plan",
@@ -213,10 +215,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "no_answer_counts_as_refused",
         _SENDER,
-        "return [Unknown(self._secrets.masked(str(error))) for _ in effects]",
-        "return [Failed(self._secrets.masked(str(error))) for _ in effects]",
+        """\
+            return [Unknown(self._secrets.masked(str(error))) for _ in effects]
+        except grpc.aio.AioRpcError as error:
+            problem = self._secrets.masked(str(error.details()))
+            return [Unknown(f"the driver failed: {problem}") for _ in effects]
+""",
+        """\
+            return [Failed(self._secrets.masked(str(error))) for _ in effects]
+        except grpc.aio.AioRpcError as error:
+            problem = self._secrets.masked(str(error.details()))
+            return [Failed(f"the driver failed: {problem}") for _ in effects]
+""",
         frozenset({"I3"}),
         50,
+        frozenset({"net", "peer_kills"}),
     ),
     Mutation(
         "no_wait_for_settle",
@@ -242,6 +255,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "Direction.UNDO: (StepState.UNDONE, StepState.UNDONE, StepState.UNDO_UNKNOWN),",
         frozenset({"CONTENT"}),
         300,
+        frozenset({"reject", "cancel"}),
     ),
     Mutation(
         "recovery_ends_on_foreign_code",
