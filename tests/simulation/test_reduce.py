@@ -147,17 +147,15 @@ def test_faults_that_do_not_make_the_same_run_are_a_defect_of_the_simulation() -
 
 
 def test_a_late_write_is_reduced_to_what_it_needs() -> None:
-    """What surrounds the scenario that was found goes again, within a budget of a test."""
+    """The scenario that was found is small, and a crash that does not matter goes again, within the budget of a test."""
     found = from_json(json.loads(FOUND.read_text("utf-8")))
-    crowded = replace(found, appliers=2, crashes=(Crash("parser", 2000),), features=("cancel", "late"), lease=9)
     with template() as folder:
-        best, runs = reduced(run(crowded, folder), "CONTENT", lambda scenario: run(scenario, folder), most=20)
-        assert runs <= 20
-        assert best.scenario.crashes == ()
-        assert best.scenario.appliers == 1
-        assert sum(len(client.actions) for client in best.scenario.clients) <= 3
-        lines = shown(best, "CONTENT")
-        assert len(lines) <= 30
-        assert "VIOLATION CONTENT" in lines[-1]
-        assert any(line.endswith(" late") for line in lines)
-        assert run(best.scenario, folder).digest == best.digest
+        first = run(replace(found, crashes=(Crash("parser", 2000),)), folder)
+        best, runs = reduced(first, "CONTENT", lambda scenario: run(scenario, folder), most=5)
+    assert runs <= 5
+    assert best.scenario == found
+    assert sum(len(client.actions) for client in best.scenario.clients) <= 3
+    lines = shown(best, "CONTENT")
+    assert len(lines) <= 30
+    assert "VIOLATION CONTENT" in lines[-1]
+    assert any(line.endswith(" late") for line in lines)
