@@ -37,7 +37,12 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
 }
 """What each feature has to lead to."""
 
-UNREACHABLE: Mapping[str, str] = {}
+_RETRACTED = "only what was sent is retracted, and its intent was noted before"
+
+UNREACHABLE: dict[str, str] = {
+    "step PLANNED -> PLANNED": _RETRACTED,
+    "step DONE -> DONE": _RETRACTED,
+}
 """What cannot be reached today, with the reason."""
 
 _DONE = ("create", "update", "delete", "attach", "detach", "put_secret")

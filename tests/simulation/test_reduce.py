@@ -147,7 +147,7 @@ def test_faults_that_do_not_make_the_same_run_are_a_defect_of_the_simulation() -
 
 
 def test_a_late_write_is_reduced_to_what_it_needs() -> None:
-    """The scenario that was found is small, and a crash that does not matter goes again, within the budget of a test."""
+    """The scenario that was found is small, and a crash that does not matter is dropped."""
     found = from_json(json.loads(FOUND.read_text("utf-8")))
     with template() as folder:
         first = run(replace(found, crashes=(Crash("parser", 2000),)), folder)
