@@ -51,8 +51,8 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
     for name in _names(scenario):
         spots = [spot for spot in _spots(scenario) if spot.field.name == name]
         candidates = itertools.chain(_without_all(scenario, spots), *(_without_some(scenario, spot) for spot in spots))
-        yield from (sound(each) for each in candidates)
-    yield from (sound(each) for each in _with_earlier_faults(scenario))
+        yield from _worth_running(candidates)
+    yield from _worth_running(_with_earlier_faults(scenario))
 
 
 def reduced(
@@ -109,6 +109,7 @@ def sound(scenario: Scenario) -> Scenario:
     clients = tuple(
         replace(client, actions=tuple(_sound_action(action) for action in client.actions))
         for client in scenario.clients
+        if client.actions
     )
     return replace(
         scenario, crashes=crashes, clients=clients, faults=scenario.faults if scenario.faults is None else faults
@@ -139,6 +140,11 @@ _TELLS = re.compile(
     r"|store +\S+ of \S+ is "
     r")"
 )
+
+
+def _worth_running(candidates: Iterator[Scenario]) -> Iterator[Scenario]:
+    """Without scenarios in which nobody asks for anything: they show nothing."""
+    return (candidate for candidate in map(sound, candidates) if candidate.clients)
 
 
 def _names(scenario: Scenario) -> list[str]:

@@ -30,6 +30,8 @@ FULL = Scenario(
     faults={"Mutate applier0/2": "late", "Mutate applier1/0": "late"},
 )
 
+LEAST = (Client("s1", "s1 ", (Action("plan"),)),)
+
 
 def result(scenario: Scenario, *kinds: str) -> Result:
     """A run that meets all noted faults and shows *kinds*."""
@@ -101,7 +103,7 @@ def test_a_noted_fault_moves_to_an_earlier_call_when_an_action_is_dropped() -> N
 
 
 def test_what_nothing_can_be_dropped_from_has_no_candidates() -> None:
-    assert list(smaller(Scenario(1, (), faults={}))) == []
+    assert list(smaller(Scenario(1, (), clients=LEAST, faults={}))) == []
 
 
 def test_an_object_that_needs_another_one_is_dropped_with_it() -> None:
@@ -132,13 +134,13 @@ def test_another_seed_may_show_it_where_this_one_does_not() -> None:
         return result(scenario, *(["I3"] if scenario.crashes or scenario.seed == 7 + VARIANT else []))
 
     best, _ = reduced(result(FULL, "I3"), "I3", go)
-    assert best.scenario == Scenario(7 + VARIANT, (), faults={})
+    assert best.scenario == Scenario(7 + VARIANT, (), clients=LEAST, faults={})
 
 
 def test_reduction_ends_with_its_budget() -> None:
     best, runs = reduced(result(FULL, "I3"), "I3", lambda scenario: result(scenario, "I3"), most=3)
     assert runs == 3
-    assert best.scenario.clients == ()
+    assert best.scenario.clients == FULL.clients[1:]
 
 
 def test_faults_that_do_not_make_the_same_run_are_a_defect_of_the_simulation() -> None:

@@ -90,6 +90,7 @@ def folder() -> Iterator[Path]:
         yield made
 
 
+@pytest.mark.timeout(600)
 def test_no_invariant_is_violated_and_most_is_reached(folder: Path) -> None:
     """``make simulate SEED=n TRACE=1`` shows what a seed does that is named here."""
     findings, violated = Findings(), {}
