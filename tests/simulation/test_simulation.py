@@ -181,6 +181,8 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     ("arguments", "problem"),
     [
         (["--seed", "x"], "'x' is no number"),
+        (["--reduce", "I3"], "REDUCE takes one run: name its SEED or SCENARIO"),
+        (["--seed", "3", "--reduce", "I3"], "seed 3 shows no I3, but nothing"),
         (["--features", "kills,earthquake"], "'earthquake' is no feature; they are all, kills, "),
         (["--scenario", "{}"], "version: write 1; None is another format"),
         (["--scenario", '{"version": 2}'], "version: write 1; 2 is another format"),
