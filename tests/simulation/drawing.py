@@ -7,6 +7,7 @@ from tests.simulation.draws import Draws
 from tests.simulation.features import FEATURES, holds
 from tests.simulation.scenario import (
     EDITS,
+    IN_FLIGHT,
     LABELS,
     OBJECTS,
     SECRETS,
@@ -119,7 +120,7 @@ def _platform(draws: Draws, features: Collection[str]) -> Platform:
     )
 
 
-def _crashes(draws: Draws, features: Collection[str], appliers: int) -> tuple[Crash, ...]:
+def _crashes(draws: Draws, features: frozenset[str], appliers: int) -> tuple[Crash, ...]:
     names = [f"applier{number}" for number in range(appliers)]
     kills = [_crash(draws, f"kill {n}", names) for n in range(draws.between("kills", 1, 4))]
     peers = [_crash(draws, f"peer kill {n}", SERVERS) for n in range(draws.between("peer kills", 1, 2))]
@@ -127,10 +128,12 @@ def _crashes(draws: Draws, features: Collection[str], appliers: int) -> tuple[Cr
         _crash(draws, f"stop {n}", [*names, *names, *SERVERS], is_stop=True)
         for n in range(draws.between("stops", 1, 3))
     ]
+    flights = [_crash_in_flight(draws, f"flight {n}", names) for n in range(draws.between("flights", 1, 3))]
     return (
         *(kills if "kills" in features else ()),
         *(peers if "peer_kills" in features else ()),
         *(stops if "stops" in features else ()),
+        *(flights if {"kills", "very_late"} <= features else ()),
     )
 
 
@@ -168,3 +171,9 @@ def _jumps(draws: Draws, features: Collection[str], appliers: int) -> tuple[Jump
         seconds = draws.choice(f"jump {number} seconds", (-3600.0, -40.0, 40.0, 3600.0))
         jumps.append(Jump(at, draws.choice(f"jump {number} node", nodes), seconds))
     return tuple(jumps)
+
+
+def _crash_in_flight(draws: Draws, label: str, nodes: Sequence[str]) -> Crash:
+    """What was sent may then take effect long after: else hardly any kill meets a write on its way."""
+    node, nth = draws.choice(f"{label} node", nodes), draws.between(f"{label} nth", 1, 8)
+    return Crash(node, 0, IN_FLIGHT, nth, round(draws.spread(f"{label} seconds", 0.1, 10.0), 3))

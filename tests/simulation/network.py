@@ -60,6 +60,7 @@ class Network:
         settle: How long after it was sent a request to a driver may arrive, in seconds.
         fences: Whether the platform fences.
         watcher: Sees all messages.
+        on_write: Called with the node that has just sent a write to a platform.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Network:
         self.settle = settle
         self.fences = True
         self.very_late = False
+        self.on_write: Callable[[Node], None] = lambda caller: None
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._in_flight: dict[Attempt, None] = {}
 
@@ -319,6 +321,8 @@ class Attempt:
             if self.fault == faults.LATE:
                 self._tell(network.delay("late"), _UNAVAILABLE, "connection lost")
             self._arrival = network.deliver(self.server, delay, self._arrive)
+            if self.is_write_to_platform:
+                network.on_write(self.caller)
 
     @property
     def is_write_to_platform(self) -> bool:
@@ -336,7 +340,8 @@ class Attempt:
             self._stop_server(network.draws.spread("death", 0.001, 1.0))
         elif network.very_late and network.fences and self.is_write_to_platform and self._task is None:
             network.trace.count("fault very_late")
-            self._arrival += network.draws.spread("very late", 1.0, faults.VERY_LATE_SECONDS)
+            # Mostly after the lease of who sent it, which lasts up to 30 s.
+            self._arrival += faults.VERY_LATE_SECONDS * network.draws.fraction("very late")
 
     def server_died(self) -> None:
         """The caller learns that the connection is lost, or hears nothing."""

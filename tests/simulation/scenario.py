@@ -97,6 +97,10 @@ class Client:
     actions: tuple[Action, ...]
 
 
+IN_FLIGHT = "in_flight"
+"""Where an applier is killed right after it sent a write to the platform, before that arrives."""
+
+
 @dataclass(frozen=True, slots=True)
 class Crash:
     """
@@ -105,7 +109,7 @@ class Crash:
     Attributes:
         node: Which; "applier" and a number, or one of ``SERVERS``.
         at: Before which of its callbacks, over all incarnations; 0: at the failpoint.
-        failpoint: At which place of an operation, inside a callback; empty: *at* tells.
+        failpoint: At which place of an operation, inside a callback, or ``IN_FLIGHT``; empty: *at* tells.
         nth: At the how manieth arrival there.
         seconds: After how long it starts again, or goes on.
         is_stop: Whether it stands still, and is not killed.
@@ -256,7 +260,7 @@ def _check(scenario: Scenario) -> None:
     for crash in scenario.crashes:
         _among("crashes.node", [crash.node], nodes)
         if crash.failpoint:
-            _among("crashes.failpoint", [crash.failpoint], FAILPOINTS)
+            _among("crashes.failpoint", [crash.failpoint], (*FAILPOINTS, IN_FLIGHT))
     for jump in scenario.jumps:
         _among("jumps.node", [jump.node], nodes)
     for edit in scenario.edits:

@@ -26,7 +26,7 @@ from tests.simulation.faults import BY_FEATURE, Faults
 from tests.simulation.loop import NODE, Node, SimulatedLoop
 from tests.simulation.network import Network, Watcher
 from tests.simulation.platforms import SimulatedPlatform
-from tests.simulation.scenario import SERVERS, Crash, Jump, Scenario
+from tests.simulation.scenario import IN_FLIGHT, SERVERS, Crash, Jump, Scenario
 from tests.simulation.trace import Trace
 
 EPOCH = 1_800_000_000_000_000
@@ -82,6 +82,7 @@ class World:
         self.network = Network(self.loop, self.draws, self.faults, self.trace, watcher, settle)
         self.network.fences = self.scenario.platform.fences
         self.network.very_late = "very_late" in self.scenario.features
+        self.network.on_write = self._wrote
         self.loop.before = self._before_callback
         failpoints.install(self._reached)
         self.loop.on_error = self._defect
@@ -202,6 +203,15 @@ class World:
                 self.trace.count("stop inside a callback")
                 self.trace.say(node.name, f"stands still at {failpoint} for {crash.seconds:.3f} s")
                 self.loop.stand_still(crash.seconds)
+
+    def _wrote(self, node: Node) -> None:
+        """*node* has sent a write: kill it before that arrives, if the scenario says so."""
+        place = (node.name, IN_FLIGHT)
+        nth = self._arrivals[place] = self._arrivals.get(place, 0) + 1
+        for crash in self._crashes:
+            if (crash.node, crash.failpoint, crash.nth) == (*place, nth):
+                self.trace.count("kill with a write in flight")
+                self.loop.call_soon(self.kill, node.name, crash.seconds, context=self._sky.context)
 
     def _crash(self, crash: Crash, node: Node) -> None:
         self.trace.count(f"{'stop' if crash.is_stop else 'kill'} {node.name.rstrip('0123456789')}")
