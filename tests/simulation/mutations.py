@@ -169,7 +169,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "if False:",
         frozenset({"FORGOTTEN", "CONTENT", "I3", "LEFT_OVER", "GHOST"}),
         150,
-        frozenset({"very_late", "kills"}),
+        frozenset({"very_late", "kills", "cancel"}),
     ),
     Mutation(
         "lease_not_checked_before_write",
@@ -253,9 +253,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         _STEP_LIFE,
         "Direction.UNDO: (StepState.UNDONE, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN),",
         "Direction.UNDO: (StepState.UNDONE, StepState.UNDONE, StepState.UNDO_UNKNOWN),",
-        frozenset({"CONTENT"}),
+        frozenset({"CONTENT", "GHOST"}),
         300,
-        frozenset({"reject", "cancel"}),
+        frozenset({"reject"}),
     ),
     Mutation(
         "recovery_ends_on_foreign_code",
