@@ -1,6 +1,6 @@
 """What runs should reach, by the names that the trace counts, and what of it none did (simulation.md 7)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pkger.model.v1 import operation_pb2
 
@@ -9,6 +9,7 @@ from services.engine.operation import OperationState
 from services.engine.step_life import TRANSITIONS
 from tests.simulation.bad_driver import BAD_ANSWERS, BAD_DESCRIBE, BAD_LISTS
 from tests.simulation.faults import BY_FEATURE, WORDS
+from tests.simulation.features import FEATURES
 from tests.simulation.scenario import EDITS, SERVERS
 
 EFFECTS: Mapping[str, tuple[str, ...]] = {
@@ -50,8 +51,8 @@ _UNDONE = ("delete", "update", "create", "detach", "attach", "delete_secret")
 """Mutations that a step, or its inverse, is sent as."""
 
 
-def names() -> tuple[str, ...]:
-    """All names that should be reached."""
+def names(features: Collection[str] = tuple(FEATURES)) -> tuple[str, ...]:
+    """All names that runs with *features* should reach."""
     reasons = [name for name, number in operation_pb2.BlockedReason.items() if number]
     return tuple(
         dict.fromkeys(
@@ -61,7 +62,7 @@ def names() -> tuple[str, ...]:
                 *(f"operation {state}" for state in OperationState),
                 *(f"blocked {reason}" for reason in reasons),
                 *(f"fault {word}" for word in sorted(WORDS)),
-                *(name for reached in EFFECTS.values() for name in reached),
+                *(name for feature in features for name in EFFECTS[feature]),
                 *(f"effect {verb} done" for verb in _DONE),
                 *(f"effect {verb} undone" for verb in _UNDONE),
                 *(f"client {do}" for do in ("apply", "plan", "uninstall")),
@@ -70,9 +71,9 @@ def names() -> tuple[str, ...]:
     )
 
 
-def missing(counts: Mapping[str, int]) -> list[str]:
-    """Names that were never reached and are not known to be out of reach."""
-    return [name for name in names() if not counts.get(name) and name not in UNREACHABLE]
+def missing(counts: Mapping[str, int], features: Collection[str] = tuple(FEATURES)) -> list[str]:
+    """Names that runs with *features* never reached and that are not known to be out of reach."""
+    return [name for name in names(features) if not counts.get(name) and name not in UNREACHABLE]
 
 
 def surprises(counts: Mapping[str, int]) -> list[str]:
