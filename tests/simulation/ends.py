@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pkger.model.v1 import operation_pb2
 
 from tests.simulation.actors import Operator, StackClient
+from tests.simulation.faults import VERY_LATE_SECONDS
 from tests.simulation.oracle import Oracle
 from tests.simulation.packages import description
 from tests.simulation.records import Entry, Operation
@@ -47,6 +48,9 @@ class Ends:
     async def judge(self) -> None:
         """Let all work end, then look at what is left of it."""
         await self._wait_for_quiet()
+        if "very_late" in self._world.scenario.features:
+            # What a killed applier sent may still be on its way.
+            await asyncio.sleep(VERY_LATE_SECONDS)
         await self._end_blocked()
         if self._oracle.unfinished():
             return
