@@ -169,7 +169,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "if False:",
         frozenset({"FORGOTTEN", "CONTENT", "I3", "LEFT_OVER", "GHOST"}),
         150,
-        frozenset({"very_late", "kills", "cancel"}),
+        frozenset({"very_late", "kills", "search"}),
     ),
     Mutation(
         "lease_not_checked_before_write",
