@@ -342,6 +342,8 @@ class Attempt:
             network.trace.count("fault very_late")
             # Mostly after the lease of who sent it, which lasts up to 30 s.
             self._arrival += faults.VERY_LATE_SECONDS * network.draws.fraction("very late")
+            # A request on its way is not stopped by the deadline of a caller that is gone.
+            self.call.deadline = math.inf
 
     def server_died(self) -> None:
         """The caller learns that the connection is lost, or hears nothing."""
