@@ -51,10 +51,12 @@ async def _answer(peer: Peer, case: dict[str, Any]) -> dict[str, Any]:
     except (SourceUndecodable, SourceTooLarge):
         return {"decode_error": True, "errors": [], "summary": None}
     errors = [{"kind": violation.kind, "path": violation.path} for violation in answer.violations]
-    summary = json.loads(answer.summary) if answer.summary else None
-    for name in _LATER_LISTS if summary else ():
-        del summary[name]
+    summary = _as_recorded(json.loads(answer.summary)) if answer.summary else None
     return {"decode_error": False, "errors": errors, "summary": summary}
+
+
+def _as_recorded(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: entries for name, entries in summary.items() if name not in _LATER_LISTS}
 
 
 if __name__ == "__main__":
