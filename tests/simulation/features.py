@@ -97,6 +97,20 @@ KNOWN: tuple[Known, ...] = (
         "ownership",
         "answers_are_believed_unchecked",
     ),
+    Known(
+        frozenset({"bad_describe"}),
+        frozenset({"DEFECT"}),
+        "an operation fails with a KeyError while Describe lacks a kind of its plan",
+        "ownership",
+        "describe_loses_a_kind",
+    ),
+    Known(
+        frozenset({"replace", "reject"}),
+        frozenset({"CONTENT"}),
+        "A8: the creation of a replacement is refused after the old resource was deleted",
+        "ownership",
+        "replacement_is_refused_after_its_deletion",
+    ),
     Known(frozenset({"late", "cancel"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
     Known(frozenset({"late", "reject"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
 )

@@ -17,24 +17,19 @@ from tests.simulation.running import run
 from tests.simulation.scenario import from_json, to_json
 from tests.simulation.search import Findings, results, template
 
-SEEDS = range(80)
+RICH = (59, 84, 161, 165, 180, 214, 238, 278, 322, 517, 583, 635, 697)
+"""What they reach together is all that the seeds 0 to 699 reach."""
+
+SEEDS = (*RICH, *(seed for seed in range(68) if seed not in RICH))
 """Fixed: a gate turns red by a commit only."""
 
 NOT_IN_SAMPLE = frozenset(
     {
         "blocked BLOCKED_REASON_CONFLICT",
-        "blocked BLOCKED_REASON_ROLLBACK",
         "blocked BLOCKED_REASON_UNKNOWN_OUTCOME",
-        "fault very_late",
-        "kill applier at after_claim",
-        "kill applier at after_finish",
-        "kill applier at after_intent",
         "kill applier at after_seal",
-        "kill applier at after_start",
         "kill applier at after_turn_back",
-        "kill applier at after_undo_intent",
         "kill applier at after_undo_send",
-        "operation BLOCKED",
         "step DONE -> UNDONE",
         "step DONE -> UNDO_FAILED",
         "step DONE -> UNDO_UNKNOWN",
@@ -43,7 +38,6 @@ NOT_IN_SAMPLE = frozenset(
         "step INTENT -> UNDO_INTENT",
         "step INTENT -> UNDO_UNKNOWN",
         "step PLANNED -> DONE",
-        "step PLANNED -> FAILED",
         "step PLANNED -> UNKNOWN",
         "step SKIPPED -> DONE",
         "step SKIPPED -> FAILED",
@@ -55,11 +49,7 @@ NOT_IN_SAMPLE = frozenset(
         "step UNDO_FAILED -> UNDONE",
         "step UNDO_FAILED -> UNDO_FAILED",
         "step UNDO_FAILED -> UNDO_GIVEN_UP",
-        "step UNDO_FAILED -> UNDO_INTENT",
         "step UNDO_FAILED -> UNDO_UNKNOWN",
-        "step UNDO_INTENT -> DONE",
-        "step UNDO_INTENT -> UNDO_FAILED",
-        "step UNDO_INTENT -> UNDO_INTENT",
         "step UNDO_INTENT -> UNDO_UNKNOWN",
         "step UNDO_UNKNOWN -> DONE",
         "step UNDO_UNKNOWN -> UNDONE",
@@ -69,7 +59,6 @@ NOT_IN_SAMPLE = frozenset(
         "step UNDO_UNKNOWN -> UNDO_UNKNOWN",
         "step UNKNOWN -> FAILED",
         "step UNKNOWN -> GIVEN_UP",
-        "step UNKNOWN -> INTENT",
         "step UNKNOWN -> KEPT",
         "step UNKNOWN -> UNDONE",
         "step UNKNOWN -> UNDO_FAILED",
@@ -79,7 +68,7 @@ NOT_IN_SAMPLE = frozenset(
 )
 """What the seeds of ``SEEDS`` do not reach. This list shrinks only."""
 
-REPLAYED = range(0, 80, 4)
+REPLAYED = (*RICH, *range(7))
 
 HERE = Path(__file__).parent
 
