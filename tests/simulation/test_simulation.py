@@ -107,6 +107,12 @@ def test_what_was_found_shows_as_long_as_it_is_known(path: Path, folder: Path) -
     assert set(result.violations) == {kind for each in known for kind in each.kinds}
 
 
+def test_each_known_defect_has_its_scenario() -> None:
+    for known in KNOWN:
+        assert (HERE / "found" / f"{known.found}.json").exists(), known.defect
+        assert known.features <= FEATURES.keys(), known.defect
+
+
 def digests(**environment: str) -> dict[str, str]:
     """The hash of each seed of ``REPLAYED``, made by a new process."""
     code = (
