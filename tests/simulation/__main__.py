@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from tests.simulation import coverage
 from tests.simulation.drawing import drawn
+from tests.simulation.features import holds
 from tests.simulation.reduce import reduced, shown
 from tests.simulation.running import HarnessBroken, Result, run
 from tests.simulation.scenario import Scenario, ScenarioInvalid, from_json, to_json
@@ -111,7 +112,8 @@ def _search(options: argparse.Namespace, folder: Path) -> int:
         print(f"{kind}: {count} runs, the first with SEED={findings.first[kind].scenario.seed}")
     for name, count in sorted(findings.counts.items()):
         print(f"{count:9,}  {name}")
-    for name in coverage.missing(findings.counts):
+    drawable = [feature for feature in sorted(allowed) if known or holds(frozenset({feature}))]
+    for name in coverage.missing(findings.counts, drawable):
         print(f"    never  {name}")
     for name in coverage.surprises(findings.counts):
         print(f"Reached, although coverage.py says that it cannot be: {name}")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pkger.model.v1 import operation_pb2
 
@@ -103,9 +103,10 @@ class Ends:
             if name not in wanted and not entry.is_pending_delete:
                 self._trace.violate("CONTENT", f"{client.stack} still owns {name}")
         for name, item in wanted.items():
-            self._check_item(client, item, entries, wanted) if name in entries else self._trace.violate(
-                "CONTENT", f"{client.stack} does not own {name}"
-            )
+            if name in entries:
+                self._check_item(client, item, entries, wanted)
+            else:
+                self._trace.violate("CONTENT", f"{client.stack} does not own {name}")
 
     def _wanted(self, client: Client, asked: StackClient) -> dict[str, Item] | None:
         """What a stack has to hold; None: somebody's decision, or a request that is forgotten, leaves that open."""
@@ -160,8 +161,7 @@ class Ends:
 
     async def _probe(self) -> None:
         """Uninstall everything; nothing may be left that an operation created."""
-        names: Sequence[str] = [client.stack for client in self._clients]
-        for name in names:
+        for name in [client.stack for client in self._clients]:
             if name in self._oracle.store.stacks.values():
                 end = await self._operator.uninstall(name)
                 if end != "OPERATION_STATE_SUCCEEDED":

@@ -144,9 +144,7 @@ class SimulatedLoop:
         if node.is_dead or node.stopped_until > self.now:
             return
         node.is_busy = True
-        handle = node.ready.popleft()
-        # What a dead node was about to do is kept as it stands.
-        node.kept.append(handle) if node.is_dead else handle._run()
+        node.ready.popleft()._run()
         node.is_busy = False
 
     def _wake(self) -> None:

@@ -4,22 +4,21 @@ import asyncio
 import contextlib
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Never, Protocol, cast
+from typing import Any, Protocol, cast
 
 import grpc
 
 from services.rpc.channel import SAFE_METHODS
 from services.rpc.dispatcher import NO_RETRY, Dispatcher, Handler
+from tests.rpc.in_memory import Aborted, Pairs, ServedCall
 from tests.simulation import faults
 from tests.simulation.draws import Draws
 from tests.simulation.faults import Faults
 from tests.simulation.loop import NODE, Node, SimulatedLoop
 from tests.simulation.trace import Trace
-
-Pairs = Sequence[tuple[str, str | bytes]]
 
 ATTEMPTS, FIRST_BACKOFF, LONGEST_BACKOFF = 4, 0.1, 1.0
 """How gRPC repeats safe methods (services/rpc/channel.py)."""
@@ -41,14 +40,6 @@ class Watcher(Protocol):
 
     def answered(self, attempt: "Attempt", answer: Any) -> None:
         """A server gives *answer*, whether it arrives or not; it may be changed."""
-
-
-class Aborted(Exception):
-    """A servicer, or the dispatcher, ended a call with a status."""
-
-    def __init__(self, code: grpc.StatusCode, details: str, trailing: Pairs) -> None:
-        super().__init__(code, details)
-        self.code, self.details, self.trailing = code, details, trailing
 
 
 class Network:
@@ -386,15 +377,16 @@ class Attempt:
         assert self.server is not None
         assert self._dispatcher is not None
         network.trace.say(self.server.name, f"serves {self.name}")
-        served = ServedCall(self)
+        deadline = self.call.deadline
+        served = ServedCall(self.call.metadata, None if math.isinf(deadline) else deadline - network.loop.now)
         handler = self._dispatcher.handlers[self.call.method]
         context = self.server.context.copy()
         self._task = network.loop.create_task(self._serve(handler, served), context=context)
         self._task.add_done_callback(lambda task: self._served(task, served), context=self.server.context)
-        if not math.isinf(self.call.deadline) and self.fault != faults.LATE:
-            self._timer = network.loop.call_at(self.call.deadline, self._stop, context=self.server.context)
+        if not math.isinf(deadline) and self.fault != faults.LATE:
+            self._timer = network.loop.call_at(deadline, self._stop, context=self.server.context)
 
-    async def _serve(self, handler: Handler, served: "ServedCall") -> None:
+    async def _serve(self, handler: Handler, served: ServedCall) -> None:
         behaviour: Any = handler
         current.set(self)
         message = behaviour.request_deserializer(self.call.body)
@@ -410,7 +402,7 @@ class Attempt:
         self._network.watcher.answered(self, answer)
         self._back(self.call.take, self, serialize(answer))
 
-    def _served(self, task: asyncio.Task[None], served: "ServedCall") -> None:
+    def _served(self, task: asyncio.Task[None], served: ServedCall) -> None:
         code, details, trailing = _OK, "", served.trailing
         if self._timer:
             self._timer.cancel()
@@ -445,33 +437,6 @@ class Attempt:
 
     def _fall_silent(self) -> None:
         self._tell(faults.KEEPALIVE_SECONDS, _UNAVAILABLE, "keepalive: the connection is dead")
-
-
-class ServedCall:
-    """One call as its servicer has it, a ``Call`` of services.rpc.dispatcher."""
-
-    def __init__(self, attempt: Attempt) -> None:
-        self.trailing: Pairs = ()
-        self._attempt = attempt
-
-    def invocation_metadata(self) -> Pairs:
-        return self._attempt.call.metadata
-
-    def time_remaining(self) -> float | None:
-        deadline, now = self._attempt.call.deadline, self._attempt.call.network.loop.now
-        return None if math.isinf(deadline) else max(deadline - now, 0.0)
-
-    def peer(self) -> str:
-        return self._attempt.caller.name
-
-    def set_trailing_metadata(self, trailing_metadata: Pairs) -> None:
-        self.trailing = trailing_metadata
-
-    async def send_initial_metadata(self, initial_metadata: Pairs) -> None:
-        """Nobody here needs it."""
-
-    async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Pairs = ()) -> Never:
-        raise Aborted(code, details, trailing_metadata)
 
 
 def _set(future: "asyncio.Future[None]") -> None:

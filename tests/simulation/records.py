@@ -101,7 +101,7 @@ class StoreReader:
         stack_names: Name of each stack that there was, by id.
         requests: What was answered to each request id.
         new_writes: Operation and token of each row that the last commit added to the journal.
-        transitions: State, event direction and state of each step that the last commit changed.
+        transitions: The state before and after of each step that the last commit changed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -137,9 +137,6 @@ class StoreReader:
         self.requests |= dict(self._connection.execute("SELECT request_id, result FROM requests"))
         self._read_journal()
         return True
-
-    def close(self) -> None:
-        self._connection.close()
 
     def _read_operations(self) -> None:
         rows = self._connection.execute(
@@ -242,6 +239,3 @@ class PlatformReader:
         self.keys = dict(keys)
         self.secrets = dict(self._connection.execute("SELECT key, hash FROM secrets ORDER BY key"))
         return True
-
-    def close(self) -> None:
-        self._connection.close()

@@ -6,7 +6,6 @@ import logging
 import os
 import pickle
 import shutil
-import sys
 import tempfile
 import traceback
 from collections import Counter
@@ -162,4 +161,3 @@ def _log_to(world: World) -> None:
         logger.setLevel(logging.ERROR)
         logger.propagate = False
         logger.handlers[:] = [_Defects(world)]
-    sys.stderr.flush()
