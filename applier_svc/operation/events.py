@@ -93,6 +93,11 @@ class Feed:
         if self._error:
             raise self._error
 
+    async def ends(self) -> None:
+        """Wait for the end, whatever it is."""
+        async with self._grown:
+            await self._grown.wait_for(lambda: self._closed)
+
     async def grows(self) -> None:
         """Wait for the next message, or for the end."""
         position = len(self._messages)

@@ -225,7 +225,7 @@ class Registry:
             await operation.begin(asked)
         except OperationUnfinished as error:
             left_behind = await self.carry_on(error.metadata["operation"])
-            await self._running[left_behind.operation][2]
+            await left_behind.ends()
             await operation.begin(asked)
 
     async def _something_happens(self, name: str) -> None:
@@ -246,7 +246,10 @@ class Registry:
         try:
             await _end(operation.name, feed, work)
         finally:
-            del self._running[operation.name]
+            # After a pause longer than its lease, this applier may have taken it over once more.
+            run = self._running.get(operation.name)
+            if run and run[0] is operation:
+                del self._running[operation.name]
 
     def _refuse_when_draining(self) -> None:
         if self._draining:

@@ -56,21 +56,25 @@ class StackClient:
         self.wanted: dict[str, Action] = {}
         self._world = world
         self._client = client
-        self._name = f"client {client.stack}"
+        self._name = f"client {client.stack}{client.rival}"
 
     async def work(self) -> None:
         """Do all actions."""
+        skipped: set[str] = set()
         for number, action in enumerate(self._client.actions):
             await asyncio.sleep(action.pause)
-            request_id = f"{self._client.stack}/{number}"
+            request_id = f"{self._client.stack}{self._client.rival}/{number}"
             self._world.trace.count(f"client {action.do}")
             if action.skip:
                 self._world.trace.count("client skips")
+            if {name for item in action.items if (name := item.name) not in action.skip} & skipped:
+                self._world.trace.count("case 8: an object is skipped, and not skipped afterwards")
+            skipped |= set(action.skip)
             if action.do == "plan":
                 await self._plan_and_apply(action, request_id)
             else:
                 self.wanted[request_id] = action
-                await self._ask(action, request_id, self._request(action, request_id))
+                await self._ask_with_backup(action, request_id, self._request(action, request_id))
 
     async def _plan_and_apply(self, action: Action, request_id: str) -> None:
         plan = await self._plan(action, request_id)
@@ -82,7 +86,18 @@ class StackClient:
             self.wanted[applied] = action
             secrets = dict.fromkeys(action.secrets, f"of {self._client.stack}")
             request = applier_pb2.ApplyPlanRequest(plan=plan, request_id=applied, secrets=secrets, allow_missing=True)
-            await self._ask(action, applied, request)
+            await (self._ask if number else self._ask_with_backup)(action, applied, request)
+
+    async def _ask_with_backup(self, action: Action, request_id: str, request: Any) -> None:
+        """Ask, with a backup of the store before and a restore of the last one after, where the action says so."""
+        if action.is_backed_up:
+            self._world.back_up()
+        restoring = None
+        if action.restored_after >= 0:
+            restoring = asyncio.get_running_loop().call_later(action.restored_after, self._world.restore)
+        await self._ask(action, request_id, request)
+        if restoring:
+            await asyncio.sleep(restoring.when() - self._world.loop.now)
 
     async def _plan(self, action: Action, request_id: str) -> str:
         """The name of a stored plan; empty when there is none."""
@@ -137,9 +152,11 @@ class StackClient:
         peer = self._world.peer(applier, self._name)
         cancelling: asyncio.Task[None] | None = None
         state: operation_pb2.OperationState.ValueType = operation_pb2.OPERATION_STATE_UNSPECIFIED
+        events = 0
         async for answer in peer.stream(_method(peer, request), request, None):
             event = answer.event
-            if cancelling is None and action.cancel_after >= 0 and event.operation:
+            events += bool(event.operation)
+            if cancelling is None and action.cancel_after >= 0 and events == action.cancel_at:
                 cancelling = asyncio.create_task(self._cancel(event.operation, action.cancel_after))
             if event.WhichOneof("event") == "finished":
                 state = event.finished.state
@@ -216,7 +233,8 @@ class Person:
             return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=edit.name))
         kind, name = OBJECTS[edit.name], display_name(edit.name, edit.prefix)
         found = await self._find(kind, name, peer, stub)
-        label = await self._find("Label", display_name(edit.label, edit.prefix), peer, stub) if edit.label else None
+        label_prefix = edit.prefix if edit.label_prefix is None else edit.label_prefix
+        label = await self._find("Label", display_name(edit.label, label_prefix), peer, stub) if edit.label else None
         match edit.do:
             case "create" if kind in ("Label", "Dashboard") or (found is None and kind == "Bucket"):
                 spec = json.dumps({"name": name}, separators=(",", ":"))
@@ -258,9 +276,13 @@ class Operator:
         """Carry a BLOCKED operation on, with *decision* for each step that offers it; the others are tried again."""
         self._world.trace.count(f"decision {operation_pb2.Decision.Name(decision)}")
         decisions = [
-            applier_pb2.StepDecision(step=each.step.number, decision=decision, resource_id=each.found_resource_id)
+            applier_pb2.StepDecision(
+                step=each.step.number,
+                decision=decision,
+                resource_id=each.found_resource_id if decision == operation_pb2.DECISION_ADOPT else "",
+            )
             for each in operation.blocked_steps
-            if decision in each.decisions
+            if decision in each.decisions and (each.found_resource_id or decision != operation_pb2.DECISION_ADOPT)
         ]
         request = applier_pb2.RecoverOperationRequest(operation=operation.name, decisions=decisions)
         peer = self._applier()

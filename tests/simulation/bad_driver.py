@@ -52,8 +52,8 @@ class BadDriver:
         if "bad_describe" in features:
             self._ways[driver_pb2.DescribeResponse] = {"lacks a kind": _forget, "has another trait": _change}
 
-    def spoil(self, request: Any, answer: Any) -> None:
-        """Spoil *answer* to *request*, or leave it as it is."""
+    def spoil(self, request: Any, answer: Any) -> bool:
+        """Spoil *answer* to *request*, or leave it as it is; whether it is spoiled."""
         if isinstance(answer, driver_pb2.ListResourcesResponse):
             before = self._lists.get(request.SerializeToString(deterministic=True))
             self._lists[request.SerializeToString(deterministic=True)] = _copied(answer)
@@ -62,11 +62,12 @@ class BadDriver:
         ways = self._ways.get(type(answer))
         name = type(answer).__name__.removesuffix("Response")
         if not ways or self._is_calm() or not self._draws.chance(f"bad {name}", RATE):
-            return
+            return False
         way = self._draws.choice(f"way of bad {name}", list(ways))
         self._trace.count(f"bad driver: {name} {way}")
         self._trace.say("platform", f"spoils an answer: {name} {way}")
         ways[way](before, answer)
+        return True
 
     def _age(self, before: driver_pb2.ListResourcesResponse | None, answer: driver_pb2.ListResourcesResponse) -> None:
         if before is not None:

@@ -5,50 +5,109 @@ from collections.abc import Collection, Mapping
 from pkger.model.v1 import operation_pb2
 
 from applier_svc.failpoints import NAMES as FAILPOINTS
+from services.core.errors import Reason
 from services.engine.operation import OperationState
-from services.engine.step_life import TRANSITIONS
-from tests.simulation.bad_driver import BAD_ANSWERS, BAD_DESCRIBE, BAD_LISTS
-from tests.simulation.faults import BY_FEATURE, WORDS
+from services.engine.step_life import TRANSITIONS, StepState
+from tests.simulation.bad_driver import BAD_ANSWERS, BAD_LISTS
+from tests.simulation.faults import BY_FEATURE, CODES, WORDS
 from tests.simulation.features import FEATURES
 from tests.simulation.scenario import EDITS, SERVERS
+from tests.simulation.situations import SITUATIONS
 
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "kills": ("kill applier", *(f"kill applier at {name}" for name in FAILPOINTS)),
     "peer_kills": tuple(f"kill {name}" for name in SERVERS),
     "stops": ("stop inside a callback", "stop applier", *(f"stop {name}" for name in SERVERS)),
     **{feature: tuple(f"fault {word}" for word in words) for feature, words in BY_FEATURE.items()},
+    "codes": (*(f"fault {word}" for word in CODES), *SITUATIONS[10]),
+    "late": ("fault late", *SITUATIONS[17]),
     "very_late": ("fault very_late",),
-    "cancel": ("client cancels",),
+    "cancel": ("client cancels", *SITUATIONS[13]),
     "leave": ("client leaves",),
     "plans": ("client plan",),
-    "skip": ("client skips",),
+    "skip": ("client skips", *SITUATIONS[8]),
     "secrets": ("effect put_secret done",),
     "replace": ("replacement",),
     "reject": ("platform refused create", "platform refused update"),
+    "keep": ("platform refused delete",),
+    "doubt": ("platform has doubt",),
+    "busy": ("platform has busy",),
     "natural_key": ("creation by NATURAL_KEY",),
     "search": ("creation by SEARCH",),
     "no_fence": ("mutation without a fence",),
     "stacks": ("operations on several stacks",),
-    "same_names": ("operations on several stacks",),
-    "person": tuple(f"person {do}" for do in EDITS),
+    "rivals": ("error STACK_LEASED",),
+    "same_names": ("operations on several stacks", *SITUATIONS[1], *SITUATIONS[2], *SITUATIONS[3], *SITUATIONS[6][:1]),
+    "person": (*(f"person {do}" for do in EDITS), *SITUATIONS[4], *SITUATIONS[5], *SITUATIONS[6][1:]),
     "bad_lists": tuple(f"bad driver: {way}" for way in BAD_LISTS),
     "bad_answers": tuple(f"bad driver: {way}" for way in BAD_ANSWERS),
-    "bad_describe": tuple(f"bad driver: {way}" for way in BAD_DESCRIBE),
-    "clock": ("clock jumps",),
+    "bad_describe": SITUATIONS[11],
+    "clock": ("clock jumps", *SITUATIONS[12]),
+    "backup": SITUATIONS[9],
 }
 """What each feature has to lead to."""
 
 _RETRACTED = "only what was sent is retracted, and its intent was noted before"
+_NOT_IN_DOUBT = "what was not sent is not in doubt"
+_BLIND = "who takes over notes first that nobody knows of it"
+_SENT_FIRST = "what is sent again is noted as sent before it ends"
+_IN_ORDER = "steps and undos run in order, so what one of them removes is still there"
+_NOT_HEARD = "an applier has to die between a cancel that the store did not hear of and the turn back"
+_LONG_OUTAGE = "the platform has to fall silent in an undo for longer than that is tried, and once more after that"
+_NOT_ASKED = "no client of the simulation asks for what leads to it"
+_IN_CALM = "somebody decides in the calm, when nothing is killed"
 
 UNREACHABLE: dict[str, str] = {
     "step PLANNED -> PLANNED": _RETRACTED,
     "step DONE -> DONE": _RETRACTED,
+    "step PLANNED -> UNKNOWN": _NOT_IN_DOUBT,
+    "step SKIPPED -> UNKNOWN": _NOT_IN_DOUBT,
+    "step DONE -> UNDO_UNKNOWN": _NOT_IN_DOUBT,
+    "step UNDO_FAILED -> UNDO_UNKNOWN": _NOT_IN_DOUBT,
+    "step INTENT -> UNDO_INTENT": _BLIND,
+    "step INTENT -> UNDONE": _BLIND,
+    "step INTENT -> UNDO_FAILED": _BLIND,
+    "step INTENT -> UNDO_UNKNOWN": _BLIND,
+    **{f"step UNKNOWN -> {state}": _SENT_FIRST for state in ("FAILED", "UNDONE", "UNDO_FAILED", "UNDO_UNKNOWN")},
+    "step UNDO_UNKNOWN -> UNDO_FAILED": _SENT_FIRST,
+    "step PLANNED -> DONE": _IN_ORDER,
+    "step DONE -> UNDONE": _IN_ORDER,
+    **{f"step SKIPPED -> {state}": _NOT_HEARD for state in ("INTENT", "DONE", "FAILED", "PLANNED", "SKIPPED")},
+    "step UNDO_UNKNOWN -> UNDO_INTENT": _LONG_OUTAGE,
+    "step UNDO_UNKNOWN -> UNDO_UNKNOWN": _LONG_OUTAGE,
+    "killed with a step UNDO_UNKNOWN": _LONG_OUTAGE,
+    "step UNKNOWN -> KEPT": "a person has to change what a step that nobody knows of was about, and it is not by name",
+    **{f"killed with a step {state}": _IN_CALM for state in ("GIVEN_UP", "KEPT", "UNDO_GIVEN_UP")},
+    **{
+        f"error {reason}": _NOT_ASKED
+        for reason in (
+            Reason.SOURCE_UNDECODABLE,
+            Reason.SOURCE_TOO_LARGE,
+            Reason.SOURCE_UNREADABLE,
+            Reason.ENCODING_INVALID,
+            Reason.STACK_EXISTS,
+            Reason.STACK_NOT_EMPTY,
+            Reason.PLATFORM_UNKNOWN,
+            Reason.DEPENDENCY_CYCLE,
+            Reason.DIGEST_MISMATCH,
+            Reason.PACKAGE_EMPTY,
+            Reason.VALUES_MISSING,
+            Reason.REPLACEMENT_REFUSED,
+            Reason.REQUEST_ID_REUSED,
+        )
+    },
+    "error PLAN_EXPIRED": "a stored plan outlives every run",
+    "error NAME_TAKEN": "a driver refuses one mutation with it, and no call ends with it",
 }
-"""What cannot be reached today, with the reason."""
+"""What no seed reaches today, with the reason."""
 
 _DONE = ("create", "update", "delete", "attach", "detach", "put_secret")
 _UNDONE = ("delete", "update", "create", "detach", "attach", "delete_secret")
 """Mutations that a step, or its inverse, is sent as."""
+
+
+_KILLED = ("PREPARING", "APPLYING", "ROLLING_BACK", "BLOCKED")
+"""States of operations in which an applier may be killed."""
 
 
 def names(features: Collection[str] = tuple(FEATURES)) -> tuple[str, ...]:
@@ -61,6 +120,10 @@ def names(features: Collection[str] = tuple(FEATURES)) -> tuple[str, ...]:
                 *(f"step {before} -> {after}" for before, ways in TRANSITIONS.items() for after in ways.values()),
                 *(f"operation {state}" for state in OperationState),
                 *(f"blocked {reason}" for reason in reasons),
+                *(f"decision {decision}" for decision, number in operation_pb2.Decision.items() if number),
+                *(f"error {reason}" for reason in Reason),
+                *(f"killed in {state}" for state in _KILLED),
+                *(f"killed with a step {state}" for state in StepState),
                 *(f"fault {word}" for word in sorted(WORDS)),
                 *(name for feature in features for name in EFFECTS[feature]),
                 *(f"effect {verb} done" for verb in _DONE),

@@ -1,6 +1,7 @@
 """Scenarios drawn from a seed."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from applier_svc.failpoints import NAMES as FAILPOINTS
 from tests.simulation.draws import Draws
@@ -22,8 +23,11 @@ from tests.simulation.scenario import (
     Scenario,
 )
 
-SHARE = 1 / 3
-"""Of the features that each seed switches on: with all of them on, hardly any operation gets far (swarm testing)."""
+SHARES = (0.15, 1 / 3, 0.5)
+"""
+How many of the features a seed switches on: with all of them on, hardly any operation gets far (swarm testing); a few
+that are rare together are met by those that switch on many.
+"""
 
 
 def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenario:
@@ -39,6 +43,8 @@ def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenar
     features = _features(draws, allowed, known)
     appliers = draws.between("appliers", 1, 3)
     clients = tuple(_client(draws, number, features) for number in range(_stacks(draws, features)))
+    if "rivals" in features:
+        clients = (*clients, _client(draws, 0, features, "'"))
     return Scenario(
         seed,
         tuple(sorted(features)),
@@ -53,7 +59,7 @@ def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenar
 
 
 def _features(draws: Draws, allowed: Collection[str], known: bool) -> frozenset[str]:
-    share = max(SHARE, min(0.75, 2 / max(len(allowed), 1)))
+    share = max(draws.choice("share", SHARES), min(0.75, 2 / max(len(allowed), 1)))
     features: frozenset[str] = frozenset()
     for feature in FEATURES:
         is_on = draws.chance(f"feature {feature}", share)
@@ -67,12 +73,13 @@ def _stacks(draws: Draws, features: Collection[str]) -> int:
     return several if {"stacks", "same_names"} & set(features) else 1
 
 
-def _client(draws: Draws, number: int, features: Collection[str]) -> Client:
+def _client(draws: Draws, number: int, features: Collection[str], rival: str = "") -> Client:
     stack = f"s{number}"
+    name = f"{stack}{rival}"
     actions = tuple(
-        _action(draws, f"{stack} {index}", features) for index in range(draws.between(f"actions {stack}", 1, 4))
+        _action(draws, f"{name} {index}", features) for index in range(draws.between(f"actions {name}", 1, 4))
     )
-    return Client(stack, "" if "same_names" in features else f"{stack} ", actions)
+    return Client(stack, "" if "same_names" in features else f"{stack} ", actions, rival)
 
 
 def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
@@ -88,12 +95,17 @@ def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
         secrets=tuple(draws.some(f"secrets {label}", SECRETS, 0.5))
         if "secrets" in features and do != "uninstall"
         else (),
-        cancel_after=round(draws.spread(f"cancelled {label}", 0.01, 5.0), 3)
+        cancel_after=round(draws.spread(f"cancelled {label}", 0.001, 10.0), 3)
         if "cancel" in features and cancelled
         else -1.0,
+        cancel_at=draws.between(f"cancelled at {label}", 1, 20) if "cancel" in features and cancelled else 1,
         patience=round(draws.spread(f"patience {label}", 0.05, 10.0), 3) if "leave" in features and left else 0.0,
         applies=draws.between(f"applies {label}", 1, 2) if do == "plan" else 1,
         lag=round(draws.spread(f"lag {label}", 0.01, 10.0), 3) if do == "plan" else 0.0,
+        is_backed_up="backup" in features and draws.chance(f"backup {label}", 0.4),
+        restored_after=round(draws.spread(f"restored {label}", 0.01, 20.0), 3)
+        if "backup" in features and draws.chance(f"restore {label}", 0.4)
+        else -1.0,
     )
 
 
@@ -117,6 +129,9 @@ def _platform(draws: Draws, features: Collection[str]) -> Platform:
         batch=draws.choice("batch", (1, 2, 500)),
         concurrency=draws.choice("concurrency", (1, 2, 4)),
         refusals=draws.choice("refusals", (0.02, 0.05, 0.15)) if "reject" in features else 0.0,
+        kept=draws.choice("kept", (0.05, 0.2, 0.5)) if "keep" in features else 0.0,
+        doubts=draws.choice("doubts", (0.02, 0.1, 0.3)) if "doubt" in features else 0.0,
+        patience=draws.choice("patience", (0.02, 0.1, 0.3)) if "busy" in features else 0.0,
     )
 
 
@@ -124,6 +139,9 @@ def _crashes(draws: Draws, features: frozenset[str], appliers: int) -> tuple[Cra
     names = [f"applier{number}" for number in range(appliers)]
     kills = [_crash(draws, f"kill {n}", names) for n in range(draws.between("kills", 1, 4))]
     peers = [_crash(draws, f"peer kill {n}", SERVERS) for n in range(draws.between("peer kills", 1, 2))]
+    if draws.chance("outage", 0.3):
+        # Longer than an undo is tried for.
+        peers[0] = replace(peers[0], node="platform", seconds=round(draws.spread("outage seconds", 300.0, 1200.0), 3))
     stops = [
         _crash(draws, f"stop {n}", [*names, *names, *SERVERS], is_stop=True)
         for n in range(draws.between("stops", 1, 3))
@@ -151,13 +169,17 @@ def _edits(draws: Draws, features: Collection[str], clients: Sequence[Client]) -
         return ()
     edits = []
     words = [word for word in EDITS if "secrets" in features or "secret" not in word]
-    for number in range(draws.between("edits", 2, 10)):
+    for number in range(draws.between("edits", 4, 16)):
         label = f"edit {number}"
         do = draws.choice(f"{label} do", words)
         name = draws.choice(f"{label} name", SECRETS if "secret" in do else list(OBJECTS))
         prefix = "" if "secret" in do else draws.choice(f"{label} stack", clients).prefix
         at = round(draws.spread(f"{label} at", 0.1, 60.0), 3)
-        edits.append(Edit(at, do, name, prefix, draws.choice(f"{label} label", LABELS) if "tach" in do else ""))
+        if "tach" in do:
+            theirs = draws.choice(f"{label} stack of label", clients).prefix
+            edits.append(Edit(at, do, name, prefix, draws.choice(f"{label} label", LABELS), theirs))
+        else:
+            edits.append(Edit(at, do, name, prefix))
     return tuple(edits)
 
 

@@ -29,9 +29,9 @@ _DECISIONS = (
     operation_pb2.DECISION_FORCE,
     operation_pb2.DECISION_ADOPT,
 )
-"""What the operator tries in turn."""
+"""What the operator tries in turn; with which of them it begins is drawn."""
 
-_MEDDLING = frozenset({"person", "same_names", "bad_lists", "bad_answers", "bad_describe"})
+_MEDDLING = frozenset({"backup", "person", "same_names", "bad_lists", "bad_answers", "bad_describe"})
 """With these, what a stack holds at the end is not its doing alone: only the rules at effect count."""
 
 
@@ -42,8 +42,10 @@ class Ends:
         self._world = world
         self._oracle = oracle
         self._clients = clients
+        self._stacks = list(dict.fromkeys(client.stack for client in clients))
         self._trace = world.trace
         self._operator = Operator(world)
+        self._decided: set[str] = set()
 
     async def judge(self) -> None:
         """Let all work end, then look at what is left of it."""
@@ -54,8 +56,8 @@ class Ends:
         await self._end_blocked()
         if self._oracle.unfinished():
             return
-        for client, asked in self._clients.items() if not _MEDDLING & set(self._world.scenario.features) else ():
-            self._check_content(client, asked)
+        for stack in self._stacks if not _MEDDLING & set(self._world.scenario.features) else ():
+            self._check_content(stack)
         await self._probe()
 
     async def _wait_for_quiet(self) -> None:
@@ -83,38 +85,47 @@ class Ends:
             self._trace.count(f"blocked {reason}")
             if not told.blocked_reason or not (told.blocked_steps or told.cause):
                 self._trace.violate("BLOCKED_EMPTY", f"{operation.name} says nothing of what blocks it")
-            for decision in _DECISIONS:
+            first = self._world.draws.below("first decision", len(_DECISIONS))
+            for decision in (*_DECISIONS[first:], *_DECISIONS[:first]):
                 if operation.state != "BLOCKED":
                     break
+                if decision != operation_pb2.DECISION_RETRY:
+                    self._decided.add(operation.name)
                 await self._operator.decide(told, decision)
                 await self._wait_for_quiet()
                 told = await self._operator.operation(operation.name)
             if operation.state == "BLOCKED":
                 self._trace.violate("DEAD_END", f"no decision ends {operation.name}: {reason}, {told.cause}")
 
-    def _check_content(self, client: Client, asked: StackClient) -> None:
+    def _check_content(self, stack: str) -> None:
         """Hold a stack to the packages that its operations succeeded with."""
-        ids = [id_ for id_, name in self._oracle.store.stacks.items() if name == client.stack]
-        wanted = self._wanted(client, asked)
+        ids = [id_ for id_, name in self._oracle.store.stacks.items() if name == stack]
+        wanted = self._wanted(stack)
         if wanted is None:
             return
         entries = {entry.name: entry for entry in self._oracle.store.entries if entry.stack in ids}
         for name, entry in entries.items():
             if name not in wanted and not entry.is_pending_delete:
-                self._trace.violate("CONTENT", f"{client.stack} still owns {name}")
+                self._trace.violate("CONTENT", f"{stack} still owns {name}")
         for name, item in wanted.items():
             if name in entries:
-                self._check_item(client, item, entries, wanted)
+                self._check_item(stack, item, entries, wanted)
             else:
-                self._trace.violate("CONTENT", f"{client.stack} does not own {name}")
+                self._trace.violate("CONTENT", f"{stack} does not own {name}")
 
-    def _wanted(self, client: Client, asked: StackClient) -> dict[str, Item] | None:
+    def _wanted(self, stack: str) -> dict[str, Item] | None:
         """What a stack has to hold; None: somebody's decision, or a request that is forgotten, leaves that open."""
         store = self._oracle.store
+        actions = {
+            request: action
+            for client, asked in self._clients.items()
+            if client.stack == stack
+            for request, action in asked.wanted.items()
+        }
         requests = {operation: request for request, operation in store.requests.items()}
         wanted: dict[str, Item] = {}
-        mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == client.stack]
-        if any(fact.is_decided for operation in mine for fact in operation.facts.values()):
+        mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == stack]
+        if self._decided & {operation.name for operation in mine}:
             return None
         # In the order in which they were begun: clocks may have been set back meanwhile.
         for operation in mine:
@@ -123,51 +134,48 @@ class Ends:
             if operation.kind == "UNINSTALL":
                 wanted = {}
                 continue
-            action = asked.wanted.get(requests.get(operation.name, ""))
+            action = actions.get(requests.get(operation.name, ""))
             if action is None:
                 return None
             kept = {name: item for name, item in wanted.items() if name in action.skip}
             wanted = kept | {item.name: item for item in action.items if item.name not in action.skip}
         return wanted
 
-    def _check_item(self, client: Client, item: Item, entries: Mapping[str, Entry], wanted: Mapping[str, Item]) -> None:
+    def _check_item(self, stack: str, item: Item, entries: Mapping[str, Entry], wanted: Mapping[str, Item]) -> None:
         entry = entries[item.name]
         resource = self._oracle.platform.resources.get(entry.resource_id)
         if resource is None:
-            self._trace.violate("GHOST", f"{client.stack} owns {item.name}, which is nowhere")
+            self._trace.violate("GHOST", f"{stack} owns {item.name}, which is nowhere")
             return
         if resource.kind != OBJECTS[item.name]:
-            self._trace.violate("WRONG_KIND", f"{client.stack} owns {item.name}, which is a {resource.kind}")
+            self._trace.violate("WRONG_KIND", f"{stack} owns {item.name}, which is a {resource.kind}")
             return
         spec = json.loads(resource.spec)
         if spec.get("description") != description(item.version):
-            problem = f"{item.name} of {client.stack} is {spec.get('description')}, and not {description(item.version)}"
+            problem = f"{item.name} of {stack} is {spec.get('description')}, and not {description(item.version)}"
             self._trace.violate("CONTENT", problem)
-        if self._skips(client):
+        if self._skips(stack):
             return
         labels = {label for label in item.labels if label in wanted}
         attached = {name for name, label in entries.items() if label.resource_id in resource.labels}
         if attached != labels or len(attached) != len(resource.labels):
-            self._trace.violate(
-                "CONTENT", f"{item.name} of {client.stack} has {sorted(attached)}, and not {sorted(labels)}"
-            )
+            self._trace.violate("CONTENT", f"{item.name} of {stack} has {sorted(attached)}, and not {sorted(labels)}")
         if entry.labels != labels:
             self._trace.violate(
                 "FORGOTTEN", f"the record of {item.name} has {sorted(entry.labels)}, and not {sorted(labels)}"
             )
 
-    def _skips(self, client: Client) -> bool:
-        return any(action.skip for action in client.actions)
+    def _skips(self, stack: str) -> bool:
+        return any(action.skip for client in self._clients if client.stack == stack for action in client.actions)
 
     async def _probe(self) -> None:
         """Uninstall everything; nothing may be left that an operation created."""
-        for name in [client.stack for client in self._clients]:
+        for name in self._stacks:
             if name in self._oracle.store.stacks.values():
                 end = await self._operator.uninstall(name)
                 if end != "OPERATION_STATE_SUCCEEDED":
                     self._trace.violate("PROBE", f"{name} cannot be uninstalled: {end}")
         for id_, name in self._oracle.made.items():
-            resource, operation = self._oracle.platform.resources.get(id_), self._oracle.store.operations.get(name)
-            is_decided = operation and any(fact.is_decided for fact in operation.facts.values())
-            if resource and id_ not in self._oracle.by_others and not is_decided:
+            resource = self._oracle.platform.resources.get(id_)
+            if resource and id_ not in self._oracle.by_others and name not in self._decided:
                 self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")

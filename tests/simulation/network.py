@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Protocol, cast
 
 import grpc
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
 
 from services.rpc.channel import SAFE_METHODS
 from services.rpc.dispatcher import NO_RETRY, Dispatcher, Handler
@@ -28,6 +30,8 @@ _SAFE = frozenset(f"/{service}/{method}" for service, methods in SAFE_METHODS.it
 current: ContextVar["Attempt"] = ContextVar("served_attempt")
 """The call that a task serves."""
 
+_STATUS = "grpc-status-details-bin"
+
 _OK = grpc.StatusCode.OK
 _UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
@@ -37,6 +41,9 @@ class Watcher(Protocol):
 
     def sent(self, attempt: "Attempt", request: Any) -> None:
         """A node sends *request*."""
+
+    def arrived(self, attempt: "Attempt") -> None:
+        """A request is at its server, which is about to serve it."""
 
     def answered(self, attempt: "Attempt", answer: Any) -> None:
         """A server gives *answer*, whether it arrives or not; it may be changed."""
@@ -377,6 +384,7 @@ class Attempt:
         assert self.server is not None
         assert self._dispatcher is not None
         network.trace.say(self.server.name, f"serves {self.name}")
+        network.watcher.arrived(self)
         deadline = self.call.deadline
         served = ServedCall(self.call.metadata, None if math.isinf(deadline) else deadline - network.loop.now)
         handler = self._dispatcher.handlers[self.call.method]
@@ -410,6 +418,8 @@ class Attempt:
             code, details = grpc.StatusCode.CANCELLED, "the server stopped"
         elif isinstance(error := task.exception(), Aborted):
             code, details, trailing = error.code, error.details, error.trailing
+            for reason in _reasons(trailing):
+                self._network.trace.count(f"error {reason}")
         elif error is not None:
             self._network.loop.on_error(f"{self.name} raised {error!r}")
             code, details = grpc.StatusCode.UNKNOWN, "a defect of the server"
@@ -437,6 +447,16 @@ class Attempt:
 
     def _fall_silent(self) -> None:
         self._tell(faults.KEEPALIVE_SECONDS, _UNAVAILABLE, "keepalive: the connection is dead")
+
+
+def _reasons(trailing: Pairs) -> Iterator[str]:
+    """Why a server of ours ended a call."""
+    for key, value in trailing:
+        if key == _STATUS and isinstance(value, bytes):
+            for detail in Status.FromString(value).details:
+                info = ErrorInfo()
+                if detail.Unpack(info):
+                    yield info.reason
 
 
 def _set(future: "asyncio.Future[None]") -> None:

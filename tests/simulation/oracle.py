@@ -12,7 +12,8 @@ from pkger.model.v1 import plan_pb2
 from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import Attempt, current
-from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, StoreReader
+from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, Seen, StoreReader
+from tests.simulation.situations import Situations
 from tests.simulation.world import EPOCH, PLATFORM_FILE, STORE_FILE, World
 
 _NOT_SENT = ("PLANNED", "SKIPPED")
@@ -50,8 +51,6 @@ class Oracle:
     Watches one run; a ``Watcher``.
 
     Attributes:
-        store: What the store holds.
-        platform: What the platform holds.
         made: The operation that created each resource that an operation created, by id.
         by_others: Ids of resources that a person created or changed.
         last_look: When an applier last asked for abandoned operations.
@@ -60,24 +59,38 @@ class Oracle:
     def __init__(self, world: World) -> None:
         self._world = world
         self._trace = world.trace
-        self.store = StoreReader(world.data / STORE_FILE)
-        self.platform = PlatformReader(world.data / PLATFORM_FILE)
-        self.made: dict[str, str] = {}
+        self._seen = Seen(StoreReader(world.data / STORE_FILE), PlatformReader(world.data / PLATFORM_FILE))
+        self.made = self._seen.made
         self.by_others: set[str] = set()
         self._secret_writers: dict[str, str] = {}
         self.last_look = 0.0
-        self._tokens: dict[str, set[int]] = {}
         self._plans: dict[str, str] = {}
         self._states: dict[str, str] = {}
         self._bad_driver = BadDriver(world.draws, world.scenario.features, world.trace, lambda: world.is_calm)
+        self._situations = Situations(self._seen, world.nodes, world.trace)
+        self._has_been_restored = False
         world.loop.after_work = self._after_work
+        world.on_kill = self._count_kill
+        world.on_jump = self._situations.jumped
+        world.on_restore = self._restored
         self.store.refresh()
         self.platform.refresh()
+
+    @property
+    def store(self) -> StoreReader:
+        """What the store holds."""
+        return self._seen.store
+
+    @property
+    def platform(self) -> PlatformReader:
+        """What the platform holds."""
+        return self._seen.platform
 
     def sent(self, attempt: Attempt, request: Any) -> None:
         """See ``Watcher``: judges what an applier sends to a platform."""
         if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
             self.last_look = self._world.loop.now
+        self._situations.sent(attempt, request)
         if isinstance(request, _FENCED):
             attempt.note = request
         if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
@@ -88,7 +101,12 @@ class Oracle:
         for mutation in request.mutations:
             sent = self._intended(operation, mutation) if operation else None
             verb = str(mutation.WhichOneof("change"))
-            if sent is None:
+            if operation:
+                self._situations.wrote(mutation, operation)
+            if sent is None and self._has_been_restored:
+                # The store may have forgotten the intent, and the operation.
+                pass
+            elif sent is None:
                 self._trace.violate("I1", f"{attempt.name}: {verb} was sent without an intent: {_shown(mutation)}")
             else:
                 self._trace.count(f"effect {verb} {'undone' if sent.is_undo else 'done'}")
@@ -96,14 +114,21 @@ class Oracle:
                 self._check_order(sent, attempt)
             found.append(sent)
         attempt.note = found
+        if operation and found and self._plans.get(operation.plan, operation.name) != operation.name:
+            self._trace.violate("I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}")
+
+    def arrived(self, attempt: Attempt) -> None:
+        """See ``Watcher``."""
+        if attempt.is_write_to_platform:
+            self._situations.arrived(attempt.note)
 
     def answered(self, attempt: Attempt, answer: Any) -> None:
         """See ``Watcher``: a bad driver spoils it."""
-        if attempt.call.address == "platform":
-            self._bad_driver.spoil(attempt.call.request, answer)
+        if attempt.call.address == "platform" and self._bad_driver.spoil(attempt.call.request, answer):
+            self._situations.spoiled(answer)
         if isinstance(answer, driver_pb2.MutateResponse):
             for mutation, result in zip(attempt.call.request.mutations, answer.results, strict=False):
-                if result.HasField("rejected"):
+                if result.rejected.reason:
                     self._trace.count(f"platform refused {mutation.WhichOneof('change')}")
 
     def _count_traits(self, sent: Sent, verb: str) -> None:
@@ -119,18 +144,18 @@ class Oracle:
             self._trace.count("replacement")
 
     def unfinished(self) -> list[Operation]:
-        """Operations at work: unfinished, but for those that are BLOCKED, or died before they sent anything."""
+        """Operations at work: unfinished, but for those without a lease that are BLOCKED or have sent nothing yet."""
         now = self._world.clock("stack")
         return [
             operation
             for operation in self.store.operations.values()
             if operation.state in ("APPLYING", "ROLLING_BACK")
-            or (operation.state == "PREPARING" and _lasts(self.store.leases.get(operation.stack), now))
+            or (operation.state in ("PREPARING", "BLOCKED") and _lasts(self.store.leases.get(operation.stack), now))
         ]
 
     def takeovers(self, operation: str) -> int:
         """How often the lease of an operation was taken."""
-        return len(self._tokens.get(operation, ()))
+        return self._seen.takeovers(operation)
 
     def _working_on(self, stack: str) -> Operation | None:
         for operation in self.store.operations.values():
@@ -189,7 +214,9 @@ class Oracle:
             if operation.is_sealed:
                 self._trace.violate("I6", f"{attempt.name}: step {sent.step} is taken back past the seal")
             late = [
-                each for each in self._others(sent) if each.stage > step.stage and self._state(sent, each) == "DONE"
+                each
+                for each in self._others(sent)
+                if each.stage > step.stage and self._state(sent, each) == "DONE" and not self._is_held_back(sent, each)
             ]
             if late:
                 self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is undone before step {late[0].number}")
@@ -204,6 +231,15 @@ class Oracle:
         # What turns back asks again what became of creations, of any stage that was sent.
         if early and not operation.is_rolling_back and not self._has_trouble(operation):
             self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is sent before step {early[0].number}")
+
+    def _is_held_back(self, sent: Sent, step: plan_pb2.Step) -> bool:
+        """Whether *step* cannot be undone, as a later one about the same resource was not."""
+        return any(
+            each.number > step.number
+            and self._state(sent, each) in ("UNDO_FAILED", "UNDO_UNKNOWN")
+            and _keys(each) & _keys(step)
+            for each in self._others(sent)
+        )
 
     def _others(self, sent: Sent) -> Iterator[plan_pb2.Step]:
         return (step for number, step in sent.operation.steps.items() if number != sent.step)
@@ -245,13 +281,13 @@ class Oracle:
         stacks: dict[str, str] = {}
         for operation in self.store.operations.values():
             self._note_state(operation)
-            self._tokens.setdefault(operation.name, set()).add(operation.token)
+            self._seen.tokens.setdefault(operation.name, set()).add(operation.token)
             if not operation.is_finished and stacks.setdefault(operation.stack, operation.name) != operation.name:
                 self._trace.violate("I4", f"{operation.name} and {stacks[operation.stack]} are unfinished on one stack")
-            if operation.plan and self._plans.setdefault(operation.plan, operation.name) != operation.name:
-                self._trace.violate(
-                    "I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}"
-                )
+            first = self._plans.setdefault(operation.plan, operation.name) if operation.plan else operation.name
+            if first != operation.name and not self._has_been_restored:
+                self._trace.violate("I5", f"{operation.plan} is run by {first} and {operation.name}")
+        self._situations.committed()
 
     def _check_token(self, before: dict[str, LeaseRow]) -> None:
         """Hold the request that is being served, and that wrote something, to the token of the lease."""
@@ -295,6 +331,8 @@ class Oracle:
         if attempt and is_ours:
             self._judge_effects(attempt, before, secrets)
         else:
+            self._situations.edited(_changed(before, after))
+            self._situations.wrote_secrets(_changed(secrets, self.platform.secrets))
             self.by_others |= _changed(before, after)
             self._secret_writers |= dict.fromkeys(_changed(secrets, self.platform.secrets), by)
 
@@ -350,6 +388,29 @@ class Oracle:
                 return operation
         return ""
 
+    def _count_kill(self, name: str) -> None:
+        """Note how far the operations of an applier that is killed are."""
+        for operation in self.store.operations.values():
+            lease = self.store.leases.get(operation.stack)
+            if operation.is_finished or lease is None or lease.holder != name:
+                continue
+            self._trace.count(f"killed in {operation.state}")
+            for state in {fact.state for fact in operation.facts.values()}:
+                self._trace.count(f"killed with a step {state}")
+
+    def _restored(self) -> None:
+        """
+        The store is what it was when it was backed up.
+
+        What was made since belongs to nobody any more; only what happens from now on counts.
+        """
+        self._situations.restored()
+        self._has_been_restored = True
+        self.by_others |= self.made.keys()
+        self.made.clear()
+        self._seen.store = StoreReader(self._world.data / STORE_FILE)
+        self.store.refresh()
+
     def _check_owned(self) -> None:
         owned = {(entry.kind, entry.resource_id) for entry in self.store.entries}
         for entry in self.store.entries:
@@ -366,6 +427,17 @@ class Oracle:
                 continue
             state = operation.state if operation else "unknown"
             self._trace.violate("I3", f"{resource.kind} {id_}, made by {name} ({state}), is nobody's")
+
+
+def _keys(step: plan_pb2.Step) -> set[tuple[str, str, str]]:
+    """What a step is about: kind, name and, of what has no name, the id."""
+    change = getattr(step, str(step.WhichOneof("change")))
+    found = {("", change.key, "")} if isinstance(change, plan_pb2.PutSecretStep) else set()
+    if not found:
+        found = {(change.key.kind, change.key.name, "" if change.key.name else change.resource_id)}
+    if isinstance(change, plan_pb2.LabelStep):
+        found.add((change.label.kind, change.label.name, "" if change.label.name else change.label_id))
+    return found
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:

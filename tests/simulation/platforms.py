@@ -7,10 +7,28 @@ from dataclasses import replace
 from services.core.model import Identity, PlatformTraits
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.kinds import EMBEDDED
-from services.drivers.mutation import Create, Done, Fence, Mutation, Rejected, ResourceId, StoredResource, Update
+from services.drivers.mutation import (
+    Ambiguous,
+    Create,
+    Delete,
+    Fence,
+    Mutation,
+    Rejected,
+    ResourceId,
+    Result,
+    StoredResource,
+    Update,
+)
 from services.engine.outcome import RejectionReason
 from tests.simulation.draws import Draws
 from tests.simulation.scenario import Platform
+from tests.simulation.trace import Trace
+
+PATIENCE = 0.5
+"""Seconds that a busy platform asks to wait."""
+
+_BUSY = Rejected(None, "too many requests", retry_after=PATIENCE)
+_DOUBT = Ambiguous("the platform lost the connection to its disk")
 
 
 class SimulatedPlatform:
@@ -18,7 +36,7 @@ class SimulatedPlatform:
     A ``Driver``.
 
     A refusal is of the content: the same mutation, sent again or late, is refused again, and what took effect is never
-    refused when it is sent again (driver.proto).
+    refused when it is sent again (driver.proto). Only who is busy refuses one sending and not the next.
     """
 
     def __init__(
@@ -28,6 +46,7 @@ class SimulatedPlatform:
         draws: Draws,
         decided: dict[str, bool],
         is_calm: Callable[[], bool],
+        trace: Trace,
     ) -> None:
         """*decided* says of each mutation whether it is refused; *is_calm*, whether new ones are taken all."""
         self._driver = driver
@@ -35,6 +54,7 @@ class SimulatedPlatform:
         self._draws = draws
         self._decided = decided
         self._is_calm = is_calm
+        self._trace = trace
         identity = Identity[platform.identity]
         kinds = {kind: replace(traits, identity=identity) for kind, traits in EMBEDDED.kinds.items()}
         self._traits = replace(
@@ -57,27 +77,45 @@ class SimulatedPlatform:
     async def secret_keys(self, org: str) -> list[str]:
         return await self._driver.secret_keys(org)
 
-    async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:
-        refused = [self._refuses(mutation) for mutation in batch]
-        taken = [self._sent(each) for each, is_refused in zip(batch, refused, strict=True) if not is_refused]
+    async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Result]:
+        answers = {number: answer for number, each in enumerate(batch) if (answer := self._answer_without(each))}
+        taken = [self._sent(each) for number, each in enumerate(batch) if number not in answers]
         results = iter(await self._driver.mutate(org, fence if self._platform.fences else None, taken))
-        refusal = Rejected(RejectionReason.CONTENT_REFUSED, "the platform does not like it")
-        return [refusal if is_refused else next(results) for is_refused in refused]
+        return [answers.get(number) or self._doubted(next(results)) for number in range(len(batch))]
 
     async def close(self) -> None:
         await self._driver.close()
 
+    def _answer_without(self, mutation: Mutation) -> Result | None:
+        """The answer to a mutation that has no effect; None: it has one."""
+        if self._refuses(mutation):
+            return Rejected(RejectionReason.CONTENT_REFUSED, "the platform does not like it")
+        return _BUSY if self._happens("busy", self._platform.patience) else None
+
+    def _doubted(self, result: Result) -> Result:
+        return _DOUBT if self._happens("doubt", self._platform.doubts) else result
+
+    def _happens(self, what: str, rate: float) -> bool:
+        is_drawn = self._draws.chance(what, rate)
+        if is_drawn and not self._is_calm():
+            self._trace.count(f"platform has {what}")
+            return True
+        return False
+
     def _refuses(self, mutation: Mutation) -> bool:
+        rate = self._platform.refusals
         match mutation:
             case Create(kind, spec, key, _):
                 name = f"{kind} {key} {spec.text}"
             case Update(id_, spec, _):
                 name = f"{id_} {spec.text}"
+            case Delete(id_):
+                name, rate = f"{id_} deletion", self._platform.kept
             case _:
                 return False
         digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
         if digest not in self._decided:
-            refused = self._draws.chance(f"refusal {digest}", self._platform.refusals)
+            refused = self._draws.chance(f"refusal {digest}", rate)
             self._decided[digest] = refused and not self._is_calm()
         # What was refused in the storm may be tried again in the calm, by a decision of the operator.
         return self._decided[digest] and not self._is_calm()

@@ -7,6 +7,7 @@ checks checks nothing (issue 14).
 
 import json
 import sqlite3
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ class Operation:
     state: str
     is_rolling_back: bool
     is_sealed: bool
+    is_cancelled: bool
     token: int
     plan: str
     steps: dict[int, plan_pb2.Step] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class LeaseRow:
     token: int
     expires: int
     ttl: int
+    holder: str
 
 
 class StoreReader:
@@ -124,7 +127,7 @@ class StoreReader:
             return False
         self._version = version
         self._read_operations()
-        rows = self._connection.execute("SELECT stack, token, expires, ttl FROM leases")
+        rows = self._connection.execute("SELECT stack, token, expires, ttl, holder FROM leases")
         self.leases = {stack: LeaseRow(*rest) for stack, *rest in rows}
         rows = self._connection.execute("SELECT stack, kind, name, resource_id, associations, state FROM inventory")
         self.entries = [
@@ -141,16 +144,17 @@ class StoreReader:
     def _read_operations(self) -> None:
         rows = self._connection.execute(
             "SELECT operations.name, operations.stack, nameless, operations.kind, operations.state, rolling_back,"
-            " sealed, token, COALESCE(plans.name, '')"
+            " sealed, cancel_requested, token, COALESCE(plans.name, '')"
             " FROM operations LEFT JOIN plans ON plans.operation = operations.name"
         )
-        for name, stack, nameless, kind, state, rolling_back, sealed, token, plan in rows:
+        for name, stack, nameless, kind, state, rolling_back, sealed, cancelled, token, plan in rows:
             known = self.operations.get(name)
             if known is None:
-                known = Operation(name, stack, bool(nameless), kind, state, False, False, token, plan)
+                known = Operation(name, stack, bool(nameless), kind, state, False, False, False, token, plan)
                 self.operations[name] = known
             known.state, known.token, known.plan = state, token, plan
             known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)
+            known.is_cancelled = bool(cancelled)
             if plan and not known.steps:
                 row = self._connection.execute("SELECT body FROM plan_bodies WHERE plan = ?", [plan]).fetchone()
                 known.steps = (
@@ -166,21 +170,26 @@ class StoreReader:
         for row, name, token, records, events in rows:
             self._read_rows = row
             self.new_writes.append((name, token))
-            operation = self.operations[name]
+            operation, noted = self.operations[name], journal_pb2.StoredRecords.FromString(records).steps
+            # A record says more than the event of the same write, which may not tell a decision from a skip.
+            said = {record.step for record in noted}
             for event in journal_pb2.StoredEvents.FromString(events).events:
-                self._hear(operation, event)
-            for record in journal_pb2.StoredRecords.FromString(records).steps:
+                self._hear(operation, event, said)
+            for record in noted:
                 self._note(operation, record)
 
-    def _hear(self, operation: Operation, event: operation_pb2.OperationEvent) -> None:
+    def _hear(self, operation: Operation, event: operation_pb2.OperationEvent, said: Collection[int]) -> None:
         match event.WhichOneof("event"):
             case "steps_sent":
                 state = "UNDO_INTENT" if event.steps_sent.direction == _UNDO else "INTENT"
                 for step in event.steps_sent.steps:
-                    self._become(operation, step, state)
+                    if step not in said:
+                        self._become(operation, step, state)
             case "steps_ended" | "steps_undone" as word:
                 is_undo = word == "steps_undone"
                 for ended in getattr(event, word).outcomes:
+                    if ended.step in said:
+                        continue
                     self._become(operation, ended.step, _ENDS[is_undo][str(ended.WhichOneof("outcome"))])
                     fact = operation.fact(ended.step)
                     if is_undo:
@@ -191,8 +200,7 @@ class StoreReader:
     def _note(self, operation: Operation, record: Any) -> None:
         state = journal_pb2.StepState.Name(record.state).removeprefix("STEP_STATE_")
         fact = operation.fact(record.step)
-        if state != fact.state:
-            self._become(operation, record.step, state)
+        self._become(operation, record.step, state)
         fact.is_decided |= state in ("GIVEN_UP", "KEPT", "UNDO_GIVEN_UP")
         if state == "UNDONE":
             fact.undone_id = record.resource_id
@@ -239,3 +247,29 @@ class PlatformReader:
         self.keys = dict(keys)
         self.secrets = dict(self._connection.execute("SELECT key, hash FROM secrets ORDER BY key"))
         return True
+
+
+@dataclass(slots=True)
+class Seen:
+    """
+    All that is known of both databases.
+
+    Attributes:
+        store: What the store holds.
+        platform: What the platform holds.
+        made: The operation that created each resource that an operation created, by id.
+        tokens: Those of the leases that each operation had, by its name.
+    """
+
+    store: StoreReader
+    platform: PlatformReader
+    made: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, set[int]] = field(default_factory=dict)
+
+    def unfinished(self) -> Iterator[Operation]:
+        """Operations that are not over."""
+        return (each for each in self.store.operations.values() if not each.is_finished)
+
+    def takeovers(self, operation: str) -> int:
+        """How often the lease of an operation was taken."""
+        return len(self.tokens.get(operation, ()))

@@ -109,7 +109,7 @@ def simulated(scenario: Scenario, folder: Path, template: Path) -> Result:
         nonlocal is_over
         world.open(oracle)
         clients = {client: StackClient(world, client) for client in scenario.clients}
-        tasks = [world.actor(f"client {client.stack}", asked.work()) for client, asked in clients.items()]
+        tasks = [world.actor(f"client {client.stack}{client.rival}", asked.work()) for client, asked in clients.items()]
         tasks.append(world.actor("person", Person(world).work()))
         await asyncio.wait(tasks, timeout=LONGEST_STORM)
         world.calm()

@@ -75,6 +75,9 @@ class Action:
         patience: Seconds after which the client leaves, and asks again with the same request id; 0: it does not leave.
         applies: Of a stored plan: how often it is applied.
         lag: Of a stored plan: seconds between plan and apply.
+        is_backed_up: Whether the store is backed up right before it is applied, with its plan.
+        restored_after: Seconds after its first apply at which the store is restored; negative: it is not.
+        cancel_at: The how manieth event starts the time of *cancel_after*.
     """
 
     do: str
@@ -86,15 +89,27 @@ class Action:
     patience: float = 0.0
     applies: int = 1
     lag: float = 0.0
+    is_backed_up: bool = False
+    restored_after: float = -1.0
+    cancel_at: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who works on one stack; *prefix* makes the display names of its objects."""
+    """
+    Who works on one stack.
+
+    Attributes:
+        stack: Name of the stack.
+        prefix: Makes the display names of its objects.
+        actions: What it asks for, one after another.
+        rival: What is added to its name where another client works on the same stack.
+    """
 
     stack: str
     prefix: str
     actions: tuple[Action, ...]
+    rival: str = ""
 
 
 IN_FLIGHT = "in_flight"
@@ -134,6 +149,7 @@ class Edit:
         name: One of ``OBJECTS``; of an edit of a secret, one of ``SECRETS``.
         prefix: What the display name begins with.
         label: The label that is attached or detached, one of ``LABELS``.
+        label_prefix: What the display name of that label begins with; None: the same.
     """
 
     at: float
@@ -141,6 +157,7 @@ class Edit:
     name: str
     prefix: str = ""
     label: str = ""
+    label_prefix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +179,10 @@ class Platform:
         fences: Whether it refuses old tokens.
         batch: Most mutations in a batch.
         concurrency: Most batches at a time.
-        refusals: How many creations and updates it refuses, from 0 to 1.
+        refusals: How many creations and updates it refuses, from 0 to 1, undos among them.
+        kept: How many resources it does not delete, from 0 to 1.
+        doubts: How many mutations that took effect it does not vouch for, from 0 to 1.
+        patience: How often it asks to wait, from 0 to 1.
     """
 
     identity: str = "NATIVE"
@@ -170,6 +190,9 @@ class Platform:
     batch: int = 500
     concurrency: int = 4
     refusals: float = 0.0
+    kept: float = 0.0
+    doubts: float = 0.0
+    patience: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """The simulated machines: nodes that start, die and start again, with their files and clocks (simulation.md 1)."""
 
 import asyncio
+import contextlib
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,11 @@ EPOCH = 1_800_000_000_000_000
 
 STORE_FILE, PLATFORM_FILE = "stack.db", "platform.db"
 
+_BACKUP = "backup.db"
+
+_RESTORE_SECONDS = 0.5
+"""How long a store is down that is restored."""
+
 
 class World:
     """
@@ -50,6 +56,9 @@ class World:
         skews: By how many seconds the wall clock of each name is off.
         data: Folder of the databases.
         is_calm: Whether all faults have stopped.
+        on_kill: Called with the name of a node that is about to be killed.
+        on_jump: Called when a clock is set.
+        on_restore: Called once the file of the store is what it was when it was backed up.
     """
 
     def __init__(self, scenario: Scenario, folder: Path, template: Path) -> None:
@@ -63,6 +72,9 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.skews: dict[str, float] = {}
         self.is_calm = False
+        self.on_kill: Callable[[str], None] = lambda name: None
+        self.on_jump: Callable[[Jump], None] = lambda jump: None
+        self.on_restore: Callable[[], None] = lambda: None
         self.data = folder / "0"
         shutil.copytree(template, self.data)
         self.appliers = tuple(f"applier{number}" for number in range(scenario.appliers))
@@ -72,6 +84,8 @@ class World:
         self._refused: dict[str, bool] = {}
         self._crashes = list(scenario.crashes)
         self._home = folder / "home"
+        self._home.mkdir()
+        self._has_backup = False
         # What belongs to no process.
         self._sky = Node("sky")
         self.loop.nodes.append(self._sky)
@@ -96,8 +110,11 @@ class World:
         return EPOCH + round((self.loop.now + self.skews.get(name, 0.0)) * 1_000_000)
 
     def jump(self, jump: Jump) -> None:
-        """Set the wall clock of a node."""
+        """Set the wall clock of a node, unless all faults have stopped."""
+        if self.is_calm:
+            return
         self.trace.count("clock jumps")
+        self.on_jump(jump)
         self.trace.say(jump.node, f"has its clock set by {jump.seconds:.0f} s")
         self.skews[jump.node] = self.skews.get(jump.node, 0.0) + jump.seconds
 
@@ -129,13 +146,35 @@ class World:
 
     def kill(self, name: str, down: float) -> None:
         """Kill the process of *name*, which starts again after *down* seconds."""
-        node = self.nodes.pop(name, None)
-        if node is None:
+        if name not in self.nodes:
             return
+        self.on_kill(name)
+        node = self.nodes.pop(name)
         self.trace.say(name, f"is killed, for {down:.3f} s")
         self.loop.bury(node)
         self.network.bury(node)
         self.loop.call_later(down, self.start, name, context=self._sky.context)
+
+    def back_up(self) -> None:
+        """Copy what the store has committed."""
+        self.trace.say("stack", "is backed up")
+        self._has_backup = True
+        with (
+            contextlib.closing(sqlite3.connect(self.data / STORE_FILE)) as live,
+            contextlib.closing(sqlite3.connect(self._home / _BACKUP)) as copy,
+        ):
+            live.backup(copy)
+
+    def restore(self) -> None:
+        """Make the store what it was when it was last backed up, and start it again; nothing, without a backup."""
+        if not self._has_backup or self.is_calm:
+            return
+        self.kill("stack", _RESTORE_SECONDS)
+        self.trace.say("stack", "is restored")
+        for path in self.data.glob(f"{STORE_FILE}*"):
+            path.unlink()
+        shutil.copy(self._home / _BACKUP, self.data / STORE_FILE)
+        self.on_restore()
 
     def calm(self) -> None:
         """All faults stop, and all nodes run."""
@@ -176,7 +215,9 @@ class World:
     @asynccontextmanager
     async def _platform_opened(self, ids: DrawnIds) -> AsyncIterator[Service]:
         embedded = EmbeddedDriver(self.data / PLATFORM_FILE, ids)
-        driver = SimulatedPlatform(embedded, self.scenario.platform, self.draws, self._refused, lambda: self.is_calm)
+        driver = SimulatedPlatform(
+            embedded, self.scenario.platform, self.draws, self._refused, lambda: self.is_calm, self.trace
+        )
         yield Service([register_driver(driver)], DRIVER_SERVICES)
 
     def _before_callback(self, node: Node) -> None:
