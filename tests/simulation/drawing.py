@@ -30,6 +30,10 @@ that are rare together are met by those that switch on many.
 """
 
 
+_ACTION_SECONDS = 0.7
+"""What an action takes about, without faults."""
+
+
 def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenario:
     """
     The scenario of *seed*.
@@ -59,7 +63,7 @@ def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenar
 
 
 def _features(draws: Draws, allowed: Collection[str], known: bool) -> frozenset[str]:
-    share = max(draws.choice("share", SHARES), min(0.75, 2 / max(len(allowed), 1)))
+    share = max(draws.choice("share", SHARES), min(0.75, 3 / max(len(allowed), 1)))
     features: frozenset[str] = frozenset()
     for feature in FEATURES:
         is_on = draws.chance(f"feature {feature}", share)
@@ -95,10 +99,10 @@ def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
         secrets=tuple(draws.some(f"secrets {label}", SECRETS, 0.5))
         if "secrets" in features and do != "uninstall"
         else (),
-        cancel_after=round(draws.spread(f"cancelled {label}", 0.001, 10.0), 3)
+        cancel_after=round(draws.spread(f"cancelled {label}", 0.001, 1.0), 3)
         if "cancel" in features and cancelled
         else -1.0,
-        cancel_at=draws.between(f"cancelled at {label}", 1, 20) if "cancel" in features and cancelled else 1,
+        cancel_at=draws.between(f"cancelled at {label}", 1, 12) if "cancel" in features and cancelled else 1,
         patience=round(draws.spread(f"patience {label}", 0.05, 10.0), 3) if "leave" in features and left else 0.0,
         applies=draws.between(f"applies {label}", 1, 2) if do == "plan" else 1,
         lag=round(draws.spread(f"lag {label}", 0.01, 10.0), 3) if do == "plan" else 0.0,
@@ -111,11 +115,13 @@ def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
 
 def _items(draws: Draws, label: str, features: Collection[str]) -> tuple[Item, ...]:
     items = []
-    chosen = draws.some(f"items {label}", list(OBJECTS), 0.55)
+    chosen = draws.some(f"items {label}", list(OBJECTS), 0.7)
     for name in OBJECTS:
         version, labels = draws.below(f"version {label}", 4), draws.some(f"labels {label}", LABELS, 0.4)
         explicit = draws.chance(f"explicit {label}", 0.5)
-        if name in chosen or (name == "hook" and "alarm" in chosen):
+        is_needed = name == "hook" and "alarm" in chosen
+        is_replaced = name == "raw" and "replace" in features
+        if name in chosen or is_needed or is_replaced:
             wanted = tuple(each for each in labels if each in chosen and name not in LABELS)
             items.append(Item(name, version, wanted, explicit and name == "raw" and "replace" in features))
     return tuple(items)
@@ -128,7 +134,7 @@ def _platform(draws: Draws, features: Collection[str]) -> Platform:
         fences="no_fence" not in features,
         batch=draws.choice("batch", (1, 2, 500)),
         concurrency=draws.choice("concurrency", (1, 2, 4)),
-        refusals=draws.choice("refusals", (0.02, 0.05, 0.15)) if "reject" in features else 0.0,
+        refusals=draws.choice("refusals", (0.03, 0.08, 0.2)) if "reject" in features else 0.0,
         kept=draws.choice("kept", (0.05, 0.2, 0.5)) if "keep" in features else 0.0,
         doubts=draws.choice("doubts", (0.02, 0.1, 0.3)) if "doubt" in features else 0.0,
         patience=draws.choice("patience", (0.02, 0.1, 0.3)) if "busy" in features else 0.0,
@@ -174,13 +180,21 @@ def _edits(draws: Draws, features: Collection[str], clients: Sequence[Client]) -
         do = draws.choice(f"{label} do", words)
         name = draws.choice(f"{label} name", SECRETS if "secret" in do else list(OBJECTS))
         prefix = "" if "secret" in do else draws.choice(f"{label} stack", clients).prefix
-        at = round(draws.spread(f"{label} at", 0.1, 60.0), 3)
+        at = round(_some_time(draws, label, clients), 3)
         if "tach" in do:
             theirs = draws.choice(f"{label} stack of label", clients).prefix
             edits.append(Edit(at, do, name, prefix, draws.choice(f"{label} label", LABELS), theirs))
         else:
             edits.append(Edit(at, do, name, prefix))
     return tuple(edits)
+
+
+def _some_time(draws: Draws, label: str, clients: Sequence[Client]) -> float:
+    """When about a client is at work: what happens at any time mostly finds that nobody is."""
+    actions = draws.choice(f"{label} client", clients).actions
+    number = draws.below(f"{label} action", len(actions))
+    began = sum(action.pause for action in actions[: number + 1]) + number * _ACTION_SECONDS
+    return began + draws.spread(f"{label} at", 0.01, 3.0)
 
 
 def _jumps(draws: Draws, features: Collection[str], appliers: int) -> tuple[Jump, ...]:

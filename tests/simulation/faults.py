@@ -53,8 +53,8 @@ BY_FEATURE: Mapping[str, tuple[str, ...]] = {
 
 WORDS = frozenset(fault for faults in BY_FEATURE.values() for fault in faults)
 
-RATE = 0.03
-"""How many calls meet a fault, while there are any."""
+RATE, WRITE_RATE = 0.03, 0.08
+"""How many calls, and how many writes to a platform, meet a fault, while there are any."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Faults:
             return name, NONE
         if self.noted is not None:
             fault = self.noted.get(name, NONE)
-        elif self.kinds and drawn < RATE:
+        elif self.kinds and drawn < (WRITE_RATE if method == "Mutate" else RATE):
             kinds = sorted(self.kinds)
             fault = kinds[int(kind * len(kinds))]
         else:

@@ -30,6 +30,9 @@ _SAFE = frozenset(f"/{service}/{method}" for service, methods in SAFE_METHODS.it
 current: ContextVar["Attempt"] = ContextVar("served_attempt")
 """The call that a task serves."""
 
+_LATE_SECONDS = 0.5
+"""How late a late message is at least: it is sent again before that, and what follows may be done."""
+
 _STATUS = "grpc-status-details-bin"
 
 _OK = grpc.StatusCode.OK
@@ -353,8 +356,9 @@ class Attempt:
     def _long_delay(self) -> float:
         longest = self._network.settle if self.is_write_to_platform else faults.SLOW_SECONDS
         longest = min(longest, faults.SLOW_SECONDS) if self.fault == faults.SLOW else longest
+        shortest = _LATE_SECONDS if self.fault == faults.LATE else 0.05
         # What is written takes a moment, which counts, too.
-        return self._network.draws.spread(f"slow {self.call.name}", 0.05, 0.95 * longest)
+        return self._network.draws.spread(f"slow {self.call.name}", shortest, 0.95 * longest)
 
     def _stop_server(self, delay: float) -> None:
         if self.server is None or self.fault == faults.LATE:
