@@ -1,13 +1,15 @@
 """Reduction: the smallest scenario that shows the same violation, and what of its trace tells (simulation.md 6)."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.simulation.alignment import aligned
 from tests.simulation.faults import WORDS
 from tests.simulation.running import HarnessBroken, Result
 from tests.simulation.scenario import SERVERS, Action, Crash, Scenario, to_json
@@ -16,16 +18,16 @@ MOST_RUNS = 400
 """Runs that one reduction takes at most."""
 
 VARIANT = 1_000_003
-"""What is added to the seed for the second try of a candidate: the schedule may shift when something is left out."""
+"""What is added to the seed for another try of a candidate: the schedule may shift when something is left out."""
+
+_SEEDS = ((0, VARIANT), *((number * VARIANT,) for number in range(2, 8)))
+"""What is added to the seed for each try: two at first, and more where nothing can be dropped with those before."""
 
 WHOLE = (Crash,)
 """Values that are dropped or kept, never changed: another place of a crash is no smaller scenario."""
 
 _EARLY, _LATE = ("clients", "crashes", "faults", "actions"), ("pause", "version", "features")
 """Fields that are dropped before, or after, all others."""
-
-_SHIFTS = {"actions": 50, "items": 2, "secrets": 1}
-"""By how many calls a noted fault may move when an element of a field is dropped."""
 
 Place = tuple[tuple[str, int | None], ...]
 """Where a value stands in a scenario: names of fields, each with a position where the field is a tuple."""
@@ -41,18 +43,35 @@ class Spot:
     value: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """
+    What is dropped at once at the least.
+
+    Attributes:
+        spot: Where.
+        element: Position or key of an element; None: the field gets its default.
+        name: What the element is called in other places, too.
+    """
+
+    spot: Spot
+    element: int | str | None
+    name: Any
+
+
 def smaller(scenario: Scenario) -> Iterator[Scenario]:
     """
     Scenarios with less in them: what drops most comes first.
 
-    Each field of each value is reset everywhere at once, then in one place, then by element. This reads the fields of
-    the classes in ``scenario.py``: a new field is reduced without a change here.
+    From each field, all is dropped at once, then halves of it, quarters and so on, as in delta debugging. This reads
+    the fields of the classes in ``scenario.py``: a new field is reduced without a change here.
     """
     for name in _names(scenario):
-        spots = [spot for spot in _spots(scenario) if spot.field.name == name]
-        candidates = itertools.chain(_without_all(scenario, spots), *(_without_some(scenario, spot) for spot in spots))
-        yield from _worth_running(candidates)
-    yield from _worth_running(_with_earlier_faults(scenario))
+        cuts = [cut for spot in _spots(scenario) if spot.field.name == name for cut in _cuts(spot)]
+        for chosen in _chunks(cuts):
+            yield from _worth_running(_without(scenario, chosen))
+        for chosen in _namesakes(cuts):
+            yield from _worth_running(_without(scenario, chosen))
 
 
 def reduced(
@@ -73,46 +92,83 @@ def reduced(
     Raises:
         HarnessBroken: The faults of the run, noted, do not make the same run.
     """
-    best, runs = run(replace(result.scenario, faults=result.faults)), 1
-    if best.digest != result.digest:
-        raise HarnessBroken(f"seed {result.scenario.seed}: with noted faults the hash is {best.digest}")
-    tried = {_text(best.scenario)}
-    is_done = False
-    while not is_done:
-        is_done, position = True, 0
-        # A candidate that was taken makes room: what followed it stands at its position now.
-        while (candidate := next(itertools.islice(smaller(best.scenario), position, None), None)) is not None:
-            position += 1
-            for variant in (candidate, replace(candidate, seed=candidate.seed + VARIANT)):
-                if _text(variant) in tried:
-                    continue
-                if runs >= most:
-                    return best, runs
-                tried.add(_text(variant))
-                runs += 1
-                found = run(variant)
-                if kind in found.violations:
-                    best, position, is_done = _with_its_faults(found), position - 1, False
-                    break
-    return best, runs
+    noted = run(replace(result.scenario, faults=result.faults))
+    if noted.digest != result.digest:
+        raise HarnessBroken(f"seed {result.scenario.seed}: with noted faults the hash is {noted.digest}")
+    reduction = _Reduction(noted, kind, run, most)
+    with contextlib.suppress(_BudgetSpent):
+        while any(reduction.drops_with(seeds) for seeds in _SEEDS):
+            pass
+    return reduction.best, reduction.runs
+
+
+class _BudgetSpent(Exception):
+    """No run is left."""
+
+
+class _Reduction:
+    """
+    A reduction at work.
+
+    Attributes:
+        best: The smallest run so far that shows the violation.
+        runs: How many runs there were.
+    """
+
+    def __init__(self, noted: Result, kind: str, run: Callable[[Scenario], Result], most: int) -> None:
+        self.best = noted
+        self.runs = 1
+        self._kind = kind
+        self._run = run
+        self._most = most
+        self._tried = {_text(noted.scenario)}
+
+    def drops_with(self, seeds: Sequence[int]) -> bool:
+        """Try to drop each thing once, with *seeds*, which are added to the one of the scenario; whether one was."""
+        position, has_dropped = 0, False
+        # What follows a candidate that was taken stands at its position now.
+        while candidate := next(itertools.islice(smaller(self.best.scenario), position, None), None):
+            if any(self._takes(replace(candidate, seed=candidate.seed + seed)) for seed in seeds):
+                has_dropped = True
+            else:
+                position += 1
+        return has_dropped
+
+    def _takes(self, candidate: Scenario) -> bool:
+        """Whether *candidate* shows the violation, with its faults where they are noted, or at corresponding calls."""
+        found = self._try(candidate)
+        if found and self._kind not in found.violations:
+            found = self._try(replace(candidate, faults=aligned(candidate.faults or {}, self.best, found)))
+        if not found or self._kind not in found.violations:
+            return False
+        # Other faults that are noted had no effect.
+        self.best = dataclasses.replace(found, scenario=replace(found.scenario, faults=found.faults))
+        return True
+
+    def _try(self, scenario: Scenario) -> Result | None:
+        """Run *scenario*, unless it was run before."""
+        if (text := _text(scenario)) in self._tried:
+            return None
+        if self.runs >= self._most:
+            raise _BudgetSpent
+        self._tried.add(text)
+        self.runs += 1
+        return self._run(scenario)
 
 
 def sound(scenario: Scenario) -> Scenario:
-    """*scenario* without what names something that is not in it any more."""
+    """*scenario* without what its packages lack; what happens to an applier that it lacks happens to another one."""
     nodes = {*SERVERS, *(f"applier{number}" for number in range(scenario.appliers))}
-    crashes = tuple(crash for crash in scenario.crashes if crash.node in nodes)
-    faults = {
-        call: fault
-        for call, fault in (scenario.faults or {}).items()
-        if not (caller := _call(call)[1]).startswith("applier") or caller in nodes
-    }
     clients = tuple(
         replace(client, actions=tuple(_sound_action(action) for action in client.actions))
         for client in scenario.clients
         if client.actions
     )
     return replace(
-        scenario, crashes=crashes, clients=clients, faults=scenario.faults if scenario.faults is None else faults
+        scenario,
+        clients=clients,
+        crashes=tuple(crash if crash.node in nodes else replace(crash, node="applier0") for crash in scenario.crashes),
+        jumps=tuple(jump if jump.node in nodes else replace(jump, node="applier0") for jump in scenario.jumps),
     )
 
 
@@ -142,9 +198,11 @@ _TELLS = re.compile(
 )
 
 
-def _worth_running(candidates: Iterator[Scenario]) -> Iterator[Scenario]:
-    """Without scenarios in which nobody asks for anything: they show nothing."""
-    return (candidate for candidate in map(sound, candidates) if candidate.clients)
+def _worth_running(candidate: Scenario) -> Iterator[Scenario]:
+    """Nothing for a scenario in which nobody asks for anything: it shows nothing."""
+    candidate = sound(candidate)
+    if candidate.clients:
+        yield candidate
 
 
 def _names(scenario: Scenario) -> list[str]:
@@ -186,28 +244,47 @@ def _can_shrink(field: "dataclasses.Field[Any]", value: Any) -> bool:
     return field.default is not dataclasses.MISSING and value is not None and value != field.default
 
 
-def _nothing(spot: Spot) -> Any:
-    """The value of a field with nothing in it."""
-    if isinstance(spot.value, tuple | Mapping):
-        return type(spot.value)()
+def _chunks(cuts: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
+    """All of *cuts*, then each half, each quarter and so on, and each one at the end."""
+    size = len(cuts)
+    while size:
+        for first in range(0, len(cuts), size):
+            yield cuts[first : first + size]
+        size = 0 if size == 1 else (size + 1) // 2
+
+
+def _cuts(spot: Spot) -> list[Cut]:
+    """What can be dropped from a field by itself: each element, or the value."""
+    if isinstance(spot.value, tuple):
+        return [Cut(spot, number, getattr(each, "name", each)) for number, each in enumerate(spot.value)]
+    if isinstance(spot.value, Mapping):
+        return [Cut(spot, key, key) for key in spot.value]
+    return [Cut(spot, None, None)]
+
+
+def _namesakes(cuts: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
+    """Elements with the same name, such as an object in the packages of all actions."""
+    by_name: dict[Any, list[Cut]] = {}
+    for cut in cuts:
+        if isinstance(cut.name, str):
+            by_name.setdefault(cut.name, []).append(cut)
+    return (same for same in by_name.values() if len(same) > 1)
+
+
+def _without(scenario: Scenario, cuts: Sequence[Cut]) -> Scenario:
+    spots = {(cut.spot.place, cut.spot.field.name): cut.spot for cut in cuts}
+    for key, spot in spots.items():
+        dropped = {cut.element for cut in cuts if (cut.spot.place, cut.spot.field.name) == key}
+        scenario = _changed(scenario, spot, _remaining(spot, dropped))
+    return scenario
+
+
+def _remaining(spot: Spot, dropped: Collection[int | str | None]) -> Any:
+    if isinstance(spot.value, tuple):
+        return tuple(each for number, each in enumerate(spot.value) if number not in dropped)
+    if isinstance(spot.value, Mapping):
+        return {key: each for key, each in spot.value.items() if key not in dropped}
     return spot.field.default
-
-
-def _without_all(scenario: Scenario, spots: list[Spot]) -> Iterator[Scenario]:
-    if len(spots) > 1:
-        for spot in spots:
-            scenario = _changed(scenario, spot, _nothing(spot))
-        yield scenario
-
-
-def _without_some(scenario: Scenario, spot: Spot) -> Iterator[Scenario]:
-    yield _changed(scenario, spot, _nothing(spot))
-    if isinstance(spot.value, tuple) and len(spot.value) > 1:
-        for number in range(len(spot.value)):
-            yield _changed(scenario, spot, spot.value[:number] + spot.value[number + 1 :])
-    elif isinstance(spot.value, Mapping) and len(spot.value) > 1:
-        for dropped in spot.value:
-            yield _changed(scenario, spot, {key: value for key, value in spot.value.items() if key != dropped})
 
 
 def _changed(value: Any, spot: Spot, new: Any) -> Any:
@@ -225,31 +302,6 @@ def _changed(value: Any, spot: Spot, new: Any) -> Any:
     return put(value, spot.place)
 
 
-def _with_earlier_faults(scenario: Scenario) -> Iterator[Scenario]:
-    """
-    Scenarios without one action, object or secret, and with a noted fault at an earlier call of its method.
-
-    A fault is noted by the number of its call: without what came before it, the same call has a lower number.
-    """
-    faults = scenario.faults or {}
-    for name, most in _SHIFTS.items():
-        for spot in _spots(scenario):
-            if spot.field.name != name:
-                continue
-            for fewer, call in itertools.product(_without_some(scenario, spot), faults):
-                method, caller, number = _call(call)
-                for earlier in range(number - 1, max(number - most, 0) - 1, -1):
-                    moved = {(f"{method} {caller}/{earlier}" if key == call else key): faults[key] for key in faults}
-                    yield replace(fewer, faults=moved)
-
-
-def _call(name: str) -> tuple[str, str, int]:
-    """Method, caller and number of a call such as "Mutate applier0/3"."""
-    method, _, rest = name.partition(" ")
-    caller, _, number = rest.rpartition("/")
-    return method, caller, int(number)
-
-
 def _sound_action(action: Action) -> Action:
     names = {item.name for item in action.items}
     items = tuple(
@@ -258,11 +310,6 @@ def _sound_action(action: Action) -> Action:
         if item.name != "alarm" or "hook" in names
     )
     return replace(action, items=items)
-
-
-def _with_its_faults(result: Result) -> Result:
-    """*result* with the faults that calls met: others that were noted had no effect."""
-    return dataclasses.replace(result, scenario=replace(result.scenario, faults=result.faults))
 
 
 def _text(scenario: Scenario) -> str:

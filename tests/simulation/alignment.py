@@ -1,0 +1,90 @@
+"""Which call of one run is which call of another: a fault is noted by a number, and numbers shift between runs."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from tests.simulation.running import Result
+
+_CALL = re.compile(r"^ *[0-9.]+ +[0-9]+ (?P<caller>\S+) +calls (?P<name>(?P<method>\S+) (?P=caller)/[0-9]+) of ")
+_EFFECT = re.compile(r"^ *[0-9.]+ +[0-9]+ platform +(?P<name>Mutate \S+/[0-9]+) (?P<effect>[a-z]+ed\b.*|wrote .*)")
+_ID = re.compile(r"\b[0-9a-f]{16}\b")
+
+_PERIODIC = "ListAbandonedOperations"
+"""Its number says how much time has passed, and nothing of what an applier was doing."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call in a trace; *effects* are what it did to the platform, without ids."""
+
+    name: str
+    method: str
+    effects: str = ""
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        return self.method, self.effects
+
+
+def aligned(faults: Mapping[str, str], before: Result, after: Result) -> dict[str, str]:
+    """
+    The faults of one run at the calls of another run that correspond.
+
+    A call corresponds to one of the same method that does the same to the platform, in the same order of calls, by the
+    same service. Where there is none, the nearest call of the method is taken. Appliers count as one service: which of
+    them a client asks is drawn.
+
+    Args:
+        faults: Faults by the names of calls of *before*, such as "Mutate applier0/3".
+        before: The run that met them.
+        after: A run of a smaller scenario.
+
+    Returns:
+        The faults by the names of calls of *after*, without those whose method is not called there.
+    """
+    found: dict[str, str] = {}
+    old, new = _calls(before), _calls(after)
+    for name, fault in faults.items():
+        method, _, rest = name.partition(" ")
+        service = _service(rest.rpartition("/")[0])
+        corresponding = _corresponding(name, _relevant(old[service], method), _relevant(new[service], method))
+        if corresponding and corresponding not in found:
+            found[corresponding] = fault
+    return found
+
+
+def _corresponding(name: str, old: Sequence[_Call], new: Sequence[_Call]) -> str | None:
+    position = next((number for number, call in enumerate(old) if call.name == name), None)
+    if position is None:
+        return None
+    matcher = SequenceMatcher(None, [call.signature for call in old], [call.signature for call in new], autojunk=False)
+    expected = position
+    for block in matcher.get_matching_blocks():
+        if block.size and block.a <= position:
+            expected = block.b + position - block.a
+    same = [number for number, call in enumerate(new) if call.method == old[position].method]
+    return new[min(same, key=lambda number: abs(number - expected))].name if same else None
+
+
+def _relevant(calls: Sequence[_Call], method: str) -> list[_Call]:
+    return [call for call in calls if call.method == method or call.method != _PERIODIC]
+
+
+def _service(caller: str) -> str:
+    return caller.rstrip("0123456789")
+
+
+def _calls(result: Result) -> Mapping[str, list[_Call]]:
+    """The calls of a run by service, in order."""
+    calls: defaultdict[str, list[_Call]] = defaultdict(list)
+    by_name: dict[str, _Call] = {}
+    for line in result.lines:
+        if match := _CALL.match(line):
+            call = by_name[match["name"]] = _Call(match["name"], match["method"])
+            calls[_service(match["caller"])].append(call)
+        elif (match := _EFFECT.match(line)) and match["name"] in by_name:
+            by_name[match["name"]].effects += _ID.sub("", match["effect"])
+    return calls
