@@ -40,9 +40,10 @@ simulate: setup  ## Interleavings, crashes and faults drawn from seeds, in one p
 		$(if $(FIRST),--first '$(FIRST)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(TRACE),--trace) \
 		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)') $(if $(REDUCE),--reduce '$(REDUCE)')
 
-# MUTATION=name for one of them
+# MUTATION=name for one of them, with REDUCE=1 | SCENARIO=file.json; SAVE=file.json
 simulate-mutations: setup  ## Put one known defect at a time into a copy of the code; the simulation has to find each
-	@$(BIN)/python -m tests.simulation.mutations $(MUTATION)
+	@$(BIN)/python -m tests.simulation.mutation_search $(MUTATION) $(if $(REDUCE),--reduce) \
+		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)')
 
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)

@@ -2,7 +2,6 @@
 
 import argparse
 import itertools
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +12,9 @@ from typing import NoReturn
 from tests.simulation import coverage
 from tests.simulation.drawing import drawn
 from tests.simulation.features import holds
-from tests.simulation.reduce import reduced, shown
+from tests.simulation.reduce import cpu_seconds, reduced, report
 from tests.simulation.running import HarnessBroken, Result, run
-from tests.simulation.scenario import Scenario, ScenarioInvalid, from_json, to_json
+from tests.simulation.scenario import Scenario, ScenarioInvalid, read_file, to_json, write_file
 from tests.simulation.search import Findings, features_named, results, template
 
 FOUND, MISUSED, BROKEN = 1, 2, 3
@@ -62,7 +61,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _scenario_of(options: argparse.Namespace) -> Scenario | None:
     """The one scenario to run; None: there are many."""
     if options.scenario:
-        return from_json(json.loads(Path(options.scenario).read_text("utf-8")))
+        return read_file(Path(options.scenario))
     if options.seed is None:
         return None
     allowed, known = features_named(options.features)
@@ -74,29 +73,23 @@ def _one(scenario: Scenario, options: argparse.Namespace, folder: Path) -> int:
     if options.trace:
         print("\n".join(result.lines))
     if options.save:
-        _save(replace(scenario, faults=result.faults), options.save)
+        write_file(Path(options.save), to_json(replace(scenario, faults=result.faults)))
     print(f"seed {scenario.seed}, features {','.join(scenario.features) or 'none'}: {result.digest}")
     _tell(result)
     return FOUND if result.violations else 0
 
 
 def _reduce(scenario: Scenario, options: argparse.Namespace, folder: Path) -> int:
-    began, kind = time.monotonic(), options.reduce
+    began, kind = cpu_seconds(), options.reduce
     result = run(scenario, folder)
     if kind not in result.violations:
         _misused(f"seed {scenario.seed} shows no {kind}, but {', '.join(result.violations) or 'nothing'}")
     best, runs = reduced(result, kind, lambda candidate: run(candidate, folder))
     if options.save:
-        _save(best.scenario, options.save)
-    print(json.dumps(to_json(best.scenario), indent=1))
-    print("\n".join(best.lines if options.trace else shown(best, kind)))
-    print(f"{runs} runs in {time.monotonic() - began:.1f} s: {best.digest}")
+        write_file(Path(options.save), to_json(best.scenario))
+    print(report(best, kind, runs, cpu_seconds() - began, is_whole=options.trace))
     _tell(best)
     return FOUND
-
-
-def _save(scenario: Scenario, path: str) -> None:
-    Path(path).write_text(json.dumps(to_json(scenario), indent=1) + "\n", "utf-8")
 
 
 def _search(options: argparse.Namespace, folder: Path) -> int:

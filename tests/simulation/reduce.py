@@ -2,8 +2,8 @@
 
 import contextlib
 import dataclasses
-import itertools
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +20,16 @@ MOST_RUNS = 400
 VARIANT = 1_000_003
 """What is added to the seed for another try of a candidate: the schedule may shift when something is left out."""
 
-_SEEDS = ((0, VARIANT), *((number * VARIANT,) for number in range(2, 8)))
-"""What is added to the seed for each try: two at first, and more where nothing can be dropped with those before."""
+_VARIATIONS = (
+    ((0, 1.0), (VARIANT, 1.0)),
+    ((0, 0.5), (2 * VARIANT, 1.0)),
+    ((3 * VARIANT, 0.5), (4 * VARIANT, 1.0)),
+    ((5 * VARIANT, 0.5), (6 * VARIANT, 1.0)),
+)
+"""
+What is added to the seed for each try, and by what the times of clients within an operation are multiplied: with less
+to do, an operation ends sooner. Later ones are tried where nothing can be dropped with those before.
+"""
 
 WHOLE = (Crash,)
 """Values that are dropped or kept, never changed: another place of a crash is no smaller scenario."""
@@ -97,7 +105,7 @@ def reduced(
         raise HarnessBroken(f"seed {result.scenario.seed}: with noted faults the hash is {noted.digest}")
     reduction = _Reduction(noted, kind, run, most)
     with contextlib.suppress(_BudgetSpent):
-        while any(reduction.drops_with(seeds) for seeds in _SEEDS):
+        while any(reduction.drops_with(variations) for variations in _VARIATIONS):
             pass
     return reduction.best, reduction.runs
 
@@ -123,15 +131,23 @@ class _Reduction:
         self._most = most
         self._tried = {_text(noted.scenario)}
 
-    def drops_with(self, seeds: Sequence[int]) -> bool:
-        """Try to drop each thing once, with *seeds*, which are added to the one of the scenario; whether one was."""
-        position, has_dropped = 0, False
-        # What follows a candidate that was taken stands at its position now.
-        while candidate := next(itertools.islice(smaller(self.best.scenario), position, None), None):
-            if any(self._takes(replace(candidate, seed=candidate.seed + seed)) for seed in seeds):
-                has_dropped = True
+    def drops_with(self, variations: Sequence[tuple[int, float]]) -> bool:
+        """
+        Try to drop things, with each of *variations*, until none can be dropped.
+
+        Returns:
+            Whether something was dropped.
+        """
+        candidates = list(smaller(self.best.scenario))
+        position = failures = 0
+        has_dropped = False
+        while failures < len(candidates):
+            candidate = candidates[position % len(candidates)]
+            if any(self._takes(_varied(candidate, seed, times)) for seed, times in variations):
+                # What follows a candidate that was taken stands at its position now.
+                candidates, failures, has_dropped = list(smaller(self.best.scenario)), 0, True
             else:
-                position += 1
+                position, failures = position % len(candidates) + 1, failures + 1
         return has_dropped
 
     def _takes(self, candidate: Scenario) -> bool:
@@ -183,6 +199,27 @@ def shown(result: Result, kind: str) -> list[str]:
     return lines
 
 
+def report(best: Result, kind: str, runs: int, seconds: float, *, is_whole: bool = False) -> str:
+    """
+    What a reduction ends with, to be read.
+
+    Args:
+        best: The smallest run.
+        kind: The violation.
+        runs: How many runs it took.
+        seconds: How much processor time.
+        is_whole: Whether all lines of the trace are wanted.
+    """
+    lines = best.lines if is_whole else shown(best, kind)
+    figures = f"{runs} runs in {seconds:.1f} s of one core: {best.digest}"
+    return "\n".join((json.dumps(to_json(best.scenario), indent=1), *lines, figures))
+
+
+def cpu_seconds() -> float:
+    """Processor time that this process and its children have taken so far."""
+    return sum(os.times()[:4])
+
+
 _TELLS = re.compile(
     r"^ *[0-9.]+ +[0-9]+ (?:"
     r"platform +.* (?:created|updated|deleted|labelled|wrote|removed) "
@@ -196,6 +233,20 @@ _TELLS = re.compile(
     r"|store +\S+ of \S+ is "
     r")"
 )
+
+
+def _varied(scenario: Scenario, seed: int, times: float) -> Scenario:
+    """*scenario* with *seed* added to its own, and with the times within operations multiplied by *times*."""
+    clients = tuple(
+        replace(client, actions=tuple(_timed(action, times) for action in client.actions))
+        for client in scenario.clients
+    )
+    return replace(scenario, seed=scenario.seed + seed, clients=clients)
+
+
+def _timed(action: Action, times: float) -> Action:
+    cancel_after = round(action.cancel_after * times, 3) if action.cancel_after > 0 else action.cancel_after
+    return replace(action, cancel_after=cancel_after, patience=round(action.patience * times, 3))
 
 
 def _worth_running(candidate: Scenario) -> Iterator[Scenario]:

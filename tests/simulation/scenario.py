@@ -1,10 +1,12 @@
 """What a run consists of: who asks for what, and what goes wrong; as values, and as JSON (simulation.md 1 and 6)."""
 
 import dataclasses
+import json
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from applier_svc.failpoints import NAMES as FAILPOINTS
@@ -243,6 +245,23 @@ def from_json(value: Any) -> Scenario:
     scenario = _read(Scenario, {key: each for key, each in value.items() if key != "version"}, "scenario")
     _check(scenario)
     return typing.cast("Scenario", scenario)
+
+
+def read_file(path: Path) -> Scenario:
+    """
+    Read a scenario from a JSON file.
+
+    Raises:
+        ScenarioInvalid: As ``from_json``.
+        ValueError: The file holds no JSON.
+        OSError: It cannot be read.
+    """
+    return from_json(json.loads(path.read_text("utf-8")))
+
+
+def write_file(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a scenario, as ``to_json`` gives it, into a file."""
+    path.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
 
 
 def _plain(value: Any) -> Any:

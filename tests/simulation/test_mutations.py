@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from tests.simulation.features import FEATURES
-from tests.simulation.mutations import MUTATIONS, PACKAGES, ROOT, Mutation, MutationMisfit, mutated, search
+from tests.simulation.mutation_search import search
+from tests.simulation.mutations import MUTATIONS, PACKAGES, ROOT, Mutation, MutationMisfit, mutated
 
 QUICK = ("intent_after_effect", "no_seal", "rollback_in_order_of_plan")
 """Found by the first seed."""
@@ -50,7 +51,7 @@ def test_a_mutation_without_effect_is_not_found() -> None:
 
 
 def test_an_unknown_name_is_one_line() -> None:
-    command = [sys.executable, "-m", "tests.simulation.mutations", "nothing"]
+    command = [sys.executable, "-m", "tests.simulation.mutation_search", "nothing"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "'nothing' is no mutation; they are intent_after_effect, " in done.stderr
