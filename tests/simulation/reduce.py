@@ -34,7 +34,7 @@ to do, an operation ends sooner. Later ones are tried where nothing can be dropp
 WHOLE = (Crash,)
 """Values that are dropped or kept, never changed: another place of a crash is no smaller scenario."""
 
-_EARLY, _LATE = ("clients", "crashes", "faults", "actions"), ("pause", "version", "features")
+_EARLY, _LATE = ("clients", "appliers", "crashes", "faults", "actions"), ("pause", "version", "features")
 """Fields that are dropped before, or after, all others."""
 
 Place = tuple[tuple[str, int | None], ...]

@@ -1,13 +1,16 @@
 """Each mutation fits the code as it is, and the quick ones are found (docs/simulation.md, Mutations)."""
 
-import subprocess
-import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.simulation.features import FEATURES
-from tests.simulation.mutation_search import search
+from tests.simulation.mutation_search import main, search
 from tests.simulation.mutations import MUTATIONS, PACKAGES, ROOT, Mutation, MutationMisfit, mutated
+from tests.simulation.scenario import Action, Client, Item, Scenario, from_json, to_json, write_file
+
+FOUND = Path(__file__).parent / "found"
 
 QUICK = ("intent_after_effect", "no_seal", "rollback_in_order_of_plan")
 """Found by the first seed."""
@@ -28,7 +31,7 @@ def test_each_mutation_has_a_name_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_mutation_is_found(name: str) -> None:
-    [mutation] = [mutation for mutation in MUTATIONS if mutation.name == name]
+    mutation = named(name)
     found = search(mutation)
     assert found.kind in mutation.kinds
     assert found.problem
@@ -50,9 +53,41 @@ def test_a_mutation_without_effect_is_not_found() -> None:
     assert (found.kind, found.seeds, list(found.others)) == ("", 2, [])
 
 
-def test_an_unknown_name_is_one_line() -> None:
-    command = [sys.executable, "-m", "tests.simulation.mutation_search", "nothing"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "'nothing' is no mutation; they are intent_after_effect, " in done.stderr
-    assert done.stderr.count("\n") == 1
+def named(name: str) -> Mutation:
+    [mutation] = [mutation for mutation in MUTATIONS if mutation.name == name]
+    return mutation
+
+
+def test_a_scenario_of_a_mended_defect_shows_it_when_it_is_put_back() -> None:
+    """``test_what_was_found_shows_as_long_as_it_is_known`` holds that it shows nothing without the mutation."""
+    found = search(named("recovery_ends_on_foreign_code"), scenario=FOUND / "recovery_loop_ends_on_a_foreign_code.json")
+    assert (found.kind, found.seeds, list(found.others)) == ("LOOP_DEAD", 1, [])
+
+
+def test_the_scenario_of_a_mutation_is_reduced(tmp_path: Path) -> None:
+    client = Client("s0", "", (Action("apply", (Item("red"), Item("blue", 2)), pause=1.0),))
+    write_file(tmp_path / "scenario.json", to_json(Scenario(3, (), clients=(client,))))
+    found = search(named("intent_after_effect"), scenario=tmp_path / "scenario.json", is_reduced=True)
+    least = replace(client, actions=(Action("apply", (Item("blue"),)),))
+    assert from_json(found.scenario).clients == (least,)
+    assert "VIOLATION I1" in found.report
+    assert " s of one core: " in found.report.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["nothing"], "'nothing' is no mutation; they are intent_after_effect, "),
+        (["--reduce"], "REDUCE, SCENARIO and SAVE take one mutation: name it with MUTATION"),
+        (["no_seal", "intent_after_effect", "--save", "x"], "REDUCE, SCENARIO and SAVE take one mutation"),
+        (["no_seal", "--scenario", "pyproject.toml"], "Expecting value"),
+        (["no_seal", "--scenario", "nowhere.json"], "No such file"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_one_line(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert problem in told
+    assert told.count("\n") == 1

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.simulation.reduce import VARIANT, reduced, shown, smaller, sound
 from tests.simulation.running import HarnessBroken, Result, run
@@ -42,11 +44,10 @@ def result(scenario: Scenario, *kinds: str) -> Result:
 
 def test_each_candidate_is_a_valid_scenario_that_says_less() -> None:
     candidates = list(smaller(FULL))
-    assert len(candidates) > 50
+    assert len(candidates) > 30
     for candidate in candidates:
         assert candidate != FULL
         assert from_json(json.loads(json.dumps(to_json(candidate)))) == candidate
-        # A fault that moves to an earlier call makes no text longer.
         assert len(json.dumps(to_json(candidate))) < len(json.dumps(to_json(FULL)))
 
 
@@ -59,7 +60,7 @@ def test_each_candidate_is_a_valid_scenario_that_says_less() -> None:
         replace(FULL, crashes=FULL.crashes[:1]),
         replace(FULL, faults={}),
         replace(FULL, faults={"Mutate applier1/0": "late"}),
-        replace(FULL, appliers=1, crashes=FULL.crashes[1:], faults={"Mutate applier0/2": "late"}),
+        replace(FULL, appliers=1, crashes=(Crash("applier0", 20), Crash("stack", 30))),
         replace(FULL, lease=30),
         replace(FULL, platform=replace(FULL.platform, identity="NATIVE")),
         replace(FULL, features=()),
@@ -95,11 +96,43 @@ def test_something_is_dropped_from_an_action(client: int, action: int, expected:
     )  # fmt: skip
 
 
-def test_a_noted_fault_moves_to_an_earlier_call_when_an_action_is_dropped() -> None:
-    fewer = (replace(FULL.clients[0], actions=FULL.clients[0].actions[1:]), FULL.clients[1])
-    for number in (0, 1):
-        faults = {f"Mutate applier0/{number}": "late", "Mutate applier1/0": "late"}
-        assert replace(FULL, clients=fewer, faults=faults) in list(smaller(FULL))
+def test_many_things_are_dropped_before_single_ones() -> None:
+    crashes = tuple(Crash("stack", at) for at in range(1, 6))
+    left = [
+        [crash.at for crash in each.crashes]
+        for each in smaller(Scenario(1, (), clients=LEAST, crashes=crashes, faults={}))
+    ]
+    singles = [[2, 3, 4, 5], [1, 3, 4, 5], [1, 2, 4, 5], [1, 2, 3, 5], [1, 2, 3, 4]]
+    assert left == [[], [4, 5], [1, 2, 3], [3, 4, 5], [1, 2, 5], [1, 2, 3, 4], *singles]
+
+
+def test_an_object_is_dropped_from_all_packages_at_once() -> None:
+    actions = (Action("apply", (RED, HOOK)), Action("apply", (replace(RED, version=1), Item("raw"))))
+    scenario = Scenario(1, (), clients=(Client("s0", "", actions),), faults={})
+    fewer = tuple(replace(action, items=action.items[1:]) for action in actions)
+    assert replace(scenario, clients=(Client("s0", "", fewer),)) in list(smaller(scenario))
+
+
+@settings(max_examples=25)
+@given(st.sets(st.integers(1, 8), min_size=1), st.sets(st.sampled_from(["raw", "cpu", "region", "clean"])))
+def test_all_that_is_needed_stays_and_nothing_else(crashes: set[int], names: set[str]) -> None:
+    items = tuple(Item(name) for name in ("raw", "cpu", "region", "clean"))
+    full = Scenario(
+        1,
+        (),
+        clients=(Client("s0", "", (Action("apply", items),)),),
+        crashes=tuple(Crash("stack", at) for at in range(1, 9)),
+        faults={},
+    )
+
+    def go(scenario: Scenario) -> Result:
+        asked = {item.name for item in scenario.clients[0].actions[0].items}
+        is_shown = crashes <= {crash.at for crash in scenario.crashes} and names <= asked
+        return result(scenario, *(["I3"] if is_shown else []))
+
+    best, _ = reduced(result(full, "I3"), "I3", go)
+    assert {crash.at for crash in best.scenario.crashes} == crashes
+    assert {item.name for item in best.scenario.clients[0].actions[0].items} == names
 
 
 def test_what_nothing_can_be_dropped_from_has_no_candidates() -> None:
@@ -135,6 +168,44 @@ def test_another_seed_may_show_it_where_this_one_does_not() -> None:
 
     best, _ = reduced(result(FULL, "I3"), "I3", go)
     assert best.scenario == Scenario(7 + VARIANT, (), clients=LEAST, faults={})
+
+
+def traced(scenario: Scenario) -> Result:
+    """A run in which each object is created by a mutation of its own; a fault at the one of the hook shows I3."""
+    lines, met = [], {}
+    names = [item.name for client in scenario.clients for action in client.actions for item in action.items]
+    for number, name in enumerate(names):
+        call = f"Mutate applier{scenario.appliers - 1}/{number}"
+        fault = (scenario.faults or {}).get(call, "")
+        lines += [
+            f"    0.100000      10 applier{scenario.appliers - 1}   calls {call} of platform {fault}".rstrip(),
+            f"    0.200000      20 platform   {call} created Thing {number:016x} '{name}'",
+        ]
+        if fault:
+            met[call] = fault
+    is_shown = any(names[int(call.rpartition("/")[2])] == "hook" for call in met)
+    return replace(result(scenario, *(["I3"] if is_shown else [])), lines=lines, faults=met)
+
+
+def test_a_noted_fault_stays_with_its_call() -> None:
+    """With fewer calls before it and with another applier, it has another name."""
+    actions = (Action("apply", (RED, CPU)), Action("apply", (HOOK, Item("raw"))))
+    noted = {"Mutate applier1/0": "late", "Mutate applier1/2": "late"}
+    full = Scenario(1, (), appliers=2, clients=(Client("s0", "", actions),), faults=noted)
+    best, _ = reduced(traced(full), "I3", traced)
+    client = Client("s0", "", (Action("apply", (HOOK,)),))
+    assert best.scenario == Scenario(1, (), clients=(client,), faults={"Mutate applier0/0": "late"})
+
+
+def test_a_cancel_comes_sooner_where_an_operation_ends_sooner() -> None:
+    client = Client("s0", "", (Action("apply", (RED, HOOK), cancel_after=0.4),))
+
+    def go(scenario: Scenario) -> Result:
+        [action] = scenario.clients[0].actions
+        return result(scenario, *(["I3"] if 0 < action.cancel_after <= 0.2 * len(action.items) else []))
+
+    best, _ = reduced(result(Scenario(1, (), clients=(client,), faults={}), "I3"), "I3", go)
+    assert best.scenario.clients == (Client("s0", "", (Action("apply", (Item("hook"),), cancel_after=0.2),)),)
 
 
 def test_reduction_ends_with_its_budget() -> None:
