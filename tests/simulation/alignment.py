@@ -47,30 +47,41 @@ def aligned(faults: Mapping[str, str], before: Result, after: Result) -> dict[st
     """
     found: dict[str, str] = {}
     old, new = _calls(before), _calls(after)
-    for name, fault in faults.items():
-        method, _, rest = name.partition(" ")
-        service = _service(rest.rpartition("/")[0])
-        corresponding = _corresponding(name, _relevant(old[service], method), _relevant(new[service], method))
-        if corresponding and corresponding not in found:
-            found[corresponding] = fault
+    for calls_of in sorted({_calls_of(name) for name in faults}):
+        matching = _Matching(_relevant(old, *calls_of), _relevant(new, *calls_of))
+        for name, fault in faults.items():
+            if _calls_of(name) == calls_of and (corresponding := matching.of(name)):
+                found.setdefault(corresponding, fault)
     return found
 
 
-def _corresponding(name: str, old: Sequence[_Call], new: Sequence[_Call]) -> str | None:
-    position = next((number for number, call in enumerate(old) if call.name == name), None)
-    if position is None:
-        return None
-    matcher = SequenceMatcher(None, [call.signature for call in old], [call.signature for call in new], autojunk=False)
-    expected = position
-    for block in matcher.get_matching_blocks():
-        if block.size and block.a <= position:
-            expected = block.b + position - block.a
-    same = [number for number, call in enumerate(new) if call.method == old[position].method]
-    return new[min(same, key=lambda number: abs(number - expected))].name if same else None
+class _Matching:
+    """Which of *new* calls is which of *old* ones."""
+
+    def __init__(self, old: Sequence[_Call], new: Sequence[_Call]) -> None:
+        self._positions = {call.name: number for number, call in enumerate(old)}
+        self._old, self._new = old, new
+        matcher = SequenceMatcher(None, [each.signature for each in old], [each.signature for each in new], False)
+        self._blocks = [block for block in matcher.get_matching_blocks() if block.size]
+
+    def of(self, name: str) -> str | None:
+        """The name of the call that corresponds to the one of *name*."""
+        if (position := self._positions.get(name)) is None:
+            return None
+        block = next((block for block in reversed(self._blocks) if block.a <= position), None)
+        expected = block.b + position - block.a if block else position
+        same = [number for number, call in enumerate(self._new) if call.method == self._old[position].method]
+        return self._new[min(same, key=lambda number: abs(number - expected))].name if same else None
 
 
-def _relevant(calls: Sequence[_Call], method: str) -> list[_Call]:
-    return [call for call in calls if call.method == method or call.method != _PERIODIC]
+def _calls_of(name: str) -> tuple[str, bool]:
+    """The service that makes a call, and whether it is a periodic one."""
+    method, _, rest = name.partition(" ")
+    return _service(rest.rpartition("/")[0]), method == _PERIODIC
+
+
+def _relevant(calls: Mapping[str, Sequence[_Call]], service: str, is_periodic: bool) -> list[_Call]:
+    return [call for call in calls.get(service, ()) if is_periodic or call.method != _PERIODIC]
 
 
 def _service(caller: str) -> str:
