@@ -4,6 +4,7 @@ import argparse
 import itertools
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,8 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.scenario and options.reduce:
                 return _reduce(options.scenario, options, folder)
             return _one(options.scenario, options, folder) if options.scenario else _search(options, folder)
-    except HarnessBroken as error:
-        print(f"The simulation failed, and not what it simulates.\n{error}", file=sys.stderr)
+    except Exception as error:
+        # Left to Python, the exit status would be that of a violation.
+        problem = str(error) if isinstance(error, HarnessBroken) else traceback.format_exc()
+        print(f"The simulation failed, and not what it simulates.\n{problem}", file=sys.stderr)
         return BROKEN
 
 
@@ -73,7 +76,7 @@ def _one(scenario: Scenario, options: argparse.Namespace, folder: Path) -> int:
     if options.trace:
         print("\n".join(result.lines))
     if options.save:
-        write_file(Path(options.save), to_json(replace(scenario, faults=result.faults)))
+        _save(replace(scenario, faults=result.faults), options.save)
     print(f"seed {scenario.seed}, features {','.join(scenario.features) or 'none'}: {result.digest}")
     _tell(result)
     return FOUND if result.violations else 0
@@ -86,10 +89,17 @@ def _reduce(scenario: Scenario, options: argparse.Namespace, folder: Path) -> in
         _misused(f"seed {scenario.seed} shows no {kind}, but {', '.join(result.violations) or 'nothing'}")
     best, runs = reduced(result, kind, lambda candidate: run(candidate, folder))
     if options.save:
-        write_file(Path(options.save), to_json(best.scenario))
+        _save(best.scenario, options.save)
     print(report(best, kind, runs, cpu_seconds() - began, is_whole=options.trace))
     _tell(best)
     return FOUND
+
+
+def _save(scenario: Scenario, path: str) -> None:
+    try:
+        write_file(Path(path), to_json(scenario))
+    except OSError as error:
+        _misused(str(error))
 
 
 def _search(options: argparse.Namespace, folder: Path) -> int:

@@ -5,7 +5,6 @@ import gc
 import logging
 import os
 import pickle
-import shutil
 import tempfile
 import traceback
 from collections import Counter
@@ -70,11 +69,13 @@ def run(scenario: Scenario, template: Path) -> Result:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        os.close(reader)
-        with os.fdopen(writer, "wb") as pipe:
-            _answer(scenario, template, pipe)
-        # Nothing is finalised: what a killed node held must not be.
-        os._exit(0)
+        try:
+            os.close(reader)
+            with os.fdopen(writer, "wb") as pipe:
+                _answer(scenario, template, pipe)
+        finally:
+            # Nothing is finalised: what a killed node held must not be, nor what belongs to the parent.
+            os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read()
@@ -88,12 +89,12 @@ def run(scenario: Scenario, template: Path) -> Result:
 
 def _answer(scenario: Scenario, template: Path, pipe: "object") -> None:
     gc.disable()
-    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     try:
-        answer: Result | str = simulated(scenario, folder, template)
+        with tempfile.TemporaryDirectory(dir=memory, ignore_cleanup_errors=True) as folder:
+            answer: Result | str = simulated(scenario, Path(folder), template)
     except BaseException:
         answer = traceback.format_exc()
-    shutil.rmtree(folder, ignore_errors=True)
     pickle.dump(answer, pipe)  # type: ignore[arg-type]
     pipe.flush()  # type: ignore[attr-defined]
 

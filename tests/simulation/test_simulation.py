@@ -3,8 +3,10 @@
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from tests.simulation import coverage
 from tests.simulation.drawing import drawn
 from tests.simulation.features import FEATURES, KNOWN, holds
-from tests.simulation.running import run
+from tests.simulation.running import HarnessBroken, run
 from tests.simulation.scenario import from_json, to_json
 from tests.simulation.search import Findings, results, template
 
@@ -179,6 +181,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--seed", "x"], "'x' is no number"),
         (["--reduce", "I3"], "REDUCE takes one run: name its SEED or SCENARIO"),
         (["--seed", "3", "--reduce", "I3"], "seed 3 shows no I3, but nothing"),
+        (["--seed", "3", "--save", "/nowhere/seed.json"], "No such file or directory: '/nowhere/seed.json'"),
         (["--features", "kills,earthquake"], "'earthquake' is no feature; they are all, kills, "),
         (["--scenario", "{}"], "version: write 1; None is another format"),
         (["--scenario", '{"version": 2}'], "version: write 1; 2 is another format"),
@@ -197,6 +200,39 @@ def test_what_cannot_be_asked_for_is_one_line(arguments: list[str], problem: str
     assert done.returncode == 2
     assert problem in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+BROKEN = "The simulation failed, and not what it simulates.\n"
+
+
+def test_a_run_that_fails_by_itself_is_no_violation(tmp_path: Path) -> None:
+    """Somebody removes the databases that each run copies."""
+    search = [sys.executable, "-m", "tests.simulation", "--minutes", "2"]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(search, cwd=HERE.parents[1], env=env, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            for made in tmp_path.glob("*"):
+                shutil.rmtree(made, ignore_errors=True)
+            time.sleep(0.1)
+        assert process.stderr
+        told = process.stderr.read()
+    assert process.returncode == 3, told
+    assert told.startswith(BROKEN)
+    assert "Error: " in told
+
+
+def test_a_search_that_cannot_begin_is_no_violation() -> None:
+    """No file may be written, as on a full disk."""
+    limited = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", sys.executable, "-m", "tests.simulation", "--seed", "3"]
+    done = subprocess.run(limited, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith(BROKEN)
+    assert "No usable temporary directory" in done.stderr
+
+
+def test_a_run_without_its_databases_says_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(HarnessBroken, match=r"^seed 3: Traceback (.|\n)*FileNotFoundError: .*nothing"):
+        run(drawn(3, FEATURES), tmp_path / "nothing")
 
 
 def test_a_scenario_from_a_file_is_run_as_its_seed(tmp_path: Path) -> None:
