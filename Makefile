@@ -31,8 +31,13 @@ contracts: setup  ## Put additions into protos/image.binpb; BREAKING=1 accepts w
 test: setup  ## Run the tests, on up to four cores; ARGS go to pytest
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
-test-faults: setup  ## Every crash and every fault that an apply has to survive, not only a sample; takes a while
+# The simulation begins with the first of the day's 100,000 seeds; MINUTES=n makes it shorter, FIRST=n repeats that of another day.
+test-faults: MINUTES := $(or $(MINUTES),10)
+test-faults: FIRST := $(or $(FIRST),$(shell date +%Y%m%d00000))
+test-faults: setup  ## Every crash and every fault that an apply has to survive, then 10 minutes of simulation
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal --faults tests/crash tests/applier $(ARGS)
+	@echo 'To search these seeds again: make simulate MINUTES=$(MINUTES) FIRST=$(FIRST)'
+	@$(BIN)/python -m tests.simulation --minutes '$(MINUTES)' --first '$(FIRST)'
 
 # SEED=n TRACE=1 | SEED=n REDUCE=CONTENT | SCENARIO=file.json [TRACE=1] | MINUTES=10 [FIRST=n], each with FEATURES=kills,net | all; SAVE=file.json
 simulate: setup  ## Interleavings, crashes and faults drawn from seeds, in one process (docs/simulation.md)
