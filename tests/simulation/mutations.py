@@ -210,6 +210,41 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"reject"}),
     ),
     Mutation(
+        "lease_of_far_future_kept",
+        _LEASES,
+        "return lease.expires < now or lease.expires > now + lease.ttl",
+        "return lease.expires < now",
+        frozenset({"LOCKED"}),
+        120,
+        frozenset({"clock", "kills", "peer_kills"}),
+    ),
+    Mutation(
+        "blocked_without_reason_and_steps",
+        _LEASE,
+        """\
+            request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
+            request.blocked_steps.extend(map(blocked_step_to_pb, blocked))
+""",
+        "            pass\n",
+        frozenset({"BLOCKED_EMPTY"}),
+        256,
+        frozenset({"reject", "cancel"}),
+    ),
+    Mutation(
+        "no_way_out_of_failed_undo",
+        _SCHEDULER,
+        "    wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]\n",
+        """\
+    wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
+    not_undone = {StepState.UNDO_FAILED, StepState.UNDO_GIVEN_UP}
+    if any(progress.state(effect.number) in not_undone for effect in progress.effects):
+        return Block(cause)
+""",
+        frozenset({"DEAD_END"}),
+        256,
+        frozenset({"reject", "cancel"}),
+    ),
+    Mutation(
         "recovery_ends_on_foreign_code",
         _REGISTRY,
         "except (PkgerError, grpc.aio.AioRpcError) as error:",
