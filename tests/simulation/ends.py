@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from pkger.model.v1 import operation_pb2
 
@@ -138,7 +139,13 @@ class Ends:
             if action is None:
                 return None
             kept = {name: item for name, item in wanted.items() if name in action.skip}
-            wanted = kept | {item.name: item for item in action.items if item.name not in action.skip}
+            given = {item.name: item for item in action.items if item.name not in action.skip}
+            after = kept | {name: _with_skipped_labels(item, wanted, action.skip) for name, item in given.items()}
+            # A label that goes away is detached from what is skipped, too.
+            wanted = {
+                name: replace(item, labels=tuple(label for label in item.labels if label in after))
+                for name, item in after.items()
+            }
         return wanted
 
     def _check_item(self, stack: str, item: Item, entries: Mapping[str, Entry], wanted: Mapping[str, Item]) -> None:
@@ -154,8 +161,6 @@ class Ends:
         if spec.get("description") != description(item.version):
             problem = f"{item.name} of {stack} is {spec.get('description')}, and not {description(item.version)}"
             self._trace.violate("CONTENT", problem)
-        if self._skips(stack):
-            return
         labels = {label for label in item.labels if label in wanted}
         attached = {name for name, label in entries.items() if label.resource_id in resource.labels}
         if attached != labels or len(attached) != len(resource.labels):
@@ -164,9 +169,6 @@ class Ends:
             self._trace.violate(
                 "FORGOTTEN", f"the record of {item.name} has {sorted(entry.labels)}, and not {sorted(labels)}"
             )
-
-    def _skips(self, stack: str) -> bool:
-        return any(action.skip for client in self._clients if client.stack == stack for action in client.actions)
 
     async def _probe(self) -> None:
         """Uninstall everything; nothing may be left that an operation created."""
@@ -179,3 +181,10 @@ class Ends:
             resource = self._oracle.platform.resources.get(id_)
             if resource and id_ not in self._oracle.by_others and name not in self._decided:
                 self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")
+
+
+def _with_skipped_labels(item: Item, before: Mapping[str, Item], skipped: Collection[str]) -> Item:
+    """*item* of a package with the labels that it then has: a skipped label is neither attached nor detached."""
+    held = before[item.name].labels if item.name in before else ()
+    labels = [label for label in item.labels if label not in skipped] + [label for label in held if label in skipped]
+    return replace(item, labels=tuple(labels))

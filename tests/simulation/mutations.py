@@ -47,6 +47,7 @@ _CONCLUSION = "services/engine/conclusion.py"
 _PROGRESS = "services/engine/progress.py"
 _SCHEDULER = "services/engine/scheduler.py"
 _STEP_LIFE = "services/engine/step_life.py"
+_PLANNING = "planner_svc/planning.py"
 _PLATFORM = "services/drivers/embedded/sqlite/store.py"
 _JOURNAL = "stack_svc/journal.py"
 _LEASES = "stack_svc/leases.py"
@@ -243,6 +244,17 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"DEAD_END"}),
         256,
         frozenset({"reject", "cancel"}),
+    ),
+    Mutation(
+        "skip_forgets_association",
+        _PLANNING,
+        """\
+        labels |= {label for label in recorded if desired.skips(label) or label in matching.untouched}
+""",
+        "",
+        frozenset({"FORGOTTEN"}),
+        120,
+        frozenset({"skip"}),
     ),
     Mutation(
         "recovery_ends_on_foreign_code",
