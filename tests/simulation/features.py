@@ -125,6 +125,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(frozenset({"late", "cancel"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
     Known(frozenset({"late", "reject"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
+    Known(frozenset({"late", "keep"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
 )
 """This list shrinks only."""
 

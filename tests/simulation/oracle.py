@@ -199,13 +199,14 @@ class Oracle:
         return True
 
     def _means(self, sent: Sent, key: Any, planned: str, id_: str) -> bool:
-        """Whether *id_* is the resource of *key*: as planned, or what a step about the key made, or made again."""
+        """Whether *id_* is the resource of *key*: as planned, or what a step about the key met, made, or made again."""
         made = {
             each
             for number, step in sent.operation.steps.items()
             if (change := getattr(step, str(step.WhichOneof("change")))) and getattr(change, "key", None) == key
-            for each in (sent.operation.fact(number).resource_id, sent.operation.fact(number).undone_id)
-        }
+            for fact in [sent.operation.fact(number)]
+            for each in (getattr(change, "resource_id", ""), fact.resource_id, fact.undone_id)
+        } - {""}
         return id_ == planned or id_ in made
 
     def _check_order(self, sent: Sent, attempt: Attempt) -> None:
