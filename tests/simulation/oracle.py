@@ -63,6 +63,7 @@ class Oracle:
         self.made = self._seen.made
         self.by_others: set[str] = set()
         self._secret_writers: dict[str, str] = {}
+        self._overwritten: set[tuple[str, str]] = set()
         self.last_look = 0.0
         self._plans: dict[str, str] = {}
         self._states: dict[str, str] = {}
@@ -357,10 +358,15 @@ class Oracle:
 
     def _judge_secret(self, sent: Sent, verb: str, key: str, before: dict[str, str]) -> None:
         name = sent.operation.name
+        writer = self._secret_writers.get(key)
         if verb == "put_secret":
+            if key in before and writer != name:
+                self._overwritten.add((name, key))
             self._secret_writers[key] = name
-        elif key in before and self._secret_writers.get(key) != name:
-            self._trace.violate("SECRET", f"{name} removes secret {key}, written by {self._secret_writers.get(key)}")
+        elif key in before and writer != name:
+            self._trace.violate("SECRET", f"{name} removes secret {key}, written by {writer}")
+        elif key in before and (name, key) in self._overwritten:
+            self._trace.violate("SECRET", f"{name} removes secret {key}, which was there before it")
 
     def _check_others(self, attempt: Attempt, sent: Sent, verb: str, met: Resource) -> None:
         """No write to what another stack owns, or has made and not recorded yet."""
