@@ -9,6 +9,8 @@ defect:
 - A mutation that was refused stays refused, and one that took effect under a key is never refused under that key: the
   embedded platform keeps to it by itself.
 - The answers of one stream overtake each other never, those of different calls do.
+- When the clock of the store jumps, a lease may be over at once that its holder still counts on (engine.md 11.4): it
+  jumps where the platform fences only, and what that holder sends within one lease is refused there.
 - A connection on which nothing is heard ends after ``KEEPALIVE_SECONDS``.
 """
 

@@ -123,6 +123,13 @@ KNOWN: tuple[Known, ...] = (
         "ownership",
         "a_restored_store_runs_a_plan_again",
     ),
+    Known(
+        frozenset({"replace", "keep"}),
+        frozenset({"CONTENT"}),
+        "A8: the old resource of a replacement is not deleted, and the operation succeeds",
+        "ownership",
+        "replacement_is_refused_after_its_deletion",
+    ),
     Known(frozenset({"late", "cancel"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
     Known(frozenset({"late", "reject"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
     Known(frozenset({"late", "keep"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),

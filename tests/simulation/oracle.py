@@ -1,6 +1,7 @@
 """The invariants of engine.md 1, checked where something is sent, takes effect or is committed (simulation.md 4)."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import Attempt, current
 from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, Seen, StoreReader
+from tests.simulation.scenario import Jump
 from tests.simulation.situations import Situations
 from tests.simulation.world import EPOCH, PLATFORM_FILE, STORE_FILE, World
 
@@ -70,9 +72,10 @@ class Oracle:
         self._bad_driver = BadDriver(world.draws, world.scenario.features, world.trace, lambda: world.is_calm)
         self._situations = Situations(self._seen, world.nodes, world.trace)
         self._has_been_restored = False
+        self._last_jump = -math.inf
         world.loop.after_work = self._after_work
         world.on_kill = self._count_kill
-        world.on_jump = self._situations.jumped
+        world.on_jump = self._jumped
         world.on_restore = self._restored
         self.store.refresh()
         self.platform.refresh()
@@ -104,12 +107,9 @@ class Oracle:
             verb = str(mutation.WhichOneof("change"))
             if operation:
                 self._situations.wrote(mutation, operation)
-            if sent is None and self._has_been_restored:
-                # The store may have forgotten the intent, and the operation.
-                pass
-            elif sent is None:
+            if sent is None and not self._may_lack_intents():
                 self._trace.violate("I1", f"{attempt.name}: {verb} was sent without an intent: {_shown(mutation)}")
-            else:
+            if sent:
                 self._trace.count(f"effect {verb} {'undone' if sent.is_undo else 'done'}")
                 self._count_traits(sent, verb)
                 self._check_order(sent, attempt)
@@ -394,6 +394,19 @@ class Oracle:
                 operation: str = sent.operation.name
                 return operation
         return ""
+
+    def _jumped(self, jump: Jump) -> None:
+        self._situations.jumped(jump)
+        if jump.node == "stack":
+            self._last_jump = self._world.loop.now
+
+    def _may_lack_intents(self) -> bool:
+        """
+        Whether an intent that was stored may be gone, or belong to an operation that another applier has ended since.
+
+        A restored store has forgotten it. A store whose clock has jumped has given the lease away: the platform fences.
+        """
+        return self._has_been_restored or self._world.loop.now <= self._last_jump + self._world.scenario.lease
 
     def _count_kill(self, name: str) -> None:
         """Note how far the operations of an applier that is killed are."""
