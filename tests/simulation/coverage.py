@@ -75,7 +75,6 @@ UNREACHABLE: dict[str, str] = {
     **{f"step SKIPPED -> {state}": _NOT_HEARD for state in ("INTENT", "DONE", "FAILED", "PLANNED", "SKIPPED")},
     "step UNDO_UNKNOWN -> UNDO_INTENT": _LONG_OUTAGE,
     "step UNDO_UNKNOWN -> UNDO_UNKNOWN": _LONG_OUTAGE,
-    "killed with a step UNDO_UNKNOWN": _LONG_OUTAGE,
     "step UNKNOWN -> KEPT": "a person has to change what a step that nobody knows of was about, and it is not by name",
     **{f"killed with a step {state}": _IN_CALM for state in ("GIVEN_UP", "KEPT", "UNDO_GIVEN_UP")},
     **{

@@ -68,6 +68,13 @@ KNOWN: tuple[Known, ...] = (
         "ownership_starts_at_the_record",
     ),
     Known(
+        frozenset({"same_names"}),
+        frozenset({"I8", "DEFECT_LOOP"}),
+        "B3: an operation whose record is refused, as another stack has what it made, is claimed again and again",
+        "ownership",
+        "a_refused_record_is_claimed_again_and_again",
+    ),
+    Known(
         frozenset({"person"}),
         frozenset({"OVERWRITE"}),
         "A2: edits of people are overwritten",

@@ -19,58 +19,53 @@ from tests.simulation.running import HarnessBroken, run
 from tests.simulation.scenario import from_json, to_json
 from tests.simulation.search import Findings, results, template
 
-RICH = (59, 84, 161, 165, 180, 214, 238, 278, 322, 517, 583, 635, 697)
-"""What they reach together is all that the seeds 0 to 699 reach."""
+RICH = (
+    31,
+    42,
+    64,
+    216,
+    262,
+    389,
+    395,
+    476,
+    529,
+    644,
+    697,
+    710,
+    771,
+    870,
+    972,
+    1018,
+    1020,
+    1023,
+    1100,
+    1179,
+    1264,
+    1437,
+    1447,
+    1566,
+    1645,
+    1820,
+    1822,
+    1823,
+)
+"""What they reach together is all that the seeds 0 to 1999 reach."""
 
-SEEDS = (*RICH, *(seed for seed in range(68) if seed not in RICH))
+SEEDS = (*RICH, *(seed for seed in range(52) if seed not in RICH))
 """Fixed: a gate turns red by a commit only."""
 
 NOT_IN_SAMPLE = frozenset(
     {
         "blocked BLOCKED_REASON_CONFLICT",
-        "blocked BLOCKED_REASON_UNKNOWN_OUTCOME",
-        "kill applier at after_seal",
-        "kill applier at after_turn_back",
-        "kill applier at after_undo_send",
-        "step DONE -> UNDONE",
-        "step DONE -> UNDO_FAILED",
-        "step DONE -> UNDO_UNKNOWN",
-        "step INTENT -> UNDONE",
-        "step INTENT -> UNDO_FAILED",
-        "step INTENT -> UNDO_INTENT",
-        "step INTENT -> UNDO_UNKNOWN",
-        "step PLANNED -> DONE",
-        "step PLANNED -> UNKNOWN",
-        "step SKIPPED -> DONE",
-        "step SKIPPED -> FAILED",
-        "step SKIPPED -> INTENT",
-        "step SKIPPED -> PLANNED",
-        "step SKIPPED -> SKIPPED",
-        "step SKIPPED -> UNKNOWN",
-        "step UNDO_FAILED -> DONE",
-        "step UNDO_FAILED -> UNDONE",
+        "error KIND_UNSUPPORTED",
+        "error PLAN_NOT_FOUND",
         "step UNDO_FAILED -> UNDO_FAILED",
-        "step UNDO_FAILED -> UNDO_GIVEN_UP",
-        "step UNDO_FAILED -> UNDO_UNKNOWN",
-        "step UNDO_INTENT -> UNDO_UNKNOWN",
-        "step UNDO_UNKNOWN -> DONE",
-        "step UNDO_UNKNOWN -> UNDONE",
-        "step UNDO_UNKNOWN -> UNDO_FAILED",
         "step UNDO_UNKNOWN -> UNDO_GIVEN_UP",
-        "step UNDO_UNKNOWN -> UNDO_INTENT",
-        "step UNDO_UNKNOWN -> UNDO_UNKNOWN",
-        "step UNKNOWN -> FAILED",
-        "step UNKNOWN -> GIVEN_UP",
-        "step UNKNOWN -> KEPT",
-        "step UNKNOWN -> UNDONE",
-        "step UNKNOWN -> UNDO_FAILED",
-        "step UNKNOWN -> UNDO_UNKNOWN",
-        "step UNKNOWN -> UNKNOWN",
     }
 )
 """What the seeds of ``SEEDS`` do not reach. This list shrinks only."""
 
-REPLAYED = (*RICH, *range(7))
+REPLAYED = RICH[:20]
 
 HERE = Path(__file__).parent
 
