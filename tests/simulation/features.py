@@ -75,6 +75,13 @@ KNOWN: tuple[Known, ...] = (
         "a_refused_record_is_claimed_again_and_again",
     ),
     Known(
+        frozenset({"same_names"}),
+        frozenset({"OTHERS", "DEAD_END", "GHOST"}),
+        "B4: an operation past the seal whose record is refused is BLOCKED, and no decision ends it",
+        "ownership",
+        "a_refused_record_has_no_way_out",
+    ),
+    Known(
         frozenset({"person"}),
         frozenset({"OVERWRITE"}),
         "A2: edits of people are overwritten",

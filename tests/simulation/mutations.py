@@ -200,6 +200,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "",
         frozenset({"I5"}),
         100,
+        frozenset({"plans", "reject", "leave"}),
     ),
     Mutation(
         "failed_undo_counts_as_done",
