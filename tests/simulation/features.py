@@ -138,6 +138,13 @@ KNOWN: tuple[Known, ...] = (
         "a_restored_store_runs_a_plan_again",
     ),
     Known(
+        frozenset({"backup"}),
+        frozenset({"PROBE", "GHOST"}),
+        "A7: a restored store whose clock was set back gives tokens below those that the platform saw",
+        "ownership",
+        "a_restored_store_counts_below_the_platform",
+    ),
+    Known(
         frozenset({"replace", "keep"}),
         frozenset({"CONTENT"}),
         "A8: the old resource of a replacement is not deleted, and the operation succeeds",
