@@ -36,7 +36,7 @@ from services.core.model import Plan
 from services.engine.decisions import StepDecision
 from services.engine.late_writes import writes_secrets
 from services.engine.progress import Progress, recovered
-from services.engine.staleness import problem_of
+from services.engine.staleness import problem_of, refuse_lost_kinds
 from services.rpc.call import loop_time, until
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import step_record_from_pb
@@ -162,7 +162,7 @@ class Operation:
             secrets = Secrets(are_gone=writes_secrets(progress))
             taken_over = loop_time()
             journal = Journal(lease, self._feed, progress)
-            place = await self._place(plan.target.platform)
+            place = await self._place_again(plan, lease)
             work = Work(claimed.operation, lease, journal, secrets, taken_over)
             await complete(work, place, self._is_cancelled, decisions)
         finally:
@@ -202,9 +202,10 @@ class Operation:
             refuse_missing_values(made.remarks)
         # An operation and the plan that it made for itself are found by one word.
         header.name = self.name.replace("operations/", "plans/")
-        place = await self._place(header.target.platform)
+        plan = work_from_pb(header, made.body)
+        place = await self._place(plan)
         new_plan = journal_pb2.NewPlan(header=header, body=made.body.SerializeToString(), content=made.content)
-        return _Prepared(header, new_plan, work_from_pb(header, made.body), place)
+        return _Prepared(header, new_plan, plan, place)
 
     async def _agreed(self, asked: PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease) -> _Prepared:
         """
@@ -226,7 +227,7 @@ class Operation:
         body = journal_pb2.PlanBody.FromString(begun.body)
         plan = work_from_pb(header, body)
         asked.secrets.refuse_others(plan)
-        place = await self._place(plan.target.platform)
+        place = await self._place(plan)
         if not lease.is_transient:
             stack = await read_record(place.store, stack.target, object_pb2.StackRef(id=stack.id))
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
@@ -235,9 +236,27 @@ class Operation:
             refuse_missing_values(body.remarks)
         return _Prepared(header, None, plan, place)
 
-    async def _place(self, platform: str) -> Place:
-        driver = self._peers.platforms.driver(platform)
-        return Place(driver, await platform_traits(driver), self._peers.stack, self._peers.timeouts)
+    async def _place(self, plan: Plan) -> Place:
+        """
+        Where *plan* is carried out.
+
+        Raises:
+            KindUnsupported: The platform has lost a kind that the plan needs.
+        """
+        driver = self._peers.platforms.driver(plan.target.platform)
+        traits = await platform_traits(driver)
+        refuse_lost_kinds(plan, traits)
+        return Place(driver, traits, self._peers.stack, self._peers.timeouts)
+
+    async def _place_again(self, plan: Plan, lease: Lease) -> Place:
+        """As ``_place``, for an operation that is carried on; without a place somebody else may soon find one."""
+        try:
+            return await self._place(plan)
+        except Exception as error:
+            log.warning("operation not carried on", extra={"operation": self.name, "problem": str(error)})
+            await lease.drop()
+            await lease.let_go()
+            raise
 
     def _is_cancelled(self) -> bool:
         return self._cancelled

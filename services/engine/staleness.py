@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from services.core.errors import KindUnsupported
 from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, StackRecord, Step
-from services.engine.effects import PutSecret, effect_of
+from services.engine.effects import AnyEffect, PutSecret, effect_of
 from services.engine.effects.effect import ResourceKey
 from services.engine.ids import Ids
 from services.kinds.comparing import differences
@@ -15,6 +15,18 @@ SHOWN = 10
 """Resources that a problem names; of more it tells the number."""
 
 _SHOWN_FIELDS = 5
+
+
+def refuse_lost_kinds(plan: Plan, platform: PlatformTraits) -> None:
+    """
+    See to it that the platform still has all kinds of *plan*.
+
+    Raises:
+        KindUnsupported: Names the first that it has not.
+    """
+    for kind in sorted(_kinds_named(plan)):
+        if kind not in platform.kinds:
+            raise KindUnsupported(platform.platform, kind)
 
 
 def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
@@ -26,18 +38,25 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
     Raises:
         KindUnsupported: The plan has a kind that the platform has not.
     """
-    effects = [effect for effect in map(effect_of, plan.steps) if not effect.is_of_secret]
-    kinds: set[str] = set()
-    for step in (effect.step for effect in effects):
-        kinds |= {step.key.kind, *(reference.key.kind for reference in (*step.references, *step.old_references))}
-        kinds |= {step.label.kind} if step.label else set()
-    for kind in sorted(kinds):
-        if kind not in platform.kinds:
-            raise KindUnsupported(platform.platform, kind)
+    refuse_lost_kinds(plan, platform)
+    kinds, effects = _kinds_named(plan), _of_resources(plan)
     if any(effect.removes and not effect.links for effect in effects):
         return sorted(platform.kinds)
     scopes = {platform.kinds[effect.step.key.kind].scope for effect in effects if effect.step.new_spec}
     return sorted(kinds | {kind for kind, traits in platform.kinds.items() if traits.scope in scopes})
+
+
+def _of_resources(plan: Plan) -> list[AnyEffect]:
+    return [effect for effect in map(effect_of, plan.steps) if not effect.is_of_secret]
+
+
+def _kinds_named(plan: Plan) -> set[str]:
+    """The kinds that the steps of *plan* are about or refer to."""
+    kinds: set[str] = set()
+    for step in (effect.step for effect in _of_resources(plan)):
+        kinds |= {step.key.kind, *(reference.key.kind for reference in (*step.references, *step.old_references))}
+        kinds |= {step.label.kind} if step.label else set()
+    return kinds
 
 
 def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> list[str]:

@@ -117,13 +117,6 @@ KNOWN: tuple[Known, ...] = (
         "answers_are_believed_unchecked",
     ),
     Known(
-        frozenset({"bad_describe"}),
-        frozenset({"DEFECT"}),
-        "an operation fails with a KeyError while Describe lacks a kind of its plan",
-        "ownership",
-        "describe_loses_a_kind",
-    ),
-    Known(
         frozenset({"replace", "reject"}),
         frozenset({"CONTENT"}),
         "A8: the creation of a replacement is refused after the old resource was deleted",
