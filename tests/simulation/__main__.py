@@ -2,6 +2,7 @@
 
 import argparse
 import itertools
+import math
 import sys
 import time
 import traceback
@@ -15,7 +16,7 @@ from tests.simulation.drawing import drawn
 from tests.simulation.features import holds
 from tests.simulation.reduce import cpu_seconds, reduced, report
 from tests.simulation.running import HarnessBroken, Result, run
-from tests.simulation.scenario import Scenario, ScenarioInvalid, read_file, to_json, write_file
+from tests.simulation.scenario import Scenario, ScenarioInvalid, read_file, to_json, unwritable, write_file
 from tests.simulation.search import Findings, features_named, results, template
 
 FOUND, MISUSED, BROKEN = 1, 2, 3
@@ -44,21 +45,35 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make simulate", description="Run seeds until the time is over.")
     parser.add_argument("--minutes", type=_number(float), default=1.0)
     parser.add_argument("--seed", type=_number(int), help="run this one only")
-    parser.add_argument("--first", type=_number(int), default=0, help="the first of many")
+    parser.add_argument("--first", type=_number(int), help="the first of many")
     parser.add_argument("--features", default="", help="names with commas between them, or all")
     parser.add_argument("--scenario", help="a JSON file")
     parser.add_argument("--trace", action="store_true", help="print what happened")
     parser.add_argument("--reduce", metavar="KIND", help="find the smallest scenario that shows this violation")
     parser.add_argument("--save", help="write the scenario of the seed, with its faults, into this file")
     options = parser.parse_args(arguments)
+    problem = _contradiction(options)
     try:
         features_named(options.features)
         options.scenario = _scenario_of(options)
     except (ValueError, ScenarioInvalid, OSError) as error:
         _misused(str(error))
-    if options.reduce and not options.scenario:
-        _misused("REDUCE takes one run: name its SEED or SCENARIO")
+    if problem := unwritable(options.save) or problem:
+        _misused(problem)
     return options
+
+
+def _contradiction(options: argparse.Namespace) -> str:
+    """What was asked for would be left out in silence; empty: nothing."""
+    if not 0 <= options.minutes < math.inf:
+        return f"MINUTES: {options.minutes} is no time"
+    if options.scenario:
+        given = {"SEED": options.seed, "FIRST": options.first, "FEATURES": options.features or None}
+        return next((f"SCENARIO says it all: leave out {name}" for name in given if given[name] is not None), "")
+    if options.seed is not None:
+        return "SEED is one run, FIRST begins many: leave one out" if options.first is not None else ""
+    given = {"REDUCE": options.reduce, "SAVE": options.save, "TRACE": options.trace}
+    return next((f"{name} takes one run: name its SEED or SCENARIO" for name in given if given[name]), "")
 
 
 def _scenario_of(options: argparse.Namespace) -> Scenario | None:
@@ -105,7 +120,7 @@ def _save(scenario: Scenario, path: str) -> None:
 def _search(options: argparse.Namespace, folder: Path) -> int:
     allowed, known = features_named(options.features)
     findings, end = Findings(), time.monotonic() + 60 * options.minutes
-    for result in results(itertools.count(options.first), allowed, folder, known=known):
+    for result in results(itertools.count(options.first or 0), allowed, folder, known=known):
         for kind in findings.add(result):
             print(f"{kind}: seed {result.scenario.seed}, {result.digest}: {result.violations[kind]}", flush=True)
         if time.monotonic() >= end:

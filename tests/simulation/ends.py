@@ -161,6 +161,10 @@ class Ends:
         if spec.get("description") != description(item.version):
             problem = f"{item.name} of {stack} is {spec.get('description')}, and not {description(item.version)}"
             self._trace.violate("CONTENT", problem)
+        if item.name == "alarm" and "hook" in wanted and "hook" in entries:
+            referred = self._oracle.platform.references.get(resource.id, set())
+            if referred != {entries["hook"].resource_id}:
+                self._trace.violate("CONTENT", f"alarm of {stack} refers to {sorted(referred)}, and not to its hook")
         labels = {label for label in item.labels if label in wanted}
         attached = {name for name, label in entries.items() if label.resource_id in resource.labels}
         if attached != labels or len(attached) != len(resource.labels):

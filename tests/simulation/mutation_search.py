@@ -24,7 +24,7 @@ from tests.simulation.features import FEATURES
 from tests.simulation.mutations import MUTATIONS, PACKAGES, ROOT, Mutation, MutationMisfit, mutated
 from tests.simulation.reduce import cpu_seconds, reduced, report
 from tests.simulation.running import HarnessBroken, Result, run
-from tests.simulation.scenario import Scenario, ScenarioInvalid, read_file, to_json, write_file
+from tests.simulation.scenario import Scenario, ScenarioInvalid, read_file, to_json, unwritable, write_file
 from tests.simulation.search import Findings, results, template
 
 _MODULE = "tests.simulation.mutation_search"
@@ -149,7 +149,7 @@ def _problem(options: argparse.Namespace, known: Collection[str]) -> str:
             read_file(options.scenario)
     except (ValueError, ScenarioInvalid, OSError) as error:
         return str(error)
-    return ""
+    return unwritable(options.save)
 
 
 def _tell(mutation: Mutation, options: argparse.Namespace) -> bool:

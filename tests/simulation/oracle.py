@@ -267,7 +267,7 @@ class Oracle:
 
     def _check_store(self, before: dict[str, LeaseRow]) -> None:
         now = self._world.clock("stack")
-        self._check_token(before)
+        self._check_token(before, now)
         for name, token in self.store.new_writes:
             stack = self.store.operations[name].stack
             lease = before.get(stack)
@@ -291,8 +291,8 @@ class Oracle:
                 self._trace.violate("I5", f"{operation.plan} is run by {first} and {operation.name}")
         self._situations.committed()
 
-    def _check_token(self, before: dict[str, LeaseRow]) -> None:
-        """Hold the request that is being served, and that wrote something, to the token of the lease."""
+    def _check_token(self, before: dict[str, LeaseRow], now: int) -> None:
+        """Hold the request that is being served, and that wrote something, to a lease that lasts, by its token."""
         attempt = current.get(None)
         request = attempt.note if attempt else None
         if attempt is None or not isinstance(request, _FENCED):
@@ -300,7 +300,7 @@ class Oracle:
         stack = self.store.operations[request.operation].stack
         lease = before.get(stack)
         has_written = bool(self.store.new_writes) or lease != self.store.leases.get(stack)
-        if has_written and (lease is None or lease.token != request.token):
+        if has_written and (lease is None or lease.token != request.token or lease.expires < now):
             self._trace.violate("I2", f"{attempt.name} was taken with token {request.token}, and the lease is {lease}")
 
     def _note_state(self, operation: Operation) -> None:

@@ -221,12 +221,14 @@ class PlatformReader:
         resources: By id.
         keys: Idempotency key of what was created with one, by id.
         secrets: Hashes by key.
+        references: Ids that each resource refers to, by its own.
     """
 
     def __init__(self, path: Path) -> None:
         self.resources: dict[str, Resource] = {}
         self.keys: dict[str, str] = {}
         self.secrets: dict[str, str] = {}
+        self.references: dict[str, set[str]] = {}
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._version = -1
 
@@ -245,6 +247,9 @@ class PlatformReader:
         }
         keys = self._connection.execute("SELECT resource_id, idempotency_key FROM creates WHERE idempotency_key <> ''")
         self.keys = dict(keys)
+        self.references = {}
+        for resource, referred in self._connection.execute("SELECT resource_id, referred_id FROM bindings"):
+            self.references.setdefault(resource, set()).add(referred)
         self.secrets = dict(self._connection.execute("SELECT key, hash FROM secrets ORDER BY key"))
         return True
 

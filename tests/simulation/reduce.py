@@ -12,7 +12,7 @@ from typing import Any
 from tests.simulation.alignment import aligned
 from tests.simulation.faults import WORDS
 from tests.simulation.running import HarnessBroken, Result
-from tests.simulation.scenario import SERVERS, Action, Crash, Scenario, to_json
+from tests.simulation.scenario import SERVERS, Action, Crash, Scenario, ScenarioInvalid, check, to_json
 
 MOST_RUNS = 400
 """Runs that one reduction takes at most."""
@@ -250,10 +250,12 @@ def _timed(action: Action, times: float) -> Action:
 
 
 def _worth_running(candidate: Scenario) -> Iterator[Scenario]:
-    """Nothing for a scenario in which nobody asks for anything: it shows nothing."""
+    """Nothing for a scenario in which nobody asks for anything, as it shows nothing, or that no file may hold."""
     candidate = sound(candidate)
-    if candidate.clients:
-        yield candidate
+    with contextlib.suppress(ScenarioInvalid):
+        check(candidate)
+        if candidate.clients:
+            yield candidate
 
 
 def _names(scenario: Scenario) -> list[str]:

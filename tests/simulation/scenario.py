@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -15,6 +16,15 @@ from tests.simulation.features import FEATURES
 
 VERSION = 1
 """Of the format of scenario files."""
+
+LARGEST = 1e9
+"""What a number of a scenario file may be at most, up or down, but for the seed: dates after that are none."""
+
+MOST = 100
+"""Of appliers, and how often one plan is applied."""
+
+_SHOWN = 60
+"""Characters of a wrong value that an error repeats."""
 
 SERVERS = ("stack", "platform", "parser", "planner")
 """The nodes that each run has one of."""
@@ -239,11 +249,11 @@ def from_json(value: Any) -> Scenario:
     Raises:
         ScenarioInvalid: It is none, or names something that there is not.
     """
-    if not isinstance(value, dict) or value.get("version") != VERSION:
-        found = value.get("version") if isinstance(value, dict) else value
-        raise ScenarioInvalid(f"version: write {VERSION}; {found!r} is another format")
+    found = value.get("version") if isinstance(value, dict) else value
+    if not isinstance(value, dict) or type(found) is not int or found != VERSION:
+        raise ScenarioInvalid(f"version: write {VERSION}; {_short(found)} is another format")
     scenario = _read(Scenario, {key: each for key, each in value.items() if key != "version"}, "scenario")
-    _check(scenario)
+    check(scenario)
     return typing.cast("Scenario", scenario)
 
 
@@ -256,12 +266,23 @@ def read_file(path: Path) -> Scenario:
         ValueError: The file holds no JSON.
         OSError: It cannot be read.
     """
-    return from_json(json.loads(path.read_text("utf-8")))
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except RecursionError:
+        raise ScenarioInvalid("the file is nested too deeply") from None
+    return from_json(value)
 
 
 def write_file(path: Path, value: Mapping[str, Any]) -> None:
     """Write a scenario, as ``to_json`` gives it, into a file."""
     path.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+
+
+def unwritable(path: str | None) -> str:
+    """Why no scenario can be written to *path*, before it has taken minutes to find one; empty: nothing is wrong."""
+    if path and Path(path).is_dir():
+        return f"Is a directory: {path!r}"
+    return f"No such file or directory: {path!r}" if path and not Path(path).parent.is_dir() else ""
 
 
 def _plain(value: Any) -> Any:
@@ -284,39 +305,105 @@ def _read(wanted: Any, value: Any, path: str) -> Any:
         except TypeError as error:
             raise ScenarioInvalid(f"{path}: {error}") from None
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
-    if origin is tuple and isinstance(value, list):
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ScenarioInvalid(f"{path}: {_short(value)} is no list")
         return tuple(_read(arguments[0], item, f"{path}[{position}]") for position, item in enumerate(value))
     if origin in (typing.Union, types.UnionType):
         return None if value is None else _read(arguments[0], value, path)
-    if origin is not None and issubclass(origin, Mapping) and isinstance(value, dict):
+    if origin is not None:
+        if not isinstance(value, dict):
+            raise ScenarioInvalid(f"{path}: {_short(value)} is no object")
         return {key: _read(arguments[1], item, f"{path}.{key}") for key, item in value.items()}
-    if isinstance(value, bool) is (wanted is bool) and isinstance(value, (int, float) if wanted is float else wanted):
-        return value
-    raise ScenarioInvalid(f"{path}: {value!r} is no {getattr(wanted, '__name__', wanted)}")
+    if isinstance(value, bool) is not (wanted is bool) or not isinstance(
+        value, (int, float) if wanted is float else wanted
+    ):
+        raise ScenarioInvalid(f"{path}: {_short(value)} is no {wanted.__name__}")
+    if isinstance(value, str) and not value.isprintable():
+        raise ScenarioInvalid(f"{path}: {_short(value)} has characters that cannot be printed")
+    # A comparison that NaN fails, too.
+    if isinstance(value, int | float) and path != "scenario.seed" and not -LARGEST <= value <= LARGEST:
+        raise ScenarioInvalid(f"{path}: {_short(value)} is none of -{LARGEST:.0f} to {LARGEST:.0f}")
+    return value
 
 
-def _check(scenario: Scenario) -> None:
+def check(scenario: Scenario) -> None:
+    """
+    Hold *scenario* to what a run can do.
+
+    Raises:
+        ScenarioInvalid: It names something that there is not, a number that makes no sense, or a package that is none.
+    """
+    _between("appliers", scenario.appliers, 1, MOST)
+    _between("lease", scenario.lease, 1)
     nodes = (*SERVERS, *(f"applier{number}" for number in range(scenario.appliers)))
     _among("features", scenario.features, FEATURES)
     _among("platform.identity", [scenario.platform.identity], ("NATIVE", "NATURAL_KEY", "SEARCH"))
+    for name in ("batch", "concurrency"):
+        _between(f"platform.{name}", getattr(scenario.platform, name), 1)
+    for name in ("refusals", "kept", "doubts", "patience"):
+        _between(f"platform.{name}", getattr(scenario.platform, name), 0, 1)
     for crash in scenario.crashes:
+        _between("crashes.at", crash.at, 0)
+        _between("crashes.nth", crash.nth, 1)
+        _between("crashes.seconds", crash.seconds, 0)
+        if not crash.at and not crash.failpoint:
+            raise ScenarioInvalid("crashes: neither at nor failpoint says when")
         _among("crashes.node", [crash.node], nodes)
         if crash.failpoint:
             _among("crashes.failpoint", [crash.failpoint], (*FAILPOINTS, IN_FLIGHT))
     for jump in scenario.jumps:
+        _between("jumps.at", jump.at, 0)
         _among("jumps.node", [jump.node], nodes)
     for edit in scenario.edits:
+        _between("edits.at", edit.at, 0)
         _among("edits.do", [edit.do], EDITS)
         _among("edits.name", [edit.name], SECRETS if "secret" in edit.do else OBJECTS)
         _among("edits.label", [edit.label], ("", *LABELS))
+    names = [f"{client.stack}{client.rival}" for client in scenario.clients]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ScenarioInvalid(f"clients: two are called {_short(twice[0])}; stack and rival make the name")
     for client in scenario.clients:
         for action in client.actions:
+            _between("actions.applies", action.applies, 1, MOST)
+            _between("actions.cancel_at", action.cancel_at, 1)
+            for name in ("pause", "patience", "lag"):
+                _between(f"actions.{name}", getattr(action, name), 0)
             _among("actions.do", [action.do], ("apply", "plan", "uninstall"))
             _among("actions.items.name", [item.name for item in action.items], OBJECTS)
             _among("actions.items.labels", [label for item in action.items for label in item.labels], LABELS)
+            _check_package(action.items)
             _among("actions.skip", action.skip, OBJECTS)
             _among("actions.secrets", action.secrets, SECRETS)
     _among("faults", (scenario.faults or {}).values(), faults.WORDS)
+    for call in scenario.faults or {}:
+        if not re.fullmatch(r"\w+ .+/[0-9]+", call):
+            raise ScenarioInvalid(f"faults: {_short(call)} is no call such as 'Mutate applier0/1'")
+
+
+def _check_package(items: tuple[Item, ...]) -> None:
+    """Hold a package to the rules of packages that its objects can break."""
+    names = [item.name for item in items]
+    if len(set(names)) < len(names):
+        raise ScenarioInvalid("actions.items: an object stands there twice")
+    if "alarm" in names and "hook" not in names:
+        raise ScenarioInvalid("actions.items: 'alarm' needs 'hook' in the same package")
+    for item in items:
+        _among(f"actions.items.labels of {item.name}", item.labels, [name for name in LABELS if name in names])
+        if len(set(item.labels)) < len(item.labels):
+            raise ScenarioInvalid(f"actions.items.labels of {item.name}: a label stands there twice")
+
+
+def _between(path: str, number: float, least: float, most: float = LARGEST) -> None:
+    if not least <= number <= most:
+        raise ScenarioInvalid(f"{path}: {number!r} is none of {least} to {most:.0f}")
+
+
+def _short(value: Any) -> str:
+    """*value* for an error of one line."""
+    # A file can hold values that are nested too deeply to be shown whole, or numbers with too many digits.
+    text = ascii(value) if not isinstance(value, list | dict) else f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _among(path: str, words: typing.Iterable[str], allowed: typing.Iterable[str]) -> None:

@@ -185,6 +185,23 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
             "'applier7' is none",
         ),
         (["--scenario", '{"version": 1, "seed": 1, "features": [], "crash": []}'], "'crash' is none of its fields"),
+        (["--scenario", "[" * 100_000], "nested too deeply"),
+        (["--scenario", '{"version": 1, "seed": 1, "features": "kills"}'], "scenario.features: 'kills' is no list"),
+        (["--scenario", '{"version": 1, "seed": 1, "features": [], "appliers": 0}'], "appliers: 0 is none of 1 to 100"),
+        (
+            ["--scenario", '{"version": 1, "seed": 1, "features": [], "jumps": [{"at": NaN, "node": "stack"}]}'],
+            "scenario.jumps[0].at: nan is none of",
+        ),
+        (
+            [
+                "--scenario",
+                '{"version": 1, "seed": 1, "features": [], "clients":'
+                ' [{"stack": "a", "prefix": "", "actions": []}, {"stack": "a", "prefix": "", "actions": []}]}',
+            ],
+            "clients: two are called 'a'",
+        ),
+        (["--minutes", "nan"], "MINUTES: nan is no time"),
+        (["--save", "file.json"], "SAVE takes one run"),
     ],
 )
 def test_what_cannot_be_asked_for_is_one_line(arguments: list[str], problem: str, tmp_path: Path) -> None:
