@@ -347,11 +347,11 @@ def check(scenario: Scenario) -> None:
         _between("crashes.at", crash.at, 0)
         _between("crashes.nth", crash.nth, 1)
         _between("crashes.seconds", crash.seconds, 0)
-        if not crash.at and not crash.failpoint:
-            raise ScenarioInvalid("crashes: neither at nor failpoint says when")
         _among("crashes.node", [crash.node], nodes)
         if crash.failpoint:
             _among("crashes.failpoint", [crash.failpoint], (*FAILPOINTS, IN_FLIGHT))
+        elif not crash.at:
+            raise ScenarioInvalid("crashes: neither at nor failpoint says when")
     for jump in scenario.jumps:
         _between("jumps.at", jump.at, 0)
         _among("jumps.node", [jump.node], nodes)
