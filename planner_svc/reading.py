@@ -68,11 +68,11 @@ class Reader:
         stack = await self._record(request)
         platform = await self._traits(stack.target)
         kinds = kinds_of_record(stack, platform)
-        return Known(stack, platform, kinds, await self._live(stack.target, kinds))
+        return Known(stack, platform, kinds, await self._live(stack, kinds))
 
     async def live(self, known: Known, kinds: Sequence[str]) -> list[Resource]:
         """All resources of *kinds*: those that are not listed yet in one call, whatever their number."""
-        more = await self._live(known.stack.target, [kind for kind in kinds if kind not in known.listed])
+        more = await self._live(known.stack, [kind for kind in kinds if kind not in known.listed])
         return [resource for resource in (*known.live, *more) if resource.kind in kinds]
 
     async def _record(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
@@ -136,8 +136,13 @@ class Reader:
         """Keys of the secrets that the platform holds."""
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
 
-    async def _live(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
-        """All resources of *kinds*; one call, and none when there is nothing to ask."""
+    async def _live(self, stack: StackRecord, kinds: Sequence[str]) -> list[Resource]:
+        """
+        All resources of *kinds*: one call, and none when there is nothing to ask.
+
+        One more asks for those of *stack* that the listing lacks.
+        """
         if not kinds:
             return []
-        return await list_resources(self._platforms.driver(target.platform), target.org, kinds)
+        recorded = [(entry.key.kind, entry.resource_id) for entry in stack.resources]
+        return await list_resources(self._platforms.driver(stack.target.platform), stack.target.org, kinds, recorded)

@@ -67,9 +67,11 @@ class Executor:
         if not kinds:
             return {}
 
+        known = self._exchange.journal.progress.ids.known()
+
         async def attempt() -> IdsByName | Failed:
             try:
-                return await self._prober.ids_by_name(kinds)
+                return await self._prober.ids_by_name(kinds, known)
             except UNREADABLE as error:
                 problem = self._exchange.secrets.masked(str(error))
                 return Failed(f"it was not sent, as what is there before it cannot be listed: {problem}")

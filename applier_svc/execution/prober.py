@@ -78,26 +78,28 @@ class Prober:
             problem = f"the driver failed: {self._masked(str(error.details()))}"
         return {effect.number: Unknown(f"nobody could look what became of it: {problem}") for effect in effects}
 
-    async def ids_by_name(self, kinds: Collection[str]) -> IdsByName:
+    async def ids_by_name(self, kinds: Collection[str], known: Collection[ResourceKey]) -> IdsByName:
         """
-        Ids of all resources of *kinds*, by kind and display name as compared.
+        Ids of all resources of *kinds*, by kind and display name as compared; *known* as of ``find_out``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
         """
         found: dict[tuple[str, str], list[str]] = {}
-        for resource in await self._listed(kinds):
+        for resource in await self._listed(kinds, known):
             found.setdefault(self._traits.compared(resource.kind, resource.spec), []).append(resource.id)
         return {name: tuple(ids) for name, ids in found.items()}
 
-    async def live_and_owned(self, kinds: Sequence[str]) -> tuple[list[Resource], set[ResourceKey]]:
+    async def live_and_owned(
+        self, kinds: Sequence[str], known: Collection[ResourceKey]
+    ) -> tuple[list[Resource], set[ResourceKey]]:
         """
-        All resources of *kinds*, and those of them that a stack owns.
+        All resources of *kinds*, and those of them that a stack owns; *known* as of ``find_out``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
         """
-        live = await self._listed(kinds)
+        live = await self._listed(kinds, known)
         owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
         return live, set(owners)
 
@@ -127,7 +129,7 @@ class Prober:
         if not effects:
             return {}
         compared = self._traits.compared
-        live = await self._listed({each.step.key.kind for each in effects})
+        live = await self._listed({each.step.key.kind for each in effects}, known)
         names = {compared(each.step.key.kind, each.step.new_spec) for each in effects if each.step.new_spec}
         asked = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
         owned = {*known, *await find_owners(self._stack, self._target, asked)}
@@ -143,5 +145,5 @@ class Prober:
             found[each.number] = finding
         return found
 
-    async def _listed(self, kinds: Collection[str]) -> list[Resource]:
-        return await list_resources(self._driver, self._target.org, sorted(kinds))
+    async def _listed(self, kinds: Collection[str], known: Collection[ResourceKey]) -> list[Resource]:
+        return await list_resources(self._driver, self._target.org, sorted(kinds), known)

@@ -117,6 +117,8 @@ class Sender:
         if len(answer.results) != len(effects):
             problem = f"the driver gave {len(answer.results)} results for {len(effects)} mutations"
             return [Unknown(problem) for _ in effects]
+        if any(result.position != position for position, result in enumerate(answer.results)):
+            return [Unknown("the driver gave results in another order than it was asked for") for _ in effects]
         results = zip(effects, answer.results, strict=True)
         return [
             self._secrets.masked_outcome(outcome_from_pb(each, sendings[each.number], result))

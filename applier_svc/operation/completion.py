@@ -136,7 +136,7 @@ async def _publish_late_writes(work: Work, place: Place, entries: Sequence[Inven
     progress, problem = work.journal.progress, ""
     found: list[LateWrite] = []
     try:
-        live, owned = await prober.live_and_owned(kinds_touched(progress))
+        live, owned = await prober.live_and_owned(kinds_touched(progress), progress.ids.known())
         held = await prober.secret_keys() if writes_secrets(progress) else frozenset[str]()
         owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.known()
         found = late_writes(progress, live, owned, place.traits, held)

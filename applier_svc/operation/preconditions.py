@@ -8,7 +8,7 @@ from services.core.errors import RequestInvalid, ServiceUnavailable
 from services.core.model import Plan, PlatformTraits, StackRecord, UnreadableSpecError
 from services.engine.decisions import StepDecision, check_decisions
 from services.engine.effects import effect_of
-from services.engine.staleness import adopted, kinds_to_read, owned_parts, stale_parts, stale_secrets
+from services.engine.staleness import adopted, kinds_to_read, owned_parts, resources_named, stale_parts, stale_secrets
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.convert.operations import blocked_step_from_pb
@@ -33,7 +33,7 @@ async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, dri
     """
     org = plan.target.org
     kinds = kinds_to_read(plan, traits)
-    live = await list_resources(driver, org, kinds) if kinds else []
+    live = await list_resources(driver, org, kinds, resources_named(plan)) if kinds else []
     try:
         parts = stale_parts(plan, live, traits)
     except UnreadableSpecError as error:

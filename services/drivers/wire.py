@@ -156,7 +156,11 @@ def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
 
 def results_to_pb(mutations: Iterable[driver_pb2.Mutation], results: Sequence[Result]) -> driver_pb2.MutateResponse:
     """Translate how the *mutations* of a request ended, one result for each."""
-    return driver_pb2.MutateResponse(results=map(_result_fields, mutations, results))
+    fields: Any = [
+        {**_result_fields(mutation, result), "position": position}
+        for position, (mutation, result) in enumerate(zip(mutations, results, strict=True))
+    ]
+    return driver_pb2.MutateResponse(results=fields)
 
 
 def _result_fields(mutation: driver_pb2.Mutation, result: Result) -> Any:

@@ -46,6 +46,14 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
     return sorted(kinds | {kind for kind, traits in platform.kinds.items() if traits.scope in scopes})
 
 
+def resources_named(plan: Plan) -> set[ResourceKey]:
+    """The resources that the steps of *plan* are about, and were there when it was made; kind and id of each."""
+    steps = [effect.step for effect in _of_resources(plan)]
+    found = {(step.key.kind, step.resource_id) for step in steps}
+    found |= {(step.label.kind, step.label_id) for step in steps if step.label}
+    return {(kind, id_) for kind, id_ in found if id_}
+
+
 def _of_resources(plan: Plan) -> list[AnyEffect]:
     return [effect for effect in map(effect_of, plan.steps) if not effect.is_of_secret]
 

@@ -25,32 +25,58 @@ READ_AT_ONCE = 500
 """Most ids in one request: its answer holds their specs and stays below the message limit."""
 
 
+ResourceKey = tuple[str, str]
+"""Kind and id of a resource of a target."""
+
+
 async def platform_traits(driver: Peer) -> PlatformTraits:
     """What the platform of *driver* can do."""
     stub = DriverServiceStub(driver.channel)
     return platform_from_pb(await driver.call(stub.Describe, driver_pb2.DescribeRequest()))
 
 
-async def list_resources(driver: Peer, org: str, kinds: Sequence[str]) -> list[Resource]:
+async def list_resources(
+    driver: Peer, org: str, kinds: Sequence[str], known: Collection[ResourceKey] = ()
+) -> list[Resource]:
     """
     All resources of *kinds*, in one call, sorted by kind and id.
 
+    Absence from a listing is a question: what it lacks of *known* is read by itself (engine.md 11.3).
+
+    Args:
+        driver: The driver.
+        org: The organisation.
+        kinds: What is listed.
+        known: Resources that were there once, of any kind.
+
     Raises:
+        ServiceUnavailable: The listing lacks what is there, names something twice, or of another kind.
         PkgerError: They cannot be listed; that never means that there are none.
     """
     request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
-    return [
+    listed = [
         _resource(driver, message)
         async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
         for message in chunk.resources
     ]
+    found = {(resource.kind, resource.id) for resource in listed}
+    if len(found) < len(listed):
+        raise _unreliable(driver, "its listing names a resource twice")
+    if strange := {kind for kind, _ in found}.difference(kinds):
+        raise _unreliable(driver, f"its listing has the kind {min(strange)!r}, which was not asked for")
+    lacking = sorted({key for key in known if key[0] in kinds} - found)
+    for resource in await read_resources(driver, org, lacking):
+        if resource:
+            raise _unreliable(driver, f"its listing lacks {resource.kind} {resource.id}, which is there")
+    return listed
 
 
-async def read_resources(driver: Peer, org: str, ids: Sequence[tuple[str, str]]) -> list[Resource | None]:
+async def read_resources(driver: Peer, org: str, ids: Sequence[ResourceKey]) -> list[Resource | None]:
     """
     The resource of each kind and id, in order; None for what certainly does not exist.
 
     Raises:
+        ServiceUnavailable: The driver answers something else than was asked.
         PkgerError: They cannot be read; that never means that there are none.
     """
     stub = DriverServiceStub(driver.channel)
@@ -58,10 +84,28 @@ async def read_resources(driver: Peer, org: str, ids: Sequence[tuple[str, str]])
     for start in range(0, len(ids), READ_AT_ONCE):
         some = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
-        found += [
-            _resource(driver, result.resource) if result.HasField("resource") else None for result in answer.results
-        ]
+        if len(answer.results) != len(some):
+            raise _unreliable(driver, f"it gave {len(answer.results)} answers to {len(some)} questions")
+        found += [_read(driver, asked, result) for asked, result in zip(some, answer.results, strict=True)]
     return found
+
+
+def _read(driver: Peer, asked: object_pb2.ResourceId, result: driver_pb2.ReadResult) -> Resource | None:
+    match result.WhichOneof("result"):
+        case "gone":
+            return None
+        case "resource" if (result.resource.kind, result.resource.id) == (asked.kind, asked.id):
+            return _resource(driver, result.resource)
+        case "resource":
+            given = f"{result.resource.kind} {result.resource.id}"
+            raise _unreliable(driver, f"asked for {asked.kind} {asked.id}, it gave {given}")
+        case _:
+            raise _unreliable(driver, f"it says nothing of {asked.kind} {asked.id}")
+
+
+def _unreliable(driver: Peer, problem: str) -> ServiceUnavailable:
+    """A driver that breaks its contract counts as one that does not answer."""
+    return ServiceUnavailable(driver.name, driver.address, problem, driver.platform)
 
 
 def _resource(driver: Peer, message: object_pb2.Resource) -> Resource:

@@ -227,7 +227,7 @@ class FaultyDriver(DriverServiceServicer):
             busy = driver_pb2.MutationResult()
             busy.rejected.message = "scripted: too many at once"
             busy.rejected.retry_after.FromMilliseconds(1)
-            return driver_pb2.MutateResponse(results=[busy] * len(request.mutations))
+            return _in_order(driver_pb2.MutateResponse(results=[busy] * len(request.mutations)))
         match fault:
             case CallFault.AWAY:
                 raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))
@@ -248,7 +248,7 @@ class FaultyDriver(DriverServiceServicer):
                 context.set_details(self._words("502 bad gateway"))
             case CallFault.SHORT:
                 del response.results[-1]
-        return response
+        return _in_order(response)
 
     def _words(self, text: str) -> str:
         """What is said of a fault."""
@@ -299,6 +299,13 @@ class FaultyDriver(DriverServiceServicer):
                     result.CopyFrom(next(answers))
         self._forwarded |= set(map(_content, passed.mutations))
         return response
+
+
+def _in_order(response: driver_pb2.MutateResponse) -> driver_pb2.MutateResponse:
+    """*response* whose results say which mutation they are about."""
+    for position, result in enumerate(response.results):
+        result.position = position
+    return response
 
 
 def _content(mutation: driver_pb2.Mutation) -> bytes:

@@ -67,6 +67,9 @@ class DriverClient:
         response = await self._peer.call(self._stub.Mutate, request)
         assert len(response.results) == len(mutations)
         assert all(result.WhichOneof("result") for result in response.results)
+        assert [result.position for result in response.results] == list(range(len(mutations)))
+        for result in response.results:
+            result.ClearField("position")
         return list(response.results)
 
     async def secret_keys(self, org: str = ORG) -> list[str]:

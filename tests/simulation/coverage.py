@@ -96,7 +96,6 @@ UNREACHABLE: dict[str, str] = {
         )
     },
     "error PLAN_EXPIRED": "a stored plan outlives every run",
-    "error NAME_TAKEN": "a driver refuses one mutation with it, and no call ends with it",
 }
 """What no seed reaches today, with the reason."""
 

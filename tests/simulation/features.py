@@ -57,6 +57,7 @@ class Known:
     found: str
 
 
+_LOST = "A4: a creation without an answer is looked for in a listing that lacks it"
 _LATE = "a request that got no answer arrives after the undo of its step"
 
 KNOWN: tuple[Known, ...] = (
@@ -102,19 +103,15 @@ KNOWN: tuple[Known, ...] = (
         "ownership",
         "secrets_of_others_are_removed",
     ),
-    Known(
-        frozenset({"bad_lists"}),
-        frozenset({"I3", "LEFT_OVER"}),
-        "A4: what a listing lacks is created again",
-        "ownership",
-        "a_listing_lacks_an_item",
-    ),
-    Known(
-        frozenset({"bad_answers"}),
-        frozenset({"I3", "LEFT_OVER"}),
-        "A6: answers are believed unchecked",
-        "ownership",
-        "answers_are_believed_unchecked",
+    *(
+        Known(
+            frozenset({"bad_lists", identity}),
+            frozenset({"I3", "LEFT_OVER"}),
+            _LOST,
+            "ownership",
+            "a_lost_creation_is_not_listed",
+        )
+        for identity in ("search", "natural_key")
     ),
     Known(
         frozenset({"replace", "reject"}),
