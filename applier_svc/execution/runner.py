@@ -66,9 +66,9 @@ class Runner:
             case AskAgain(cause, stages, lost):
                 self._progress.cause, self._progress.has_asked = cause, True
                 await self._ask_again(stages, lost)
-            case RollBack(cause, step_count, settle):
-                if settle:
-                    await self._exchange.inquiry.settle()
+            case RollBack(cause, step_count):
+                # What got no answer may still arrive, also where it was sent again and done: on what the undo restores.
+                await self._exchange.inquiry.settle()
                 await self._journal.turn_back(cause, step_count)
             case Undo(effects):
                 await self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))

@@ -1,6 +1,5 @@
 """Brings an operation that has its plan to its end: run, or taken back, and recorded."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -84,12 +83,14 @@ async def complete(
     exchange = Exchange(lease.operation, place.traits, sender, inquiry, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _run(runner, work, decisions)
+    await inquiry.settle()
     try:
         await _finish(work, place, end, prober, inquiry)
     except _REFUSALS as error:
         if end.state is not OperationState.SUCCEEDED:
             raise
         end = await runner.run(cause=f"the outcome could not be recorded: {error}")
+        await inquiry.settle()
         await _finish(work, place, end, prober, inquiry)
 
 
@@ -131,8 +132,7 @@ async def _run(runner: Runner, work: Work, decisions: Sequence[StepDecision]) ->
 
 
 async def _publish_late_writes(work: Work, place: Place, entries: Sequence[InventoryEntry], prober: Prober) -> None:
-    """Wait once more, and publish what took effect meanwhile: it may not have been waited for (engine.md 5)."""
-    await asyncio.sleep(place.timeouts.settle)
+    """Publish what took effect although nobody waited for it (engine.md 5)."""
     progress, problem = work.journal.progress, ""
     found: list[LateWrite] = []
     try:

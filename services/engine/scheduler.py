@@ -62,12 +62,10 @@ class RollBack:
     Attributes:
         cause: Why: what failed first, and what stays all the same.
         step_count: How many steps are taken back.
-        settle: Whether to wait first until what got no answer can no longer arrive: it would come back.
     """
 
     cause: str
     step_count: int
-    settle: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +162,7 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
     waiting = [effect for effect in wanted if _waits_for_undo(effect, progress, platform)]
     if not progress.is_undoing:
         stays = "" if progress.turned_back else _what_stays(progress)
-        # Those that are left are secrets.
-        return RollBack(cause + stays, len(waiting), settle=bool(unknown))
+        return RollBack(cause + stays, len(waiting))
     failed = {effect.number for effect in wanted if not progress.was_undone(effect.number)}
     failed -= {effect.number for effect in waiting}
     ready = _free(waiting, [effect for effect in wanted if effect.number in failed])

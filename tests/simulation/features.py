@@ -58,7 +58,6 @@ class Known:
 
 
 _LOST = "A4: a creation without an answer is looked for in a listing that lacks it"
-_LATE = "a request that got no answer arrives after the undo of its step"
 
 KNOWN: tuple[Known, ...] = (
     Known(
@@ -141,9 +140,6 @@ KNOWN: tuple[Known, ...] = (
         "ownership",
         "replacement_is_refused_after_its_deletion",
     ),
-    Known(frozenset({"late", "cancel"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
-    Known(frozenset({"late", "reject"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
-    Known(frozenset({"late", "keep"}), frozenset({"CONTENT"}), _LATE, "ownership", "late_write_after_its_own_undo"),
 )
 """This list shrinks only."""
 

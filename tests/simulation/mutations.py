@@ -40,6 +40,8 @@ class Mutation:
 
 _BATCH = "applier_svc/execution/batch.py"
 _INQUIRY = "applier_svc/execution/inquiry.py"
+_RESOURCES = "services/rpc/resources.py"
+_RUNNER = "applier_svc/execution/runner.py"
 _SENDER = "applier_svc/execution/sender.py"
 _LEASE = "applier_svc/operation/lease.py"
 _REGISTRY = "applier_svc/operation/registry.py"
@@ -256,6 +258,33 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"FORGOTTEN"}),
         120,
         frozenset({"skip"}),
+    ),
+    Mutation(
+        "undo_before_what_may_arrive_late",
+        _RUNNER,
+        "                await self._exchange.inquiry.settle()\n                await self._journal.turn_back",
+        "                await self._journal.turn_back",
+        frozenset({"CONTENT"}),
+        200,
+        frozenset({"late", "cancel", "reject"}),
+    ),
+    Mutation(
+        "permuted_answers_believed",
+        _SENDER,
+        "if any(result.position != position for position, result in enumerate(answer.results)):",
+        "if False:",
+        frozenset({"I3", "WRONG_KIND", "LEFT_OVER", "CONTENT"}),
+        200,
+        frozenset({"bad_answers"}),
+    ),
+    Mutation(
+        "absence_believed_from_a_listing",
+        _RESOURCES,
+        "lacking = sorted({key for key in known if key[0] in kinds} - found)",
+        "lacking: list[ResourceKey] = []",
+        frozenset({"I3", "LEFT_OVER"}),
+        200,
+        frozenset({"bad_lists"}),
     ),
     Mutation(
         "recovery_ends_on_foreign_code",
