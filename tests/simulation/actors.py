@@ -17,7 +17,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.core.errors import PkgerError, Reason
 from services.rpc.client import Peer
-from tests.simulation.packages import display_name, text_of
+from tests.simulation.packages import display_name, secret_of, text_of
 from tests.simulation.scenario import OBJECTS, Action, Client, Edit
 from tests.simulation.world import World
 
@@ -84,7 +84,7 @@ class StackClient:
             await asyncio.sleep(action.lag)
             applied = f"{request_id}.{number}"
             self.wanted[applied] = action
-            secrets = dict.fromkeys(action.secrets, f"of {self._client.stack}")
+            secrets = dict.fromkeys(action.secrets, secret_of(self._client.stack))
             request = applier_pb2.ApplyPlanRequest(plan=plan, request_id=applied, secrets=secrets, allow_missing=True)
             await (self._ask if number else self._ask_with_backup)(action, applied, request)
 
@@ -187,7 +187,7 @@ class StackClient:
             package=self._package(action),
             skip=_skips(action),
             request_id=request_id,
-            secrets=dict.fromkeys(action.secrets, f"of {self._client.stack}"),
+            secrets=dict.fromkeys(action.secrets, secret_of(self._client.stack)),
             allow_empty=True,
             allow_missing=True,
             allow_replace=True,

@@ -287,6 +287,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"bad_lists"}),
     ),
     Mutation(
+        "another_secret_value_sent",
+        _SENDER,
+        "self._secrets.value(each))",
+        "self._secrets.value(each)[1:])",
+        frozenset({"SECRET"}),
+        10,
+        frozenset({"secrets"}),
+    ),
+    Mutation(
         "recovery_ends_on_foreign_code",
         _REGISTRY,
         "except (PkgerError, grpc.aio.AioRpcError) as error:",

@@ -13,6 +13,7 @@ from pkger.model.v1 import plan_pb2
 from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import Attempt, current
+from tests.simulation.packages import secret_of
 from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, Seen, StoreReader
 from tests.simulation.scenario import Jump
 from tests.simulation.situations import Situations
@@ -112,6 +113,7 @@ class Oracle:
             if sent:
                 self._trace.count(f"effect {verb} {'undone' if sent.is_undo else 'done'}")
                 self._count_traits(sent, verb)
+                self._check_value(sent, mutation, attempt)
                 self._check_order(sent, attempt)
             found.append(sent)
         attempt.note = found
@@ -233,6 +235,13 @@ class Oracle:
         # What turns back asks again what became of creations, of any stage that was sent.
         if early and not operation.is_rolling_back and not self._has_trouble(operation):
             self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is sent before step {early[0].number}")
+
+    def _check_value(self, sent: Sent, mutation: driver_pb2.Mutation, attempt: Attempt) -> None:
+        given = secret_of(self.store.stack_names.get(sent.operation.stack, ""))
+        if mutation.HasField("put_secret") and mutation.put_secret.value != given:
+            self._trace.violate(
+                "SECRET", f"{attempt.name}: secret {mutation.put_secret.key} is written with no value given"
+            )
 
     def _is_held_back(self, sent: Sent, step: plan_pb2.Step) -> bool:
         """Whether *step* cannot be undone, as a later one about the same resource was not."""

@@ -14,6 +14,11 @@ def text_of(items: Iterable[Item], prefix: str) -> str:
     return json.dumps([_object(item, prefix) for item in items])
 
 
+def secret_of(stack: str) -> str:
+    """The value of each secret that is given with an apply of *stack*."""
+    return f"of {stack}"
+
+
 def display_name(name: str, prefix: str) -> str:
     """What the resource of an object is called on the platform."""
     return f"{prefix}{name}"
