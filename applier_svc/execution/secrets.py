@@ -1,10 +1,9 @@
 """Secrets that are given with an apply: their values stay in the memory of one operation, and in no text of it."""
 
-import json
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
-from urllib.parse import quote
 
+from applier_svc.execution.masking import Masking
 from services.core.errors import PkgerError, RequestInvalid
 from services.core.model import Plan
 from services.engine.effects import AnyEffect, PutSecret, effect_of
@@ -16,9 +15,7 @@ MOST_CHARACTERS = 65_536
 
 LOST = "its value was only known to an applier that is gone"
 
-_UNHEARD = "the words of the platform are left out, as they might repeat a secret whose value is not known any more"
-_MASK = "[secret]"
-_HOLE = "\0"
+_UNHEARD = "the words of the platform are left out, as they might repeat a secret"
 
 
 class Secrets:
@@ -47,8 +44,7 @@ class Secrets:
                 raise RequestInvalid(
                     "secrets", f"the value of {key!r} is 1 to {MOST_CHARACTERS:,} characters; {problem}"
                 )
-        forms = {form for value in self._values.values() for form in _forms(value)}
-        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        self._masking = Masking(self._values.values())
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(self.keys())})"
@@ -81,23 +77,24 @@ class Secrets:
                 return f"{effect.shown}: {LOST}; apply again, with the secrets"
         return ""
 
-    def masked(self, text: str) -> str:
+    def masked(self, text: str, writes_secrets: bool = False) -> str:
         """
-        What a driver said, without the values, also where they are quoted as in Python, JSON or an address.
+        What a driver said, without the values, however it spells them (``masking.spellings``).
 
-        Nothing of it is left when the values are gone: nobody could tell whether it repeats one.
+        Nothing of it is left when the values are gone, as nobody could tell whether it repeats one, or where it is
+        about a batch that writes them (engine.md 11.5).
         """
-        if self._are_gone:
+        if self._are_gone or writes_secrets:
             return _UNHEARD
-        for form in self._forms:
-            text = text.replace(form, _HOLE)
-        return text.replace(_HOLE, _MASK)
+        return self._masking.masked(text)
 
-    def masked_outcome(self, outcome: Outcome) -> Outcome:
-        """*outcome* without the values in what a driver said."""
+    def masked_outcome(self, outcome: Outcome, writes_secrets: bool = False) -> Outcome:
+        """*outcome* without the values in what a driver said; the rest is as for ``masked``."""
         match outcome:
+            case Failed(_, reason) if reason and writes_secrets:
+                return replace(outcome, message=f"{reason.value.replace('_', ' ').lower()}; {_UNHEARD}")
             case Failed(message) | Unknown(message) | Skipped(message):
-                return replace(outcome, message=self.masked(message))
+                return replace(outcome, message=self.masked(message, writes_secrets))
             case Done() | GivenUp():
                 return outcome
 
@@ -105,10 +102,3 @@ class Secrets:
         """Take the values out of what *error* says."""
         error.args = tuple(self.masked(str(part)) for part in error.args)
         error.metadata = {key: self.masked(value) for key, value in error.metadata.items()}
-
-
-def _forms(value: str) -> Set[str]:
-    """The ways in which a driver may repeat *value*: as it is, cut at its ends, quoted."""
-    texts = {value, value.strip()} - {""}
-    quoted = {form for text in texts for form in (repr(text)[1:-1], json.dumps(text)[1:-1], quote(text, safe=""))}
-    return texts | quoted

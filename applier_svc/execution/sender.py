@@ -101,18 +101,19 @@ class Sender:
             for each in effects
         ]
         request = driver_pb2.MutateRequest(org=self._org, fence=fence, mutations=mutations)
+        writes_secrets = any(each.is_of_secret for each in effects)
         try:
             answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
         except TokenStale as error:
             self._secrets.mask_error(error)
             raise error from None
         except RequestInvalid as error:
-            return [Failed(self._secrets.masked(str(error))) for _ in effects]
+            return [Failed(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
         except PkgerError as error:
             # Whatever else it says, the outcome of every item is unknown (driver.proto).
-            return [Unknown(self._secrets.masked(str(error))) for _ in effects]
+            return [Unknown(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
         except grpc.aio.AioRpcError as error:
-            problem = self._secrets.masked(str(error.details()))
+            problem = self._secrets.masked(str(error.details()), writes_secrets)
             return [Unknown(f"the driver failed: {problem}") for _ in effects]
         if len(answer.results) != len(effects):
             problem = f"the driver gave {len(answer.results)} results for {len(effects)} mutations"
@@ -121,7 +122,7 @@ class Sender:
             return [Unknown("the driver gave results in another order than it was asked for") for _ in effects]
         results = zip(effects, answer.results, strict=True)
         return [
-            self._secrets.masked_outcome(outcome_from_pb(each, sendings[each.number], result))
+            self._secrets.masked_outcome(outcome_from_pb(each, sendings[each.number], result), writes_secrets)
             for each, result in results
         ]
 

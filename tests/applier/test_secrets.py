@@ -58,6 +58,14 @@ PLAN = a_plan(CREATE, UPDATE, OTHER, stages=("secrets", "labels"))
         ("\0", "wrong: \0", "wrong: [secret]"),
         ("x" * 65_536, "x" * 65_536, "[secret]"),
         (" ", "no way", "no[secret]way"),
+        ("ünï☂", r"wrong: \u00FCn\u00EF\u2602", "wrong: [secret]"),
+        ("a/b", r"{'v': 'a\/b'}", "{'v': '[secret]'}"),
+        ("ä b/c", "?v=%c3%a4%20b%2fc", "?v=[secret]"),
+        ("a b/c", "?v=a+b%2Fc", "?v=[secret]"),
+        ("it's (so)", "?v=it's%20(so)", "?v=[secret]"),
+        ("<a&'b'>", "&lt;a&amp;&#39;b&#39;&gt; &lt;a&amp;&#x27;b&#x27;&gt;", "[secret] [secret]"),
+        ("hunter2!", "aHVudGVyMiE= YTpodW50ZXIyIQ== 68756E7465723221", "[secret] YTp[secret] [secret]"),
+        ("sk-0123456789abcdef", "key sk-0123456789a... and ...456789abcdef", "key [secret]... and ...[secret]"),
     ],
 )
 def test_a_value_is_masked_in_every_form_in_which_it_is_told(value: str, said: str, masked: str) -> None:
@@ -257,7 +265,8 @@ async def test_a_secret_that_cannot_be_written_takes_everything_back(
     check(before, events, await case.look(), before.content)
     finished = end(events)
     assert finished.state == ROLLED_BACK
-    assert f"Secret '{key}': scripted" in finished.cause
+    why = "content refused; the words" if fault is ItemFault.REJECT else "the words"
+    assert f"Secret '{key}': {why} of the platform are left out" in finished.cause
     if key == "new":
         stays = " (secrets that stay overwritten: 'ours')"
     else:
