@@ -50,6 +50,8 @@ class Runner:
             lost = self._exchange.secrets.lost(self._progress)
             move = next_move(self._progress, self._exchange.traits, self._is_cancelled(), lost)
             if isinstance(move, Finish | Block):
+                # What may still arrive would come after the end.
+                await self._exchange.inquiry.settle()
                 return move
             await self._make(move)
 

@@ -83,14 +83,12 @@ async def complete(
     exchange = Exchange(lease.operation, place.traits, sender, inquiry, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _run(runner, work, decisions)
-    await inquiry.settle()
     try:
         await _finish(work, place, end, prober, inquiry)
     except _REFUSALS as error:
         if end.state is not OperationState.SUCCEEDED:
             raise
         end = await runner.run(cause=f"the outcome could not be recorded: {error}")
-        await inquiry.settle()
         await _finish(work, place, end, prober, inquiry)
 
 

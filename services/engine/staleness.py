@@ -24,9 +24,7 @@ def refuse_lost_kinds(plan: Plan, platform: PlatformTraits) -> None:
     Raises:
         KindUnsupported: Names the first that it has not.
     """
-    for kind in sorted(_kinds_named(plan)):
-        if kind not in platform.kinds:
-            raise KindUnsupported(platform.platform, kind)
+    _refuse_lost(_kinds_named(_of_resources(plan)), platform)
 
 
 def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
@@ -38,8 +36,9 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
     Raises:
         KindUnsupported: The plan has a kind that the platform has not.
     """
-    refuse_lost_kinds(plan, platform)
-    kinds, effects = _kinds_named(plan), _of_resources(plan)
+    effects = _of_resources(plan)
+    kinds = _kinds_named(effects)
+    _refuse_lost(kinds, platform)
     if any(effect.removes and not effect.links for effect in effects):
         return sorted(platform.kinds)
     scopes = {platform.kinds[effect.step.key.kind].scope for effect in effects if effect.step.new_spec}
@@ -58,10 +57,16 @@ def _of_resources(plan: Plan) -> list[AnyEffect]:
     return [effect for effect in map(effect_of, plan.steps) if not effect.is_of_secret]
 
 
-def _kinds_named(plan: Plan) -> set[str]:
-    """The kinds that the steps of *plan* are about or refer to."""
+def _refuse_lost(kinds: Collection[str], platform: PlatformTraits) -> None:
+    for kind in sorted(kinds):
+        if kind not in platform.kinds:
+            raise KindUnsupported(platform.platform, kind)
+
+
+def _kinds_named(effects: Iterable[AnyEffect]) -> set[str]:
+    """The kinds that the steps of *effects* are about or refer to."""
     kinds: set[str] = set()
-    for step in (effect.step for effect in _of_resources(plan)):
+    for step in (effect.step for effect in effects):
         kinds |= {step.key.kind, *(reference.key.kind for reference in (*step.references, *step.old_references))}
         kinds |= {step.label.kind} if step.label else set()
     return kinds

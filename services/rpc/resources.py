@@ -11,6 +11,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
+from services.engine.effects.effect import ResourceKey
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb
 from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb
@@ -23,10 +24,6 @@ RECORD_ATTEMPTS = 5
 
 READ_AT_ONCE = 500
 """Most ids in one request: its answer holds their specs and stays below the message limit."""
-
-
-ResourceKey = tuple[str, str]
-"""Kind and id of a resource of a target."""
 
 
 async def platform_traits(driver: Peer) -> PlatformTraits:

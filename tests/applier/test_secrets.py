@@ -1,8 +1,11 @@
 """Secrets that are given with an apply: written first, taken back as far as that goes, told to nobody (issue 4)."""
 
+import base64
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
@@ -70,6 +73,21 @@ PLAN = a_plan(CREATE, UPDATE, OTHER, stages=("secrets", "labels"))
 )
 def test_a_value_is_masked_in_every_form_in_which_it_is_told(value: str, said: str, masked: str) -> None:
     assert Secrets({"k": value, "other": "other value"}).masked(said) == masked
+
+
+@given(
+    value=st.text(min_size=8, max_size=40).filter(lambda text: len(text.strip()) >= 8),
+    before=st.binary(max_size=5),
+    behind=st.binary(max_size=5),
+)
+def test_a_value_inside_an_encoded_text_is_masked(value: str, before: bytes, behind: bytes) -> None:
+    octets = value.encode()
+    code = base64.b64encode(before + octets + behind).decode()
+    left = Secrets({"k": value}).masked(code)
+    # But for the characters at its ends, which hold bits of what stands beside it.
+    assert "[secret]" in left
+    assert len(left) - len("[secret]") <= len(base64.b64encode(before)) + len(base64.b64encode(behind)) + 8
+    assert octets.hex() not in Secrets({"k": value}).masked(f"{before.hex()}{octets.hex()}{behind.hex()}")
 
 
 def test_of_two_values_the_longer_one_is_masked_whole() -> None:
