@@ -100,7 +100,7 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
 
 
 async def _advance(store: Store, token: int, write: Write, done: int) -> None:
-    change = Advance(done, seal=False, rollback=False, cause="")
+    change = Advance((), (), done, seal=False, rollback=False, cause="")
     await store.write(lambda tx: journal.advance(tx, _NAME, token, write, change))
 
 

@@ -78,7 +78,7 @@ def _answer(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answer
     remarks = list(remarks_parts(planned.plan.remarks))
     wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_kept else {*view}
     steps = list(steps_parts(planned.plan.steps)) if plan_pb2.PLAN_VIEW_STEPS in wanted else []
-    record = list(record_parts(planned.plan.record)) if plan_pb2.PLAN_VIEW_RECORD in wanted else []
+    record = list(record_parts(planned.plan)) if plan_pb2.PLAN_VIEW_RECORD in wanted else []
     # Of an apply with nothing to do, only the header is kept: a dry run shows the rest.
     is_asked = plan_pb2.PLAN_VIEW_CONTENT in view and not planned.plan.no_change
     content = compressed_content(planned, gathered.objects) if is_kept or is_asked else b""

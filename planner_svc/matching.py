@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
-from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, ResourceOwned
+from services.core.errors import KindUnsupported, NameTaken, Owned, PackageEmpty, ResourceOwned
 from services.core.model import (
     LABEL,
     Desired,
@@ -67,12 +67,12 @@ class Match(NamedTuple):
         return Origin.ADOPTED
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The stack that owns a resource."""
+class Owner(NamedTuple):
+    """The stack that owns a resource; *operation* claims it until its end, or is empty for what is recorded."""
 
     stack_id: str
     stack_name: str
+    operation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,13 +320,15 @@ def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack:
         stack: The stack that the plan is for.
 
     Raises:
-        ResourceOwned: Names the first such resource and its owner.
+        ResourceOwned: Names all such resources and their owners.
     """
-    for found in matching.adopted:
-        assert found.live is not None  # noqa: S101 - what `adopted` means
-        owner = owners.get((found.live.kind, found.live.id))
-        if owner and owner.stack_id != stack.id:
-            raise ResourceOwned(*found.key, found.live.id, owner.stack_id, owner.stack_name)
+    owned = [
+        Owned(*found.key, f"resource {found.live.id}", found.live.id, *owner)
+        for found in matching.adopted
+        if found.live and (owner := owners.get((found.live.kind, found.live.id))) and owner.stack_id != stack.id
+    ]
+    if owned:
+        raise ResourceOwned(owned)
 
 
 def owner_questions(matching: Matching) -> Sequence[ResourceKey]:

@@ -15,6 +15,7 @@ from planner_svc.steps import schedule, stages
 from planner_svc.views import Planned
 from planner_svc.warnings import warnings_of
 from services.core.model import (
+    Adoption,
     Desired,
     InventoryEntry,
     Key,
@@ -101,6 +102,7 @@ def make_plan(
         sources=desired.package.sources,
         digest=plan_digest(desired, stack, platform, ordered, inventory),
         stack_name=stack.name,
+        adoptions=_adoptions(matching) if steps or record.entries else (),
     )
     return Planned(plan, desired, matching, found, links)
 
@@ -113,6 +115,14 @@ def _record_changes(inventory: Collection[InventoryEntry], stack: StackRecord) -
     return RecordChanges(
         tuple(entry for entry in inventory if recorded.get(entry.key) != entry),
         tuple(sorted(recorded.keys() - wanted)),
+    )
+
+
+def _adoptions(matching: Matching) -> tuple[Adoption, ...]:
+    return tuple(
+        Adoption(match.key, match.live.kind, match.live.id, match.live.spec.display_name)
+        for match in matching.adopted
+        if match.live
     )
 
 

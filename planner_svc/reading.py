@@ -115,9 +115,9 @@ class Reader:
             return StackRecord("", target, request.stack.name, 0)
 
     async def owners(self, target: Target, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Owner]:
-        """Which stacks own *resources*; one call, and none when there is nothing to ask."""
+        """Which stacks own *resources*, or claim them; one call, and none when there is nothing to ask."""
         owners = await find_owners(self._stack, target, resources)
-        return {key: Owner(owner.stack_id, owner.stack_name) for key, owner in owners.items()}
+        return {key: Owner(owner.stack_id, owner.stack_name, owner.operation) for key, owner in owners.items()}
 
     def driver(self, target: Target) -> Peer:
         """The driver of the platform of *target*."""

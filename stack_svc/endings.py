@@ -126,7 +126,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
         LeaseLost: The lease is over.
         StackMoved: The plan was made from another generation.
         RequestInvalid: The operation cannot end so, or the changes of a record contradict each other.
-        ResourceOwned: Another stack owns one of the resources.
+        ResourceOwned: Another stack has some of the resources.
     """
     stack = tx.lock_stack(tx.operations.stack_of(name) or "")
     now = tx.now()
@@ -191,6 +191,7 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
     if ending.state is OperationState.BLOCKED:
         tx.operations.block(operation.name, ending.blocks)
     if ending.state in FINISHED:
+        tx.owners.drop(operation.stack, operation.name)
         plans.mark_applied(tx, operation.plan)
     if ending.state is OperationState.FAILED:
         tx.requests.forget(operation.name)
@@ -217,7 +218,7 @@ def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, n
 
 def _recorded(tx: Transaction, stack: Stack, record: Record, now: int) -> Stack:
     recorded = stack
-    has_changed, count = inventory.change(tx, stack, record.changes)
+    has_changed, count = inventory.change(tx, stack, record.changes, now)
     if has_changed or record.platform_changed:
         recorded = replace(
             stack,

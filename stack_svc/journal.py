@@ -12,8 +12,10 @@ from typing import Any
 
 from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, RequestInvalid, StackExists
 from services.core.model import OperationKind, Target
+from services.engine.claims import Claim
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import leases, plans, preparing, requests, stacks, texts
+from stack_svc import leases, owners, plans, preparing, requests, stacks, texts
+from stack_svc.owners import Refused
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.journal import Row
@@ -97,16 +99,34 @@ class Advance:
     What a write says beside records and events.
 
     Attributes:
+        claims: What steps that are about to be sent, or what came of others, need for the operation alone.
+        released: What it claimed and needs no more.
         done_count: Number of steps that are in effect.
         seal: Whether the operation passes the point of no return.
         rollback: Whether it turns back.
         cause: What failed; empty: as noted before.
     """
 
+    claims: Sequence[Claim]
+    released: Sequence[Claim]
     done_count: int
     seal: bool
     rollback: bool
     cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """
+    What a write came to.
+
+    Attributes:
+        cancel_requested: Whether somebody asked the operation to turn back.
+        refused: The claims that somebody else is in the way of; if there is any, nothing was written.
+    """
+
+    cancel_requested: bool
+    refused: Sequence[Refused] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +215,14 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     return Begun(stack, lease, operation, plans.work(tx, plan.name) if plan else None)
 
 
-def start(tx: Transaction, name: str, token: int, source: NewPlan | str, write: Write) -> None:
+def start(
+    tx: Transaction, name: str, token: int, source: NewPlan | str, write: Write, claims: Sequence[Claim] = ()
+) -> None:
     """
-    Give an operation its plan, a new one or a stored one by name, and its first event.
+    Give an operation its plan, a new one or a stored one by name, its first event, and what the plan adopts.
 
     Raises:
+        ResourceOwned: Another stack has what the plan adopts.
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
         RequestInvalid: It started with another plan before, or another plan has the name of the new one.
@@ -216,6 +239,8 @@ def start(tx: Transaction, name: str, token: int, source: NewPlan | str, write: 
         if row and row.events != write.events:
             raise RequestInvalid("accepted", f"{name} started with another event")
         return
+    if refused := owners.claim(tx, operation, claims, now):
+        raise owners.refusal(refused)
     match source:
         case NewPlan():
             plan = plans.insert_running(tx, source, name, now)
@@ -225,12 +250,9 @@ def start(tx: Transaction, name: str, token: int, source: NewPlan | str, write: 
     tx.operations.update(appended(tx, operation, write, now, state=state, step_count=plan.step_count))
 
 
-def advance(tx: Transaction, name: str, token: int, write: Write, change: Advance) -> bool:
+def advance(tx: Transaction, name: str, token: int, write: Write, change: Advance) -> Advanced:
     """
-    Append a write to the journal of an operation that started.
-
-    Returns:
-        Whether somebody asked the operation to turn back.
+    Append a write to the journal of an operation that started, unless somebody else has what it claims.
 
     Raises:
         OperationNotFound: There is no such operation.
@@ -243,7 +265,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
     if state is OperationState.PREPARING:
         raise RequestInvalid("operation", f"{name} did not start")
     if is_repeated(tx, operation, write):
-        return operation.cancel_requested
+        return Advanced(operation.cancel_requested)
     sealed, rolling_back = operation.sealed or change.seal, operation.rolling_back or change.rollback
     if sealed and rolling_back:
         field = "rollback" if change.rollback else "seal"
@@ -253,6 +275,9 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
             raise RequestInvalid("steps", f"there is no step {step} in a plan of {operation.step_count} steps")
     if not 0 <= change.done_count <= operation.step_count:
         raise RequestInvalid("done_count", f"{change.done_count} of {operation.step_count} steps cannot be in effect")
+    if refused := owners.claim(tx, operation, change.claims, now):
+        return Advanced(operation.cancel_requested, refused)
+    owners.give_back(tx, operation, change.released)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(name)
     advanced = appended(
@@ -268,7 +293,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
         blocks=NOT_BLOCKED,
     )
     tx.operations.update(advanced)
-    return operation.cancel_requested
+    return Advanced(operation.cancel_requested)
 
 
 def renew(tx: Transaction, name: str, token: int, ttl: int) -> tuple[int, bool]:

@@ -13,18 +13,22 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.model import InventoryEntry, Key, RecordChanges, Target
+from services.engine.claims import Claim
+from services.engine.effects.effect import ResourceKey
 from services.engine.operation import FINISHED, OperationState
+from services.rpc.convert.claims import claim_from_pb, claim_to_pb
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import key_to_pb, target_from_pb, target_to_pb
+from services.rpc.convert.objects import target_from_pb, target_to_pb
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb
 from stack_svc import plan_views, stacks, texts
 from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Write
+from stack_svc.owners import Refused
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
-from stack_svc.store.inventory import Ownership
 from stack_svc.store.operations import Blocks, Filter, Operation
+from stack_svc.store.owners import Owner
 from stack_svc.store.plans import PlanState, StoredPlan, Work
 from stack_svc.store.stacks import Choice, Named, Stack
 
@@ -124,13 +128,38 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
     )
 
 
-def ownership_to_pb(owner: Ownership) -> stack_pb2.Ownership:
-    """Translate who owns a resource."""
+def ownership_to_pb(resource: ResourceKey, owner: Owner) -> stack_pb2.Ownership:
+    """Translate who has a resource."""
+    kind, resource_id = resource
     return stack_pb2.Ownership(
-        resource=object_pb2.ResourceId(kind=owner.key.kind, id=owner.resource_id),
+        resource=object_pb2.ResourceId(kind=kind, id=resource_id),
         stack_id=owner.stack,
         stack_name=owner.stack_name,
-        key=key_to_pb(owner.key),
+        key=object_pb2.ObjectKey(kind=kind, name=owner.name),
+        operation=owner.operation,
+        since=timestamp(owner.since),
+    )
+
+
+def claims_from_pb(claims: Iterable[journal_pb2.Claim], field: str) -> list[Claim]:
+    """
+    Translate what is claimed.
+
+    Raises:
+        RequestInvalid: A claim says nothing; the error names *field*.
+    """
+    return [claim_from_pb(claim, f"{field}[{position}]") for position, claim in enumerate(claims)]
+
+
+def refused_to_pb(refused: Refused) -> journal_pb2.RefusedClaim:
+    """Translate a claim that somebody is in the way of, and who that is."""
+    owner = refused.owner
+    return journal_pb2.RefusedClaim(
+        claim=claim_to_pb(refused.claim),
+        stack_id=owner.stack,
+        stack_name=owner.stack_name,
+        operation=owner.operation,
+        since=timestamp(owner.since),
     )
 
 
@@ -301,8 +330,14 @@ def write_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Write:
 
 
 def advance_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Advance:
-    """What such a write says of the operation as a whole."""
-    return Advance(request.done_count, request.seal, request.rollback, request.cause)
+    """
+    What such a write says of the operation as a whole.
+
+    Raises:
+        RequestInvalid: A claim says nothing.
+    """
+    claims, released = claims_from_pb(request.claims, "claims"), claims_from_pb(request.released, "released")
+    return Advance(claims, released, request.done_count, request.seal, request.rollback, request.cause)
 
 
 def _check_event(

@@ -13,7 +13,7 @@ from services.machine import Ids
 from services.rpc.convert.objects import entry_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.server import Register
-from stack_svc import endings, journal, messages, pages, plan_views, plans, reading_journals, stacks, texts
+from stack_svc import endings, journal, messages, owners, pages, plan_views, plans, reading_journals, stacks, texts
 from stack_svc.journal import Claimed
 from stack_svc.requests import Request
 from stack_svc.store import operations as stored_operations
@@ -106,8 +106,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Tell which stacks own the given resources."""
         target = messages.target_of(request.target)
         resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
-        owners = await self._store.read(lambda tx: tx.inventory.owners(target, resources))
-        return stack_pb2.FindOwnersResponse(owners=map(messages.ownership_to_pb, owners))
+        found = await self._store.read(lambda tx: owners.of_resources(tx, target, resources))
+        return stack_pb2.FindOwnersResponse(owners=(messages.ownership_to_pb(*each) for each in found))
 
     async def GetPlan(
         self, request: stack_pb2.GetPlanRequest, context: object
@@ -177,7 +177,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.StartOperationResponse:
         """Give an operation its plan."""
         write, source = messages.start_from_pb(request), messages.source_from_pb(request)
-        await self._store.write(lambda tx: journal.start(tx, request.operation, request.token, source, write))
+        claims = messages.claims_from_pb(request.claims, "claims")
+        await self._store.write(lambda tx: journal.start(tx, request.operation, request.token, source, write, claims))
         return journal_pb2.StartOperationResponse()
 
     async def AdvanceOperation(
@@ -185,10 +186,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.AdvanceOperationResponse:
         """Append to the journal."""
         write, change = messages.write_from_pb(request), messages.advance_from_pb(request)
-        cancel_requested = await self._store.write(
+        advanced = await self._store.write(
             lambda tx: journal.advance(tx, request.operation, request.token, write, change)
         )
-        return journal_pb2.AdvanceOperationResponse(cancel_requested=cancel_requested)
+        return journal_pb2.AdvanceOperationResponse(
+            cancel_requested=advanced.cancel_requested, refused=map(messages.refused_to_pb, advanced.refused)
+        )
 
     async def RenewLease(
         self, request: journal_pb2.RenewLeaseRequest, context: object

@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
@@ -13,6 +13,7 @@ from applier_svc.execution.retrying import repeated
 from applier_svc.execution.sender import asked_wait
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
+from services.engine.claims import Refusal
 from services.engine.effects import AnyEffect
 from services.engine.effects.effect import Sending
 from services.engine.outcome import Done, Failed, Outcome, Outcomes, RejectionReason, Skipped, Unknown
@@ -27,15 +28,33 @@ class Batch:
     """Effects that are sent together."""
 
     def __init__(
-        self, exchange: Exchange, order: Order, effects: Sequence[AnyEffect], before: IdsByName | Failed
+        self,
+        exchange: Exchange,
+        order: Order,
+        effects: Sequence[AnyEffect],
+        before: IdsByName | Failed,
+        look_again: Callable[[Sequence[AnyEffect]], Awaitable[IdsByName | Failed]],
     ) -> None:
-        """*before* is what is there of the kinds whose creations may have to be searched for, or why nobody knows."""
+        """
+        Take up *effects*.
+
+        Args:
+            exchange: The way to the platform.
+            order: How they are sent.
+            effects: What is sent.
+            before: What is there of the kinds whose creations may have to be searched for, or why nobody knows.
+            look_again: Tells the same of the kinds of some effects, by now.
+        """
         self._exchange = exchange
         self._journal = exchange.journal
         self._progress = exchange.journal.progress
         self._order = order
         self._effects = {effect.number: effect for effect in effects}
         self._before = before
+        self._look_again = look_again
+        self._refusals: dict[int, Refusal] = {}
+        # When an effect that waits for what somebody else has gives up, by its number.
+        self._give_up_at: dict[int, float] = {}
         self._waiting = list(effects)
         self._intended: set[int] = set()
         self._outcomes: Outcomes = {}
@@ -76,6 +95,8 @@ class Batch:
         if again:
             self._waiting = again
             self._attempts += not busy
+            if any(self._awaits_claim(each) for each in again):
+                await self._note_ended()
             return max((asked_wait(self._outcomes[each.number]) or 0.0 for each in busy), default=0.0)
         failed, traits = await self._conclude(), self._exchange.traits
         self._waiting = [effect for effect in failed if not effect.is_repeatable(traits)]
@@ -118,20 +139,51 @@ class Batch:
         sendings = {effect.number: effect.sending(self._progress.ids) for effect in effects}
         sent_before = {effect.number for effect in effects if self._may_have_happened(effect)}
         await self._intend([effect for effect in effects if effect.number not in self._intended])
-        answers = await self._answers(effects, sendings)
+        answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
         for step, answer in answers.items():
             never_answered = Unknown("it was sent before, and not answered") if step in sent_before else None
             self._outcomes[step] = _with_earlier(self._outcomes.get(step, never_answered), answer)
         reach(f"after_{self._order.place}send")
 
     async def _intend(self, effects: Sequence[AnyEffect]) -> None:
-        if effects:
+        """Note that *effects* are about to be sent, but for those that need what another stack has."""
+        await self._look_after_waiting(effects)
+        refused: dict[int, Refusal] = {}
+        while effects:
             steps = [effect.number for effect in effects]
             there = {effect.number: self._before_ids(effect) for effect in effects}
             before_ids = {step: ids for step, ids in there.items() if ids}
-            await self._journal.intend(steps, self._order.direction, before_ids)
-            self._intended.update(steps)
-            reach(f"after_{self._order.place}intent")
+            refusals = await self._journal.intend(steps, self._order.direction, before_ids)
+            if not refusals:
+                self._intended.update(steps)
+                reach(f"after_{self._order.place}intent")
+                break
+            refused |= {refusal.claim.step: refusal for refusal in refusals}
+            effects = [effect for effect in effects if effect.number not in refused]
+        await self._refuse(refused)
+
+    async def _look_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
+        """Look again at what is there: whoever had a name, and let go of it, has made something of that name."""
+        waited = [each for each in effects if each.number in self._refusals]
+        if any(each.is_searched_for(self._exchange.traits) for each in waited):
+            self._before = await self._look_again(effects)
+
+    async def _refuse(self, refused: Mapping[int, Refusal]) -> None:
+        """Let the effects that need what another stack has fail, or wait where it lets go of that soon."""
+        timeouts, now = self._exchange.timeouts, loop_time()
+        for step, refusal in refused.items():
+            effect = self._effects[step]
+            waits = effect.awaits_claims(self._exchange.traits)
+            is_in_time = waits and now < self._give_up_at.setdefault(step, now + timeouts.lease)
+            pause = timeouts.watch if is_in_time else None
+            if self._may_have_happened(effect):
+                self._outcomes[step] = Unknown(f"it was sent before, and cannot be sent again: {refusal}")
+            else:
+                self._outcomes[step] = Failed(str(refusal), RejectionReason.RESOURCE_OWNED, pause)
+        new = [refused[step] for step in refused.keys() & self._give_up_at.keys() if step not in self._refusals]
+        self._refusals |= refused
+        if new:
+            await self._journal.wait(new, self._order.direction)
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
         """Of a creation that may have to be searched for: what has its kind and display name before it is sent."""
@@ -141,6 +193,8 @@ class Batch:
         return self._before.get(traits.compared(effect.step.key.kind, spec), ())
 
     async def _answers(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending]) -> Outcomes:
+        if not effects:
+            return {}
         exchange = self._exchange
         key = f"{exchange.operation}/{{}}/{self._order.direction.lower()}"
         try:
@@ -164,6 +218,18 @@ class Batch:
         self._intended -= {effect.number for effect in failed}
         return failed
 
+    async def _note_ended(self) -> None:
+        """Note what is certain of those that wait for nothing: whoever has what others wait for may wait for them."""
+        waiting = {effect.number for effect in self._waiting}
+        ended = {
+            step: outcome
+            for step, outcome in self._outcomes.items()
+            if step not in waiting and not isinstance(outcome, Unknown)
+        }
+        self._outcomes = {step: outcome for step, outcome in self._outcomes.items() if step not in ended}
+        if ended:
+            await self._journal.record(ended, self._order.direction)
+
     async def _give_up(self, effects: Sequence[AnyEffect]) -> None:
         """Note *effects* as failed: they did not happen, however often they were sent."""
         if effects:
@@ -184,6 +250,12 @@ class Batch:
         may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._exchange.traits)
         return may_repeat and asked_wait(outcome) is not None
 
+    def _awaits_claim(self, effect: AnyEffect) -> bool:
+        """Whether *effect* waits for what another stack has, and not for the platform."""
+        outcome = self._outcomes.get(effect.number)
+        is_refused = isinstance(outcome, Failed) and outcome.reason is RejectionReason.RESOURCE_OWNED
+        return is_refused and asked_wait(outcome) is not None
+
     def _wait(self, state: RetryCallState) -> float:
         asked: float = state.outcome.result() if state.outcome else 0.0
         return max(asked, self._exchange.timeouts.between_attempts(state))
@@ -191,6 +263,8 @@ class Batch:
     def _is_over(self, state: RetryCallState) -> bool:
         """Whether there is no time for another attempt: each sort of waiting has its own."""
         timeouts, is_stubborn = self._exchange.timeouts, self._order.is_stubborn
+        if any(self._awaits_claim(effect) for effect in self._waiting):
+            return False
         if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
             return not self._exchange.affords(state.upcoming_sleep, is_stubborn)
         if is_stubborn:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
@@ -41,10 +42,14 @@ class Executor:
             PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
         """
         before = await self._there_before(effects, order)
+        look_again = partial(self._there_before, order=order)
         traits = self._exchange.traits
         slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
         for turn in rounds(effects):
-            cut = [Batch(self._exchange, order, batch, before) for batch in batches(turn, traits.max_batch_size)]
+            cut = [
+                Batch(self._exchange, order, batch, before, look_again)
+                for batch in batches(turn, traits.max_batch_size)
+            ]
             # A defect in one batch must not leave others running behind the operation's back.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
                 if isinstance(result, BaseException):

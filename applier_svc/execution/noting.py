@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from services.engine.claims import Refusal
 from services.engine.operation import Direction
 from services.engine.outcome import Outcome
 from services.engine.progress import Progress
@@ -21,8 +22,16 @@ class Journal(Protocol):
 
     async def intend(
         self, steps: Sequence[int], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
-    ) -> None:
-        """Note which steps are about to be sent; nothing is sent before this returns."""
+    ) -> list[Refusal]:
+        """
+        Note which steps are about to be sent; nothing is sent before this returns.
+
+        Returns:
+            Which of them need what another stack has; if there are any, nothing is noted.
+        """
+
+    async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
+        """Publish which steps wait, and for whom."""
 
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
         """Note that steps were sent and certainly had no effect."""

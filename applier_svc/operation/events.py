@@ -14,6 +14,7 @@ Event = (
     operation_pb2.Accepted
     | operation_pb2.StageStarted
     | operation_pb2.StepsSent
+    | operation_pb2.StepsWaiting
     | operation_pb2.StepsEnded
     | operation_pb2.RollbackStarted
     | operation_pb2.StepsUndone

@@ -9,13 +9,23 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from applier_svc.failpoints import reach
 from applier_svc.operation.events import Event, Feed
 from applier_svc.operation.lease import Lease
+from services.core.errors import Owned, ResourceOwned
+from services.core.model import PlatformTraits
+from services.engine.claims import Claim, ClaimedResource, Holder, Refusal, adopted_claims
 from services.engine.conclusion import Remove, Write
 from services.engine.decisions import BlockedStep
+from services.engine.effects import AnyEffect, inverse_of
 from services.engine.operation import Direction
-from services.engine.outcome import Done, GivenUp, Outcome, Outcomes
+from services.engine.outcome import Done, Failed, GivenUp, Outcome, Outcomes, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
-from services.rpc.convert.operations import outcomes_to_pb, step_record_fields, steps_sent_to_pb
+from services.rpc.convert.claims import claim_to_pb
+from services.rpc.convert.operations import (
+    outcomes_to_pb,
+    step_record_fields,
+    steps_sent_to_pb,
+    steps_waiting_to_pb,
+)
 
 
 class Journal:
@@ -28,8 +38,9 @@ class Journal:
         progress: What is written.
     """
 
-    def __init__(self, lease: Lease, feed: Feed, progress: Progress) -> None:
+    def __init__(self, lease: Lease, feed: Feed, progress: Progress, traits: PlatformTraits) -> None:
         self.progress = progress
+        self._traits = traits
         self._lease = lease
         self._feed = feed
         # Writes are made one after another, so that events get into the store in their order.
@@ -37,11 +48,17 @@ class Journal:
         self._waiting: list[Event] = []
 
     async def start(self, header: plan_pb2.Plan, new_plan: journal_pb2.NewPlan | None) -> None:
-        """Store the plan with *header*, or take it when it is stored (None), and publish that it is going to run."""
+        """
+        Store the plan with *header*, or take it when it is stored (None), and publish that it is going to run.
+
+        Raises:
+            ResourceOwned: Another stack has what the plan adopts.
+        """
         async with self._turn:
             event = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
             [accepted] = self._feed.stamp(event)
-            request = journal_pb2.StartOperationRequest(accepted=accepted)
+            claims = adopted_claims(self.progress.plan.adoptions, self._traits)
+            request = journal_pb2.StartOperationRequest(accepted=accepted, claims=map(claim_to_pb, claims))
             if new_plan:
                 request.plan.CopyFrom(new_plan)
             else:
@@ -52,7 +69,7 @@ class Journal:
 
     async def intend(
         self, steps: Sequence[int], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
-    ) -> None:
+    ) -> list[Refusal]:
         """
         Note what is about to be sent, and publish it; nothing is sent before this returns.
 
@@ -60,10 +77,26 @@ class Journal:
             steps: Numbers of the steps that are carried out or taken back.
             direction: Which of the two.
             before_ids: For creations that would have to be searched for, what is there before, by step number.
+
+        Returns:
+            Which of the steps need what another stack has; if there are any, nothing is noted.
         """
         records = [self.progress.intent(step, direction, before_ids.get(step, ())) for step in steps]
         unsaid = [record for record in records if record.step in before_ids]
-        await self._fold(records, unsaid, steps_sent_to_pb(steps, direction))
+        effects = [self._effect(step, direction) for step in steps]
+        claims = [
+            Claim(effect.number, effect.step.key, what)
+            for effect in effects
+            for what in effect.claims(self.progress.ids, self._traits)
+        ]
+        return await self._fold(records, unsaid, steps_sent_to_pb(steps, direction), claims=claims)
+
+    async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
+        """Publish which steps wait, and for whom."""
+        by_holder: dict[Holder, set[int]] = {}
+        for refusal in refusals:
+            by_holder.setdefault(refusal.holder, set()).add(refusal.claim.step)
+        await self.publish(*(steps_waiting_to_pb(sorted(by_holder[each]), direction, each) for each in by_holder))
 
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
         """Note that *steps* were sent and certainly had no effect: they are where they were before."""
@@ -71,21 +104,48 @@ class Journal:
         await self._fold(records, records)
 
     async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
-        """Note how steps ended, and publish it."""
+        """
+        Note how steps ended, and publish it.
+
+        What a creation made belongs to the operation from then on. What another stack has cannot be it: whoever says so
+        is wrong, and nobody knows what became of that creation.
+        """
+        if refusals := await self._record(outcomes, direction):
+            strange = {each.claim.step: Unknown(f"the platform says that it made {each}", True) for each in refusals}
+            await self._record({**outcomes, **strange}, direction)
+
+    async def _record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> list[Refusal]:
         records = [self.progress.ended(step, outcome, direction) for step, outcome in sorted(outcomes.items())]
         # What the platform made of a write is in no event.
         unsaid = [record for record in records if record.observed]
-        await self._fold(records, unsaid, outcomes_to_pb(outcomes, direction), outcomes)
+        released = [
+            Claim(step, effect.step.key, what)
+            for step, outcome in outcomes.items()
+            if isinstance(outcome, Done | Failed)
+            and (effect := self._effect(step, direction)).makes
+            and effect.awaits_claims(self._traits)
+            for what in effect.claims(self.progress.ids, self._traits)
+        ]
+        return await self._fold(
+            records, unsaid, outcomes_to_pb(outcomes, direction), outcomes, self._made(records, direction), released
+        )
 
     async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
-        """Note what somebody decided for steps, or for their inverses, and publish what ended with that."""
+        """
+        Note what somebody decided for steps, or for their inverses, and publish what ended with that.
+
+        Raises:
+            ResourceOwned: Another stack has what is to be taken for what a creation made.
+        """
         ended: Outcomes = {}
         for record in records:
             if record.state in (StepState.DONE, StepState.KEPT, StepState.UNDONE) and _ends(record, direction):
                 ended[record.step] = Done(record.resource_id)
             elif record.message:
                 ended[record.step] = GivenUp(record.message)
-        await self._fold(records, records, outcomes_to_pb(ended, direction))
+        claims = self._made(records, direction)
+        if refusals := await self._fold(records, records, outcomes_to_pb(ended, direction), claims=claims):
+            raise ResourceOwned([_owned(each) for each in refusals])
 
     async def start_stage(self, index: int, name: str, step_count: int) -> None:
         """Publish, with what is noted next, that a stage is about to run."""
@@ -133,26 +193,61 @@ class Journal:
         unsaid: Iterable[StepRecord],
         events: Sequence[Event] = (),
         outcomes: Mapping[int, Outcome] | None = None,
-    ) -> None:
-        """Know *records* once *events* are stored, beside those of them that no event says."""
+        claims: Sequence[Claim] = (),
+        released: Sequence[Claim] = (),
+    ) -> list[Refusal]:
+        """
+        Know *records* once *events* are stored, beside those of them that no event says.
+
+        Returns:
+            The *claims* that another stack is in the way of; if there are any, nothing is stored.
+        """
         self.progress.check(records)
-        request = journal_pb2.AdvanceOperationRequest(steps=map(step_record_fields, unsaid))
-        await self._write(request, events, records)
-        self.progress.fold(records, outcomes)
+        request = journal_pb2.AdvanceOperationRequest(
+            steps=map(step_record_fields, unsaid), claims=map(claim_to_pb, claims), released=map(claim_to_pb, released)
+        )
+        refusals = await self._write(request, events, records)
+        if not refusals:
+            self.progress.fold(records, outcomes)
+        return refusals
+
+    def _made(self, records: Iterable[StepRecord], direction: Direction) -> list[Claim]:
+        """The claims on what creations made, by *records* of how steps, or their inverses, ended."""
+        ends = (StepState.DONE, StepState.KEPT) if direction is Direction.DO else (StepState.UNDONE,)
+        effects = [
+            (self._effect(record.step, direction), record.resource_id) for record in records if record.state in ends
+        ]
+        return [
+            Claim(effect.number, effect.step.key, ClaimedResource(effect.step.key.kind, resource_id))
+            for effect, resource_id in effects
+            if effect.makes and resource_id
+        ]
+
+    def _effect(self, step: int, direction: Direction) -> AnyEffect:
+        effect = self.progress.effects[step]
+        return effect if direction is Direction.DO else inverse_of(effect)
 
     async def _write(
         self,
         request: journal_pb2.AdvanceOperationRequest,
         events: Sequence[Event] = (),
         records: Sequence[StepRecord] = (),
-    ) -> None:
+    ) -> list[Refusal]:
         async with self._turn:
             stamped = self._feed.stamp(*self._waiting, *events)
             request.events.extend(stamped)
             request.done_count = self.progress.done_count(records)
-            await self._lease.advance(request)
-            self._waiting.clear()
-            await self._feed.publish(*stamped)
+            refusals = await self._lease.advance(request)
+            if not refusals:
+                self._waiting.clear()
+                await self._feed.publish(*stamped)
+            return refusals
+
+
+def _owned(refusal: Refusal) -> Owned:
+    (_, key, what), holder = refusal
+    resource_id = what.resource_id if isinstance(what, ClaimedResource) else ""
+    return Owned(*key, str(what), resource_id, holder.stack, holder.stack_name, holder.operation)
 
 
 def _ends(record: StepRecord, direction: Direction) -> bool:

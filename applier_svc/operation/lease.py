@@ -18,10 +18,12 @@ from applier_svc.execution.retrying import repeated
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
 from services.core.model import InventoryEntry, StackRecord
+from services.engine.claims import Refusal
 from services.engine.conclusion import Remove, Write
 from services.engine.decisions import BlockedStep, reason_of
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
+from services.rpc.convert.claims import refusal_from_pb
 from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
 from services.rpc.resources import read_record
@@ -111,9 +113,12 @@ class Lease:
         await self._store(self._stub.StartOperation, request)
         self._position = 1
 
-    async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> None:
+    async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> list[Refusal]:
         """
         Write into the journal; a store that does not answer is asked again for as long as the lease lasts.
+
+        Returns:
+            The claims that another stack is in the way of; if there are any, nothing was stored.
 
         Raises:
             LeaseLost: Nothing was stored.
@@ -121,8 +126,10 @@ class Lease:
         """
         request.operation, request.token, request.position = self.operation, self._token, self._position + 1
         answer = await self._store(self._stub.AdvanceOperation, request)
-        self._position += 1
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
+        refusals = list(map(refusal_from_pb, answer.refused))
+        self._position += not refusals
+        return refusals
 
     async def finish(
         self,

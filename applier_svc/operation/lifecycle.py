@@ -27,6 +27,7 @@ from services.core.errors import (
     PlanNotFound,
     PlanStale,
     PlanUsed,
+    ResourceOwned,
     SourceTooLarge,
     SourceUndecodable,
     SourceUnreadable,
@@ -54,7 +55,7 @@ _OF_SOURCES = (EncodingInvalid, SourceTooLarge, SourceUndecodable, SourceUnreada
 _STALE = (StackMoved, PlanStale)
 """What makes a stored plan one that can never be applied."""
 
-_UNUSABLE = (PlanUsed, PlanStale, PlanExpired, PlanNotFound)
+_UNUSABLE = (PlanUsed, PlanStale, PlanExpired, PlanNotFound, ResourceOwned)
 """Why a store does not let an operation start with a plan that could be applied when it began."""
 
 
@@ -128,7 +129,8 @@ class Operation:
             if prepared is None:
                 await _give_up(lease, "the package breaks rules")
                 return
-            journal, place = Journal(lease, self._feed, Progress(prepared.plan)), prepared.place
+            place = prepared.place
+            journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits)
             try:
                 await journal.start(prepared.header, prepared.new_plan)
             except _UNUSABLE as error:
@@ -161,8 +163,8 @@ class Operation:
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, turned_back)
             secrets = Secrets(are_gone=writes_secrets(progress))
             taken_over = loop_time()
-            journal = Journal(lease, self._feed, progress)
             place = await self._place_again(plan, lease)
+            journal = Journal(lease, self._feed, progress, place.traits)
             work = Work(claimed.operation, lease, journal, secrets, taken_over)
             await complete(work, place, self._is_cancelled, decisions)
         finally:

@@ -43,6 +43,8 @@ class Progress:
             case "stage_started":
                 stage = event.stage_started
                 self._out.print(Text(f"{stage.name}: {_steps(stage.step_count)}", "bold"))
+            case "steps_waiting":
+                _show_waiting(self._out, event.steps_waiting)
             case "steps_ended":
                 self._show_outcomes(event.steps_ended.outcomes, undone=False)
             case "rollback_started":
@@ -110,6 +112,11 @@ class Progress:
     def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
         what = effect_in(step).shown
         self._reasons[f"{what}: {message}"] = f"{what} {ended}"
+
+
+def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:
+    stack = waiting.stack_name or waiting.stack_id
+    out.print(Text(f"  {_steps(len(waiting.steps))} waiting for {waiting.operation} of stack {stack}", "yellow"))
 
 
 def _show_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:

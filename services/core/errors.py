@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 _SHOWN = 10
 """Most resources that the text of an error names."""
@@ -257,21 +258,44 @@ class KindUnsupported(PkgerError):
         super().__init__(f"platform {platform!r} has no kind {kind!r}", platform=platform, kind=kind)
 
 
+class Owned(NamedTuple):
+    """
+    Something that an object needs and that a stack has.
+
+    Attributes:
+        kind: Kind of the object.
+        name: Name of the object.
+        what: What it needs, for people: ``resource 1``.
+        resource_id: That resource; empty when it is something else.
+        owner: Id of the stack.
+        owner_name: Its name; may be empty.
+        operation: The operation of that stack that claims it until its end; empty when it stands in the record.
+    """
+
+    kind: str
+    name: str
+    what: str
+    resource_id: str
+    owner: str
+    owner_name: str
+    operation: str = ""
+
+    def __str__(self) -> str:
+        stack = f"stack {self.owner_name!r} ({self.owner})" if self.owner_name else f"stack {self.owner}"
+        has = f"{self.operation} of {stack} claims until its end" if self.operation else f"{stack} owns"
+        return f"{self.kind} {self.name!r} needs {self.what}, which {has}"
+
+
 class ResourceOwned(PkgerError):
-    """A live resource belongs to another stack."""
+    """What objects want belongs to another stack, recorded or claimed; the metadata are those of the first."""
 
     reason = Reason.RESOURCE_OWNED
 
-    def __init__(self, kind: str, name: str, resource_id: str, owner: str, owner_name: str) -> None:
-        shown = f"{owner_name!r} ({owner})" if owner_name else owner
-        super().__init__(
-            f"{kind} {name!r} is resource {resource_id} on the platform, which stack {shown} owns",
-            kind=kind,
-            name=name,
-            resource_id=resource_id,
-            owner=owner,
-            owner_name=owner_name,
-        )
+    def __init__(self, owned: Sequence[Owned]) -> None:
+        """*owned* is not empty."""
+        shown = "; ".join(map(str, owned[:_SHOWN]))
+        more = f"; and {len(owned) - _SHOWN} more" if owned[_SHOWN:] else ""
+        super().__init__(f"{shown}{more}", **owned[0]._asdict(), count=str(len(owned)))
 
 
 class NameTaken(PkgerError):

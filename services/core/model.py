@@ -470,6 +470,23 @@ class Conflict:
     message: str
 
 
+class Adoption(NamedTuple):
+    """
+    A resource that a plan found by its name, and that no stack owned.
+
+    Attributes:
+        key: The object that it is for.
+        kind: Kind of the resource; another one than that of the object where it is replaced.
+        resource_id: Its id.
+        display_name: Its name.
+    """
+
+    key: Key
+    kind: str
+    resource_id: str
+    display_name: str
+
+
 @dataclass(frozen=True, slots=True)
 class RecordChanges:
     """
@@ -515,6 +532,7 @@ class Plan:
     sources: tuple[str, ...] = ()
     digest: str = ""
     stack_name: str = ""
+    adoptions: tuple[Adoption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

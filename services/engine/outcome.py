@@ -11,6 +11,7 @@ class RejectionReason(StrEnum):
     NOT_FOUND = "NOT_FOUND"
     CONTENT_REFUSED = "CONTENT_REFUSED"
     KIND_UNSUPPORTED = "KIND_UNSUPPORTED"
+    RESOURCE_OWNED = "RESOURCE_OWNED"
 
 
 @dataclass(frozen=True, slots=True)

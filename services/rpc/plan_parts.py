@@ -10,8 +10,8 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
-from services.core.model import PlanDiffs, PlanRemarks, RecordChanges, ResourceDiff, Spec, Step
-from services.rpc.convert.plans import diff_fields, mapping_fields, record_changes_to_pb, remarks_to_pb, step_fields
+from services.core.model import Plan, PlanDiffs, PlanRemarks, ResourceDiff, Spec, Step
+from services.rpc.convert.plans import diff_fields, mapping_fields, plan_record_to_pb, remarks_to_pb, step_fields
 from services.rpc.parts import cut, parts, pieces, text_bytes
 
 View: TypeAlias = plan_pb2.PlanView.ValueType
@@ -128,9 +128,9 @@ def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
     return (plan_pb2.PlanPart(summary_json=piece) for piece in pieces(summary))
 
 
-def record_parts(changes: RecordChanges) -> Iterator[plan_pb2.PlanPart]:
-    """Changes of a record in parts."""
-    return (plan_pb2.PlanPart(record=part) for part in cut(record_changes_to_pb(changes)))
+def record_parts(plan: Plan) -> Iterator[plan_pb2.PlanPart]:
+    """What a plan changes in the record, and what it adopts, in parts."""
+    return (plan_pb2.PlanPart(record=part) for part in cut(plan_record_to_pb(plan)))
 
 
 def content_parts(content: bytes) -> Iterator[plan_pb2.PlanPart]:

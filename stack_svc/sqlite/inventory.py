@@ -7,7 +7,6 @@ import orjson
 import sqlite_utils
 
 from services.core.model import InventoryEntry, Key, Origin, Target
-from stack_svc.store.inventory import Ownership, ResourceId
 
 
 class SqliteInventory:
@@ -40,39 +39,9 @@ class SqliteInventory:
             )
         )
 
-    def owners(self, target: Target, resources: Collection[ResourceId]) -> list[Ownership]:
-        """Tell who owns what."""
-        rows = self._db.execute(
-            """
-            SELECT owned.stack, stacks.name, owned.kind, owned.name, owned.resource_id
-            FROM json_each(:resources) AS asked
-            CROSS JOIN inventory AS owned
-                ON owned.platform = :platform AND owned.org = :org
-                AND owned.kind = json_extract(asked.value, '$[0]')
-                AND owned.resource_id = json_extract(asked.value, '$[1]')
-            JOIN stacks ON stacks.id = owned.stack
-            ORDER BY owned.kind, owned.resource_id
-            """,
-            {
-                "resources": orjson.dumps(sorted(set(resources))).decode(),
-                "platform": target.platform,
-                "org": target.org,
-            },
-        )
-        return [
-            Ownership(stack, stack_name, Key(kind, name), resource_id)
-            for stack, stack_name, kind, name, resource_id in rows
-        ]
-
-    def change(
-        self, stack: str, target: Target, removed: Collection[Key], entries: Collection[InventoryEntry]
-    ) -> list[Ownership]:
+    def change(self, stack: str, target: Target, removed: Collection[Key], entries: Collection[InventoryEntry]) -> None:
         """Write what changes of what a stack owns."""
-        leaving = {*removed, *(entry.key for entry in entries)}
-        owners = self.owners(target, [(entry.key.kind, entry.resource_id) for entry in entries])
-        conflicts = [owner for owner in owners if owner.stack != stack or owner.key not in leaving]
-        if conflicts:
-            return conflicts
+        leaving = sorted({*removed, *(entry.key for entry in entries)})
         self._db.conn.executemany(
             "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?", [(stack, *key) for key in leaving]
         )
@@ -93,7 +62,6 @@ class SqliteInventory:
                 for entry in sorted(entries, key=lambda entry: entry.key)
             ],
         )
-        return []
 
 
 _COLUMNS = "kind, name, resource_id, origin, associations, state = 'PENDING_DELETE'"

@@ -444,6 +444,59 @@ def leases_and_journal(db: sqlite_utils.Database) -> None:
     db.execute("DROP TABLE events")
 
 
+@MIGRATIONS()
+def owners(db: sqlite_utils.Database) -> None:
+    """
+    Keep in one table who has what only one stack at a time may have, recorded or claimed (engine.md 11.1).
+
+    So the inventory is made again without its unique key on resources: two tables cannot hold one rule.
+    """
+    db.execute(
+        """
+        CREATE TABLE owners (
+            platform TEXT NOT NULL,
+            org TEXT NOT NULL,
+            what TEXT NOT NULL,
+            stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            operation TEXT NOT NULL,
+            since BIGINT NOT NULL,
+            PRIMARY KEY (platform, org, what)
+        ) WITHOUT ROWID
+        """
+    )
+    db.execute("CREATE INDEX owners_by_stack ON owners (stack, operation)")
+    db.execute(
+        """
+        INSERT INTO owners (platform, org, what, stack, name, operation, since)
+        SELECT inventory.platform, inventory.org, 'i:' || kind || ':' || resource_id, stack, inventory.name, '',
+            stacks.update_time
+        FROM inventory JOIN stacks ON stacks.id = stack
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE new_inventory (
+            stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            platform TEXT NOT NULL,
+            org TEXT NOT NULL,
+            resource_id TEXT NOT NULL,
+            origin TEXT NOT NULL CHECK (origin IN ('created', 'adopted')),
+            associations TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('PRESENT', 'PENDING_DELETE')),
+            policy TEXT NOT NULL DEFAULT '{}',
+            PRIMARY KEY (stack, kind, name)
+        )
+        """
+    )
+    columns = "stack, kind, name, platform, org, resource_id, origin, associations, state, policy"
+    db.execute(f"INSERT INTO new_inventory ({columns}) SELECT {columns} FROM inventory")  # noqa: S608
+    db.execute("DROP TABLE inventory")
+    db.execute("ALTER TABLE new_inventory RENAME TO inventory")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -78,7 +78,7 @@ class SqliteStacks:
         )
 
     def delete(self, stack: str) -> None:
-        """Remove a stack; its lease and its inventory go with it by foreign key."""
+        """Remove a stack; its lease, its inventory and what it has go with it by foreign key."""
         self._db.execute("DELETE FROM stacks WHERE id = ?", [stack])
 
 

@@ -13,6 +13,7 @@ from stack_svc.sqlite.inventory import SqliteInventory
 from stack_svc.sqlite.journal import SqliteJournal
 from stack_svc.sqlite.leases import SqliteLeases
 from stack_svc.sqlite.operations import SqliteOperations
+from stack_svc.sqlite.owners import SqliteOwners
 from stack_svc.sqlite.plans import SqlitePlans
 from stack_svc.sqlite.requests import SqliteRequests
 from stack_svc.sqlite.schema import MIGRATIONS
@@ -33,6 +34,7 @@ class SqliteTransaction:
         self.operations = SqliteOperations(db)
         self.journal = SqliteJournal(db)
         self.inventory = SqliteInventory(db)
+        self.owners = SqliteOwners(db)
         self.plans = SqlitePlans(db)
         self.requests = SqliteRequests(db)
         self._clock = LockedClock(clock)

@@ -8,6 +8,7 @@ from stack_svc.store.inventory import Inventory, InventoryReading
 from stack_svc.store.journal import Journal, JournalReading
 from stack_svc.store.leases import Leases, LeasesReading
 from stack_svc.store.operations import Operations, OperationsReading
+from stack_svc.store.owners import Owners, OwnersReading
 from stack_svc.store.plans import Plans, PlansReading
 from stack_svc.store.requests import Requests, RequestsReading
 from stack_svc.store.stacks import Choice, Stack, Stacks, StacksReading
@@ -37,6 +38,10 @@ class Reading(Protocol):
     @property
     def inventory(self) -> InventoryReading:
         """Inventories, read."""
+
+    @property
+    def owners(self) -> OwnersReading:
+        """Owners, read."""
 
     @property
     def plans(self) -> PlansReading:
@@ -72,6 +77,10 @@ class Transaction(Reading, Protocol):
     @property
     def inventory(self) -> Inventory:
         """Inventories, read and written."""
+
+    @property
+    def owners(self) -> Owners:
+        """Owners, read and written."""
 
     @property
     def plans(self) -> Plans:

@@ -20,8 +20,8 @@ CONFLICT, UNKNOWN_OUTCOME, ROLLBACK = (
 )
 
 
-def task(description: str) -> str:
-    return text(an_object("Task", "roll", "roll", every="1h", query="buckets()", description=description))
+def task(description: str, name: str = "roll") -> str:
+    return text(an_object("Task", "roll", name, every="1h", query="buckets()", description=description))
 
 
 def descriptions(content: Content) -> list[str]:
@@ -115,9 +115,10 @@ async def test_a_resource_of_another_stack_is_not_offered_for_a_creation_whose_n
     faulty.driver.memory = Memory.NAMES
     case = faulty.case()
     theirs = Case(case.services, case.driver, case.org, "theirs")
-    case.driver.fail({0: ItemFault.LOSE_REQUEST}, lasting=True)
+    # The secret, their label, the label.
+    case.driver.fail({2: ItemFault.LOSE_REQUEST}, lasting=True)
     gate = case.driver.gate(0)
-    apply = asyncio.create_task(case.apply(text(an_object("Label", "l", " sensors "))))
+    apply = asyncio.create_task(case.apply(text(an_object("Label", "l", " sensors ")), secrets={"key": "value"}))
     await gate.reached.wait()
     assert end(await theirs.apply(text(an_object("Label", "l", "Sensors")))).state == SUCCEEDED
     gate.opened.set()
@@ -151,7 +152,7 @@ async def test_a_creation_that_is_given_up_is_nobodys(faulty: World) -> None:
 async def test_what_cannot_be_adopted_is_refused_and_nothing_happens(faulty: World) -> None:
     case, name = await unfindable(faulty)
     other = Case(faulty.services, faulty.driver, case.org, "other")
-    assert end(await other.apply(task("other"))).state == SUCCEEDED
+    assert end(await other.apply(task("other", "theirs"))).state == SUCCEEDED
     [(_, owned)] = (await other.look()).recorded.values()
     before = await case.operation(name)
     for way, problem in {

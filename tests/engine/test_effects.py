@@ -1,5 +1,6 @@
 """What each effect is, how it is taken back, and what it makes of ids."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from services.core.model import (
     LABEL,
     SECRET,
+    Adoption,
     Identity,
     InventoryEntry,
     Key,
@@ -20,6 +22,15 @@ from services.core.model import (
     StepReference,
     Undo,
     Verb,
+)
+from services.engine.claims import (
+    Claim,
+    Claimed,
+    ClaimedAssociation,
+    ClaimedName,
+    ClaimedResource,
+    ClaimedSecret,
+    adopted_claims,
 )
 from services.engine.effects import (
     AnyEffect,
@@ -237,6 +248,50 @@ def test_a_step_is_undone_exactly_when_it_can_be_and_had_its_effect(step: Step) 
     assert not effect.is_to_be_undone(Failed("no"))
     assert not effect.is_to_be_undone(Skipped("no"))
     assert not effect.is_to_be_undone(Unknown("?"))
+
+
+NAMED = replace(TRAITS, name_uniqueness=NameUniqueness.CASE_INSENSITIVE, name_scope="work")
+CALLED, RENAMED = spec_of({"name": "Roll"}), spec_of({"name": "Turn"})
+RESOURCE, ROLL, TURN = ClaimedResource("Task", "t1"), ClaimedName("work", "roll"), ClaimedName("work", "turn")
+
+
+@pytest.mark.parametrize(
+    ("step", "claims"),
+    [
+        (Step(0, 0, Verb.CREATE, TASK, new_spec=CALLED), [ROLL]),
+        (Step(0, 0, Verb.UPDATE, TASK, "t1", old_spec=CALLED, new_spec=CALLED), [RESOURCE]),
+        (Step(0, 0, Verb.UPDATE, TASK, "t1", old_spec=CALLED, new_spec=RENAMED), [RESOURCE, ROLL, TURN]),
+        (Step(0, 0, Verb.DELETE, TASK, "t1", old_spec=CALLED), [RESOURCE, ROLL]),
+        (ROWS[Attach].step, [ClaimedAssociation("Task", "t1", "l1")]),
+        (ROWS[Detach].step, [ClaimedAssociation("Task", "t1", "l1")]),
+        (ROWS[PutSecret].step, [ClaimedSecret("k")]),
+        (ROWS[DeleteSecret].step, [ClaimedSecret("k")]),
+    ],
+    ids=lambda each: each.verb.value if isinstance(each, Step) else "",
+)
+def test_what_is_claimed_covers_the_step_and_its_inverse(step: Step, claims: Sequence[Claimed]) -> None:
+    platform = replace(PLATFORM, kinds={"Task": NAMED})
+    effect, ids = effect_of(step), ids_of(step)
+    assert effect.claims(ids, platform) == claims
+    if not effect.makes:
+        assert {*inverse_of(effect).claims(ids, platform)} <= {*claims}
+    assert effect.awaits_claims(platform) == effect.is_of_secret
+
+
+def test_a_name_that_may_repeat_is_claimed_where_only_that_tells_what_was_made() -> None:
+    step = Step(0, 0, Verb.CREATE, TASK, new_spec=CALLED)
+    searched, ids = effect_of(step), ids_of(step)
+    assert searched.claims(ids, PLATFORM) == [ClaimedName("Task", "Roll")]
+    assert searched.awaits_claims(PLATFORM)
+    remembered = replace(PLATFORM, kinds={"Task": replace(TRAITS, identity=Identity.NATIVE)})
+    assert searched.claims(ids, remembered) == []
+
+
+def test_what_is_adopted_is_claimed_by_its_id_and_by_its_name_where_that_is_one() -> None:
+    adoptions = [Adoption(TASK, "Task", "t1", "Roll")]
+    claims = adopted_claims(adoptions, replace(PLATFORM, kinds={"Task": NAMED}))
+    assert claims == [Claim(0, TASK, RESOURCE), Claim(0, TASK, ROLL)]
+    assert adopted_claims(adoptions, PLATFORM) == [Claim(0, TASK, RESOURCE)]
 
 
 CPU, MEM = Key("Dashboard", "cpu"), Key("Dashboard", "mem")

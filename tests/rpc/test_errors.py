@@ -31,7 +31,7 @@ EXAMPLES: list[PkgerError] = [
     errors.PlanStale("plans/1", "Bucket 'one' is gone"),
     errors.PlatformUnknown("moon", ["lab", "embedded"]),
     errors.KindUnsupported("embedded", "Rocket"),
-    errors.ResourceOwned("Bucket", "größe", "1", "0123456789abcdef", "prod"),
+    errors.ResourceOwned([errors.Owned("Bucket", "größe", "resource 1", "1", "0123456789abcdef", "prod")]),
     errors.NameTaken("Bucket", "one", "Bücket 測試 🚀", "Bucket 'two'"),
     errors.DependencyCycle("Task 'a' -> Task 'b' -> Task 'a'"),
     errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"),

@@ -61,27 +61,6 @@ _LOST = "A4: a creation without an answer is looked for in a listing that lacks 
 
 KNOWN: tuple[Known, ...] = (
     Known(
-        frozenset({"same_names"}),
-        frozenset({"OTHERS"}),
-        "A1: ownership starts at the record, so stacks write to what others made",
-        "ownership",
-        "ownership_starts_at_the_record",
-    ),
-    Known(
-        frozenset({"same_names"}),
-        frozenset({"I8", "DEFECT_LOOP"}),
-        "B3: an operation whose record is refused, as another stack has what it made, is claimed again and again",
-        "ownership",
-        "a_refused_record_is_claimed_again_and_again",
-    ),
-    Known(
-        frozenset({"same_names"}),
-        frozenset({"OTHERS", "DEAD_END", "GHOST"}),
-        "B4: an operation past the seal whose record is refused is BLOCKED, and no decision ends it",
-        "ownership",
-        "a_refused_record_has_no_way_out",
-    ),
-    Known(
         frozenset({"person"}),
         frozenset({"OVERWRITE"}),
         "A2: edits of people are overwritten",

@@ -43,6 +43,7 @@ _INQUIRY = "applier_svc/execution/inquiry.py"
 _RESOURCES = "services/rpc/resources.py"
 _RUNNER = "applier_svc/execution/runner.py"
 _SENDER = "applier_svc/execution/sender.py"
+_APPLIER_JOURNAL = "applier_svc/operation/journal.py"
 _LEASE = "applier_svc/operation/lease.py"
 _REGISTRY = "applier_svc/operation/registry.py"
 _CONCLUSION = "services/engine/conclusion.py"
@@ -61,7 +62,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _BATCH,
         """\
         await self._intend([effect for effect in effects if effect.number not in self._intended])
-        answers = await self._answers(effects, sendings)
+        answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
 """,
         """\
         answers = await self._answers(effects, sendings)
@@ -294,6 +295,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"SECRET"}),
         10,
         frozenset({"secrets"}),
+    ),
+    Mutation(
+        "claim_not_taken",
+        _APPLIER_JOURNAL,
+        "return await self._fold(records, unsaid, steps_sent_to_pb(steps, direction), claims=claims)",
+        "return await self._fold(records, unsaid, steps_sent_to_pb(steps, direction))",
+        frozenset({"I8", "OTHERS"}),
+        10,
+        frozenset({"same_names"}),
+    ),
+    Mutation(
+        "claim_dropped_before_the_outcome_is_known",
+        _APPLIER_JOURNAL,
+        "if isinstance(outcome, Done | Failed)",
+        "if isinstance(outcome, Done | Failed | Unknown)",
+        frozenset({"I8"}),
+        200,
+        frozenset({"same_names", "search", "net", "bad_answers"}),
     ),
     Mutation(
         "recovery_ends_on_foreign_code",

@@ -14,7 +14,7 @@ from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import Attempt, current
 from tests.simulation.packages import secret_of
-from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, Seen, StoreReader
+from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, Seen, StepFacts, StoreReader
 from tests.simulation.scenario import Jump
 from tests.simulation.situations import Situations
 from tests.simulation.world import EPOCH, PLATFORM_FILE, STORE_FILE, World
@@ -30,6 +30,12 @@ _VERBS = {
            "put_secret": "delete_secret"},
 }  # fmt: skip
 """Which mutation a step is sent as, and which takes it back."""
+
+_MAY_REPEAT = ("Task", "Dashboard", "NotificationRule", "Telegraf")
+"""Kinds of the platform whose names may repeat."""
+
+_NAME_SCOPES = {"NotificationEndpointHTTP": "endpoint"}
+"""What the kinds that share their names have in common."""
 
 _FENCED = (
     journal_pb2.StartOperationRequest
@@ -298,7 +304,40 @@ class Oracle:
             first = self._plans.setdefault(operation.plan, operation.name) if operation.plan else operation.name
             if first != operation.name and not self._has_been_restored:
                 self._trace.violate("I5", f"{operation.plan} is run by {first} and {operation.name}")
+        if not self._has_been_restored:
+            self._check_claims()
         self._situations.committed()
+
+    def _check_claims(self) -> None:
+        """I8: what is recorded has its stack as owner, and what unfinished operations are at work on is theirs."""
+        for entry in self.store.entries:
+            owner = self.store.owners.get(f"i:{entry.kind}:{entry.resource_id}")
+            if owner != (entry.stack, ""):
+                self._trace.violate("I8", f"{entry.stack} records {entry.kind} {entry.resource_id}, owned by {owner}")
+        for what, (stack, name) in self.store.owners.items():
+            if name and self.store.operations[name].is_finished:
+                self._trace.violate("I8", f"{name} of {stack} is over and claims {what}")
+        for operation in self._seen.unfinished():
+            for number, step in operation.steps.items():
+                self._check_claim(operation, step, operation.fact(number))
+
+    def _check_claim(self, operation: Operation, step: plan_pb2.Step, fact: StepFacts) -> None:
+        change = getattr(step, str(step.WhichOneof("change")))
+        if fact.state in _NOT_SENT or fact.is_decided:
+            return
+        if step.HasField("create") and fact.state in ("INTENT", "UNKNOWN"):
+            may_repeat = change.key.kind in _MAY_REPEAT
+            if may_repeat and self._world.scenario.platform.identity != "SEARCH":
+                return
+            needed = f"n:{_NAME_SCOPES.get(change.key.kind, change.key.kind)}:{change.display_name}"
+        elif step.HasField("create") and fact.state == "DONE":
+            needed = f"i:{change.key.kind}:{fact.resource_id}"
+        elif fact.state in ("INTENT", "UNKNOWN", "DONE") and (step.HasField("update") or step.HasField("delete")):
+            needed = f"i:{change.key.kind}:{change.resource_id}" if change.resource_id else ""
+        else:
+            return
+        if needed and self.store.owners.get(needed, ("", ""))[0] != operation.stack:
+            self._trace.violate("I8", f"{operation.name} is at work on step {step.number} and does not have {needed}")
 
     def _check_token(self, before: dict[str, LeaseRow], now: int) -> None:
         """Hold the request that is being served, and that wrote something, to a lease that lasts, by its token."""
@@ -378,10 +417,9 @@ class Oracle:
             self._trace.violate("SECRET", f"{name} removes secret {key}, which was there before it")
 
     def _check_others(self, attempt: Attempt, sent: Sent, verb: str, met: Resource) -> None:
-        """No write to what another stack owns, or has made and not recorded yet."""
+        """No write to what another stack owns, claims, or has made and not recorded yet."""
         stack = sent.operation.stack
-        owners = {(each.kind, each.resource_id): each.stack for each in self.store.entries}
-        owner = owners.get((met.kind, met.id), "")
+        owner, _ = self.store.owners.get(f"i:{met.kind}:{met.id}", ("", ""))
         maker = self.store.operations.get(self.made.get(met.id, ""))
         if not owner and maker and not maker.is_finished:
             owner = maker.stack

@@ -48,6 +48,7 @@ class Operation:
     is_cancelled: bool
     token: int
     plan: str
+    cause: str = ""
     steps: dict[int, plan_pb2.Step] = field(default_factory=dict)
     facts: dict[int, StepFacts] = field(default_factory=dict)
 
@@ -104,6 +105,8 @@ class StoreReader:
         stack_names: Name of each stack that there was, by id.
         requests: What was answered to each request id.
         new_writes: Operation and token of each row that the last commit added to the journal.
+        new_events: The events in them.
+        owners: The stack that has something, and the operation that claims it, if one does, by what it is.
         transitions: The state before and after of each step that the last commit changed.
     """
 
@@ -115,6 +118,8 @@ class StoreReader:
         self.stack_names: dict[str, str] = {}
         self.requests: dict[str, str] = {}
         self.new_writes: list[tuple[str, int]] = []
+        self.new_events: list[operation_pb2.OperationEvent] = []
+        self.owners: dict[str, tuple[str, str]] = {}
         self.transitions: list[tuple[str, str]] = []
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._version = -1
@@ -134,6 +139,8 @@ class StoreReader:
             Entry(stack, kind, name, id_, frozenset(label for _, label in json.loads(labels)), state != "PRESENT")
             for stack, kind, name, id_, labels, state in rows
         ]
+        rows = self._connection.execute("SELECT what, stack, operation FROM owners")
+        self.owners = {what: (stack, operation) for what, stack, operation in rows}
         stacks = self._connection.execute("SELECT id, name, state FROM stacks").fetchall()
         self.stacks = {id_: name for id_, name, state in stacks if state == "ACTIVE"}
         self.stack_names |= {id_: name for id_, name, _ in stacks}
@@ -144,15 +151,15 @@ class StoreReader:
     def _read_operations(self) -> None:
         rows = self._connection.execute(
             "SELECT operations.name, operations.stack, nameless, operations.kind, operations.state, rolling_back,"
-            " sealed, cancel_requested, token, COALESCE(plans.name, '')"
+            " sealed, cancel_requested, token, COALESCE(plans.name, ''), cause"
             " FROM operations LEFT JOIN plans ON plans.operation = operations.name"
         )
-        for name, stack, nameless, kind, state, rolling_back, sealed, cancelled, token, plan in rows:
+        for name, stack, nameless, kind, state, rolling_back, sealed, cancelled, token, plan, cause in rows:
             known = self.operations.get(name)
             if known is None:
                 known = Operation(name, stack, bool(nameless), kind, state, False, False, False, token, plan)
                 self.operations[name] = known
-            known.state, known.token, known.plan = state, token, plan
+            known.state, known.token, known.plan, known.cause = state, token, plan, cause
             known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)
             known.is_cancelled = bool(cancelled)
             if plan and not known.steps:
@@ -166,7 +173,7 @@ class StoreReader:
             "SELECT rowid, operation, token, records, events FROM journal WHERE rowid > ? ORDER BY rowid",
             [self._read_rows],
         ).fetchall()
-        self.new_writes, self.transitions = [], []
+        self.new_writes, self.new_events, self.transitions = [], [], []
         for row, name, token, records, events in rows:
             self._read_rows = row
             self.new_writes.append((name, token))
@@ -174,6 +181,7 @@ class StoreReader:
             # A record says more than the event of the same write, which may not tell a decision from a skip.
             said = {record.step for record in noted}
             for event in journal_pb2.StoredEvents.FromString(events).events:
+                self.new_events.append(event)
                 self._hear(operation, event, said)
             for record in noted:
                 self._note(operation, record)

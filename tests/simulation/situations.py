@@ -1,12 +1,11 @@
 """Situations of several stacks, people and imperfect platforms, counted by name (engine.md 11.7)."""
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import plan_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 
 from tests.simulation.bad_driver import BAD_ANSWERS, BAD_DESCRIBE, BAD_LISTS
 from tests.simulation.faults import CODES
@@ -28,9 +27,9 @@ _RECOVERY = ("ListAbandonedOperations", "ClaimOperation")
 """What the recovery loop calls."""
 
 SITUATIONS: Mapping[int, tuple[str, ...]] = {
-    1: ("case 1: a plan is about what another stack's unfinished operation made",),
-    2: ("case 2: two stacks change one resource of nobody at a time",),
-    3: ("case 3: another stack creates the name of a creation without an answer",),
+    1: ("case 1: a step is refused what another stack has",),
+    2: ("case 2: an adoption is refused what another operation claims",),
+    3: ("case 3: a step waits for what another operation claims",),
     4: (
         *(f"case 4: a person edits {when}" for state, when in _WHEN.items() if state != "UNKNOWN"),
         "case 4: a person edits while no applier lives",
@@ -66,13 +65,23 @@ class Situations:
         self._nodes = nodes
         self._trace = trace
         self._planned: set[str] = set()
+        self._refused: set[str] = set()
 
     def committed(self) -> None:
         """The store has committed something."""
+        for event in self._seen.store.new_events:
+            self._heard(event)
         for operation in self._seen.store.operations.values():
             if operation.steps and operation.name not in self._planned:
                 self._planned.add(operation.name)
                 self._note_plan(operation)
+            if (
+                operation.name not in self._refused
+                and operation.state == "FAILED"
+                and "claims until" in operation.cause
+            ):
+                self._refused.add(operation.name)
+                self._count("case 2: an adoption is refused what another operation claims")
 
     def sent(self, attempt: Attempt, request: Any) -> None:
         """A node sends *request*."""
@@ -106,17 +115,6 @@ class Situations:
     def wrote(self, mutation: driver_pb2.Mutation, operation: Operation) -> None:
         """A mutation of *operation* is sent to the platform."""
         others = [each for each in self._seen.unfinished() if each.stack != operation.stack]
-        if mutation.HasField("create"):
-            name = json.loads(mutation.create.spec_json).get("name")
-            kinds_and_names = {
-                (change.key.kind, json.loads(change.spec_json).get("name"))
-                for other in others
-                for number, step in other.steps.items()
-                if step.HasField("create") and other.fact(number).state in ("INTENT", "UNKNOWN")
-                for change in [step.create]
-            }
-            if (mutation.create.kind, name) in kinds_and_names:
-                self._count("case 3: another stack creates the name of a creation without an answer")
         if mutation.HasField("put_secret"):
             keys = {step.put_secret.key for other in others for step in other.steps.values()}
             if mutation.put_secret.key in keys:
@@ -152,19 +150,20 @@ class Situations:
 
     def _note_plan(self, operation: Operation) -> None:
         owners = {entry.resource_id: entry.stack for entry in self._seen.store.entries}
-        others = [each for each in self._seen.unfinished() if each.stack != operation.stack]
-        named = {id_ for step in operation.steps.values() for id_ in _resources(step)}
-        theirs = {id_ for each in others for step in each.steps.values() for id_ in _resources(step)}
-        if any(self._seen.made.get(id_) in {each.name for each in others} for id_ in named):
-            self._count("case 1: a plan is about what another stack's unfinished operation made")
-        if (named & theirs) - owners.keys():
-            self._count("case 2: two stacks change one resource of nobody at a time")
         deleted = {step.delete.resource_id for step in operation.steps.values() if step.HasField("delete")}
         if any(
             deleted & resource.labels and owners.get(resource.id, operation.stack) != operation.stack
             for resource in self._seen.platform.resources.values()
         ):
             self._count("case 5: a label in use by another stack is deleted")
+
+    def _heard(self, event: operation_pb2.OperationEvent) -> None:
+        if event.HasField("steps_waiting"):
+            self._count("case 3: a step waits for what another operation claims")
+        if any(
+            each.failed.reason == operation_pb2.REJECTION_REASON_RESOURCE_OWNED for each in event.steps_ended.outcomes
+        ):
+            self._count("case 1: a step is refused what another stack has")
 
     def _lives(self, operation: Operation) -> bool:
         """Whether the applier that has the lease of *operation* runs."""

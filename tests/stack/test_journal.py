@@ -191,9 +191,12 @@ async def test_a_resource_of_another_stack_is_refused_and_nothing_written(servic
     assert raised.value.metadata == {
         "kind": "Bucket",
         "name": "mine",
+        "what": "resource 1",
         "resource_id": "1",
         "owner": owner.id,
         "owner_name": "owner",
+        "operation": "",
+        "count": "1",
     }
     assert await service.get(before.id) == before
     await service.abandon(begun)

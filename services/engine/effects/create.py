@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
-from services.core.model import Identity, KindTraits, PlatformTraits, Resource, Step, Verb
+from services.core.model import Identity, KindTraits, NameUniqueness, PlatformTraits, Resource, Step, Verb
+from services.engine.claims import Claimed, ClaimedName, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
 from services.engine.likeness import is_alike
@@ -45,6 +46,18 @@ class Create(Effect):
     def is_searched_for(self, platform: PlatformTraits) -> bool:
         """Where names may repeat, and the platform does not remember."""
         return self._identity(platform) is Identity.SEARCH
+
+    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+        """Its name, also where that may repeat and is all that it can be found by."""
+        kind, spec = self.step.key.kind, self.step.new_spec
+        if spec and self.awaits_claims(platform):
+            return [ClaimedName(kind, spec.display_name)]
+        return claimed_names(kind, [spec], platform)
+
+    def awaits_claims(self, platform: PlatformTraits) -> bool:
+        """A name that may repeat is claimed only until it is known what came of the creation."""
+        may_repeat = platform.kinds[self.step.key.kind].name_uniqueness is NameUniqueness.NONE
+        return may_repeat and self.is_searched_for(platform)
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """What became of it, where *live* is the only resource that could be it."""

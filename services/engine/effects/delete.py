@@ -1,8 +1,10 @@
 """Remove a resource."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from services.core.model import KindTraits, Resource, Step, Verb
+from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
+from services.engine.claims import Claimed, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Finding, NotHappened
@@ -21,6 +23,11 @@ class Delete(Effect):
     def learn(self, ids: Ids, resource_id: str) -> None:
         """The key means nothing any more."""
         ids.forget(self.step.key)
+
+    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+        """The resource and its name: an undo makes it again."""
+        names = claimed_names(self.step.key.kind, [self.step.old_spec], platform)
+        return [*Effect.claims(self, ids, platform), *names]
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """What is gone was deleted, by whomever."""

@@ -1,11 +1,12 @@
 """What all effects have in common: how a step is taken back, what it needs, what can be found out about it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from services.core.model import KindTraits, PlatformTraits, Reference, Resource, Spec, Step, Undo, Verb
+from services.engine.claims import Claimed, ClaimedResource
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Finding, Outcome
 
@@ -136,6 +137,14 @@ class Effect(ABC):
 
     def is_searched_for(self, platform: PlatformTraits) -> bool:
         """Whether it is a creation that, without an answer, has to be searched for among others of its name."""
+        return False
+
+    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+        """What only one operation at a time may be at work on, when this is sent (engine.md 11.1)."""
+        return [ClaimedResource(self.step.key.kind, self.target(ids))]
+
+    def awaits_claims(self, platform: PlatformTraits) -> bool:
+        """Whether it waits for what another operation claims, as that is over soon; else it fails."""
         return False
 
     @abstractmethod

@@ -1,9 +1,11 @@
 """What the effects on labels of resources have in common."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from services.core.model import KindTraits, Resource, Spec
+from services.core.model import KindTraits, PlatformTraits, Resource, Spec
+from services.engine.claims import Claimed, ClaimedAssociation
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Finding, NotHappened
@@ -20,6 +22,10 @@ class LabelEffect(Effect):
     def is_possible(self, ids: Ids) -> bool:
         """It needs both."""
         return bool(self.target(ids) and self.label_id(ids))
+
+    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+        """The association: each of the two may belong to somebody else."""
+        return [ClaimedAssociation(self.step.key.kind, self.target(ids), self.label_id(ids))]
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """The labels of the resource tell."""

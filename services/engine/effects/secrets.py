@@ -1,9 +1,11 @@
 """What the effects on secrets have in common: their keys are in plans and journals, their values are nowhere."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from services.core.model import KindTraits, PlatformTraits, Resource, Spec
+from services.engine.claims import Claimed, ClaimedSecret
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
 from services.engine.outcome import Finding, Unknown
@@ -30,6 +32,14 @@ class SecretEffect(Effect):
 
     def is_remembered(self, platform: PlatformTraits) -> bool:
         """Nobody can read one, so to write it again is the only way to know."""
+        return True
+
+    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+        """Its key."""
+        return [ClaimedSecret(self.step.key.name)]
+
+    def awaits_claims(self, platform: PlatformTraits) -> bool:
+        """Secrets are written first, and stay with nobody."""
         return True
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:

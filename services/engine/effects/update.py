@@ -1,7 +1,11 @@
 """Write the whole content of a resource."""
 
-from services.core.model import KindTraits, Resource, Step, Verb
+from collections.abc import Sequence
+
+from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
+from services.engine.claims import Claimed, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
+from services.engine.ids import Ids
 from services.engine.likeness import is_alike
 from services.engine.outcome import Done, Finding, NotHappened, Unknown
 
@@ -14,6 +18,12 @@ class Update(Effect):
     def inverse(self) -> Step:
         """Write what was there."""
         return self._turned(Verb.UPDATE)
+
+    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+        """The resource and, where it gets another name, both: an undo gives it the old one."""
+        step = self.step
+        names = claimed_names(step.key.kind, [step.old_spec, step.new_spec], platform)
+        return [*Effect.claims(self, ids, platform), *(names if names[1:] else [])]
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """The resource tells, unless somebody else has changed it."""

@@ -7,6 +7,7 @@ from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
+from services.engine.claims import Holder
 from services.engine.conclusion import Conclusion, Write
 from services.engine.counts import counts_in_effect
 from services.engine.decisions import BlockedStep, StepDecision
@@ -142,6 +143,17 @@ def steps_sent_to_pb(steps: Iterable[int], direction: Direction) -> list[operati
     """The events that steps, or their inverses, are about to be sent."""
     cut = parts(sorted(steps), lambda _: _NUMBER_BYTES, EVENT_BYTES)
     return [operation_pb2.StepsSent(direction=_DIRECTIONS.number(direction), steps=part) for part in cut]
+
+
+def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: Holder) -> operation_pb2.StepsWaiting:
+    """That *steps* wait for what *holder* has."""
+    return operation_pb2.StepsWaiting(
+        direction=_DIRECTIONS.number(direction),
+        steps=steps,
+        stack_id=holder.stack,
+        stack_name=holder.stack_name,
+        operation=holder.operation,
+    )
 
 
 def outcomes_to_pb(

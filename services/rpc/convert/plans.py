@@ -194,6 +194,20 @@ def record_changes_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
     return plan_pb2.PlanRecord(entries=map(entry_fields, changes.entries), removed=map(key_fields, changes.removed))
 
 
+def plan_record_to_pb(plan: model.Plan) -> plan_pb2.PlanRecord:
+    """Translate what a plan changes in the record, and what it adopts."""
+    message = record_changes_to_pb(plan.record)
+    for key, kind, resource_id, display_name in plan.adoptions:
+        adoption = message.adoptions.add(display_name=display_name)
+        adoption.key.kind, adoption.key.name = key
+        adoption.resource.kind, adoption.resource.id = kind, resource_id
+    return message
+
+
+def _adoption_from_pb(message: plan_pb2.Adoption) -> model.Adoption:
+    return model.Adoption(key_from_pb(message.key), message.resource.kind, message.resource.id, message.display_name)
+
+
 def record_changes_from_pb(message: plan_pb2.PlanRecord) -> model.RecordChanges:
     """Translate what changes in a record."""
     return model.RecordChanges(entries_from_pb(message.entries), tuple(map(key_from_pb, message.removed)))
@@ -208,6 +222,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         stages=tuple(header.stages),
         steps=tuple(map(step_from_pb, body.steps)),
         record=record_changes_from_pb(body.record),
+        adoptions=tuple(map(_adoption_from_pb, body.record.adoptions)),
         no_change=header.no_change,
         kind=KINDS.member(header.kind),
         remarks=remarks_from_pb(body.remarks),

@@ -48,6 +48,8 @@ _LATE = {
     "leases": {"put"},
     "operations": {"update", "block", "unblock"},
     "journal": {"append"},
+    "inventory": {"change"},
+    "owners": {"give_back", "drop"},
     "plans": {"update"},
     "requests": {"forget"},
 }
@@ -56,7 +58,7 @@ _LATE = {
 _AT_ONCE = {
     "stacks": {"insert"},
     "operations": {"insert"},
-    "inventory": {"change"},
+    "owners": {"take"},
     "plans": {"insert"},
     "requests": {"remember"},
 }
@@ -93,7 +95,7 @@ class _LateTransaction:
         self._tx = tx
         self._waiting: list[Callable[[], object]] = []
         self._locked: set[str] = set()
-        for table in ("stacks", "leases", "operations", "journal", "inventory", "plans", "requests"):
+        for table in ("stacks", "leases", "operations", "journal", "inventory", "owners", "plans", "requests"):
             setattr(self, table, _LateTable(self, table, getattr(tx, table)))
 
     def now(self) -> int:
@@ -123,7 +125,7 @@ class _LateTransaction:
                 return
             case "stacks", "update":
                 stack = subject.record.id
-            case ("stacks", "delete") | ("leases" | "inventory", _):
+            case ("stacks", "delete") | ("leases" | "inventory" | "owners", _):
                 stack = subject
             case "operations", "insert" | "update":
                 stack = subject.stack

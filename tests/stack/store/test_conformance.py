@@ -18,6 +18,7 @@ from stack_svc.store.leases import Lease
 from stack_svc.store.locks import LockedTooLateError
 from stack_svc.store.operations import START as FIRST_OPERATION
 from stack_svc.store.operations import Blocks, Filter, Operation
+from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.plans import START as FIRST_PLAN
 from stack_svc.store.plans import PlanState, StoredPlan, Work
 from stack_svc.store.requests import Answer
@@ -279,14 +280,14 @@ async def test_what_a_stack_owns_reads_back_as_it_was_written(store: Store) -> N
         an_entry("two", is_pending_delete=True),
         InventoryEntry(Key("Task", "one"), "id-one", Origin.CREATED),
     ]
-    assert await store.write(lambda tx: tx.inventory.change("s1", HERE, [], entries)) == []
+    await store.write(lambda tx: tx.inventory.change("s1", HERE, [], entries))
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == entries
     wanted = [entries[2].key, Key("Task", "none"), entries[0].key]
     found = await store.read(lambda tx: tx.inventory.entries("s1", wanted))
     assert sorted(found) == sorted([entries[0], entries[2]])
     changed = entries[0]._replace(resource_id="id-three", associations=())
     gone = [entries[1].key, Key("Task", "none")]
-    assert await store.write(lambda tx: tx.inventory.change("s1", HERE, gone, [changed])) == []
+    await store.write(lambda tx: tx.inventory.change("s1", HERE, gone, [changed]))
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == [changed, entries[2]]
 
 
@@ -295,34 +296,77 @@ async def test_objects_of_a_stack_swap_their_resources(store: Store) -> None:
     before = [an_entry("one", "1"), an_entry("two", "2")]
     swapped = [an_entry("one", "2"), an_entry("two", "1")]
     for entries in (before, swapped):
-        assert await store.write(lambda tx, entries=entries: tx.inventory.change("s1", HERE, [], entries)) == []  # type: ignore[misc]
+        await store.write(lambda tx, entries=entries: tx.inventory.change("s1", HERE, [], entries))  # type: ignore[misc]
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == swapped
 
 
-async def test_a_resource_has_one_owner(store: Store) -> None:
+async def test_what_a_stack_has_no_other_gets(store: Store) -> None:
     await with_stack(store, a_stack("s2", "other"))
-    await store.write(lambda tx: tx.inventory.change("s1", HERE, [], [an_entry("one", "1"), an_entry("two", "2")]))
-    mine = [an_entry("mine", "1"), an_entry("new", "9")]
+    assert await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"n:b": "two", "n:a": "one"}, 7)) == []
+    one, two = Owner("n:a", "one", "s1", "prod", "o1", 7), Owner("n:b", "two", "s1", "prod", "o1", 7)
 
-    conflicts = await store.write(lambda tx: tx.inventory.change("s2", HERE, [], mine))
+    wanted = {"n:c": "three", "n:b": "mine", "n:a": "mine"}
+    for operation in ("o2", RECORDED):
+        refused = await store.write(lambda tx, name=operation: tx.owners.take("s2", HERE, name, wanted, 8))  # type: ignore[misc]
+        assert refused == [one, two]
 
-    assert [(each.stack, each.stack_name, each.key.name, each.resource_id) for each in conflicts] == [
-        ("s1", "prod", "one", "1")
+    asked = ["n:b", "n:a", "n:c", "n:a", "n"]
+    assert await store.read(lambda tx: tx.owners.of(HERE, asked)) == [one, two]
+    there = Target(org="there")
+    assert await store.write(lambda tx: tx.owners.take("s2", there, "o2", {"n:a": "mine"}, 8)) == []
+    assert await store.read(lambda tx: tx.owners.of(HERE, asked)) == [one, two]
+
+
+async def test_what_is_recorded_stays_when_an_operation_asks_for_it(store: Store) -> None:
+    await with_stack(store)
+    await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 7))
+    assert await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"i:1": "another", "i:2": "two"}, 8)) == []
+    kept, claimed = Owner("i:1", "one", "s1", "prod", RECORDED, 7), Owner("i:2", "two", "s1", "prod", "o1", 8)
+    assert await store.read(lambda tx: tx.owners.of(HERE, ["i:1", "i:2"])) == [kept, claimed]
+
+    await store.write(lambda tx: tx.owners.drop("s1", "o1"))
+
+    assert await store.read(lambda tx: tx.owners.of(HERE, ["i:1", "i:2"])) == [kept]
+
+
+async def test_what_an_operation_claimed_is_recorded(store: Store) -> None:
+    await with_stack(store)
+    await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"i:1": "", "i:2": "two"}, 7))
+    assert await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 9)) == []
+    await store.write(lambda tx: tx.owners.drop("s1", "o1"))
+    assert await store.read(lambda tx: tx.owners.of(HERE, ["i:1", "i:2"])) == [
+        Owner("i:1", "one", "s1", "prod", RECORDED, 7)
     ]
-    assert await store.read(lambda tx: tx.inventory.page("s2", FIRST_ENTRY, 9)) == []
-    twice = await store.write(lambda tx: tx.inventory.change("s1", HERE, [], [an_entry("three", "1")]))
-    assert [each.key.name for each in twice] == ["one"]
-    assert await store.write(lambda tx: tx.inventory.change("s2", Target(org="there"), [], mine)) == []
-    asked = [("Bucket", "2"), ("Bucket", "1"), ("Bucket", "1"), ("Task", "1"), ("Bucket", "0")]
-    owners = await store.read(lambda tx: tx.inventory.owners(HERE, asked))
-    assert [(each.stack, each.resource_id) for each in owners] == [("s1", "1"), ("s1", "2")]
+
+
+async def test_two_objects_of_a_stack_do_not_share_what_it_has(store: Store) -> None:
+    await with_stack(store)
+    await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 7))
+    [owner] = await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "two", "i:2": "two"}, 8))
+    assert (owner.what, owner.name) == ("i:1", "one")
+
+    def swap(tx: Transaction) -> list[Owner]:
+        tx.owners.give_back("s1", HERE, ["i:1"])
+        return tx.owners.take("s1", HERE, RECORDED, {"i:1": "two"}, 8)
+
+    assert await store.write(swap) == []
+
+
+async def test_a_stack_gives_back_what_it_has_and_no_more(store: Store) -> None:
+    await with_stack(store, a_stack("s2", "other"))
+    await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"n:a": "", "n:b": ""}, 7))
+    await store.write(lambda tx: tx.owners.give_back("s2", HERE, ["n:a"]))
+    await store.write(lambda tx: tx.owners.give_back("s1", HERE, ["n:b", "n:c"]))
+    assert [each.what for each in await store.read(lambda tx: tx.owners.of(HERE, ["n:a", "n:b"]))] == ["n:a"]
 
 
 async def test_what_a_stack_owns_goes_with_it(store: Store) -> None:
     await with_stack(store)
     await store.write(lambda tx: tx.inventory.change("s1", HERE, [], [an_entry("one", "1")]))
+    await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 7))
     await store.write(lambda tx: tx.stacks.delete("s1"))
-    assert await store.read(lambda tx: tx.inventory.owners(HERE, [("Bucket", "1")])) == []
+    assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == []
+    assert await store.read(lambda tx: tx.owners.of(HERE, ["i:1"])) == []
 
 
 async def test_a_plan_reads_back_as_it_was_written(store: Store) -> None:
@@ -431,7 +475,7 @@ RACES: dict[str, Race] = {
     "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operations/{n}", "s")),
     "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), WORK, b""),
     "a request": lambda tx, n: tx.requests.remember("r", Answer("d", str(n), 9), 1) is None,
-    "a resource": lambda tx, n: not tx.inventory.change(f"t{n}", HERE, [], [an_entry("one")]),
+    "something": lambda tx, n: not tx.owners.take(f"t{n}", HERE, "", {"s:key": ""}, 1),
 }
 
 

@@ -1,0 +1,117 @@
+"""Claims: what an operation needs for itself alone, from before it is sent until its end (engine.md 11.1)."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from services.core.model import Adoption, Key, PlatformTraits, Spec
+
+
+class ClaimedResource(NamedTuple):
+    """A resource, whatever its name is."""
+
+    kind: str
+    resource_id: str
+
+    def __str__(self) -> str:
+        return f"resource {self.resource_id}"
+
+
+class ClaimedName(NamedTuple):
+    """A name that no two resources of *scope* may have, or be given at the same time, as the platform compares it."""
+
+    scope: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"the name {self.name!r}"
+
+
+class ClaimedAssociation(NamedTuple):
+    """A label on a resource."""
+
+    kind: str
+    resource_id: str
+    label_id: str
+
+    def __str__(self) -> str:
+        return f"label {self.label_id} on resource {self.resource_id}"
+
+
+class ClaimedSecret(NamedTuple):
+    """A secret."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return f"the secret {self.key!r}"
+
+
+Claimed = ClaimedResource | ClaimedName | ClaimedAssociation | ClaimedSecret
+
+
+class Claim(NamedTuple):
+    """
+    What one step needs for itself alone.
+
+    Attributes:
+        step: Number of the step; 0 for what a plan adopts without one.
+        key: The object that it is for; with an empty name where no object names the resource.
+        what: What is claimed.
+    """
+
+    step: int
+    key: Key
+    what: Claimed
+
+
+class Holder(NamedTuple):
+    """
+    Who has what was claimed.
+
+    Attributes:
+        stack: Id of the stack.
+        stack_name: Its name; may be empty.
+        operation: The operation of it that claims the same; empty when it stands in the record of the stack.
+        since: Since when, in microseconds since 1970.
+    """
+
+    stack: str
+    stack_name: str
+    operation: str
+    since: int
+
+    def __str__(self) -> str:
+        stack = f"stack {self.stack_name!r} ({self.stack})" if self.stack_name else f"stack {self.stack}"
+        return f"{self.operation} of {stack}, which is not over," if self.operation else stack
+
+
+class Refusal(NamedTuple):
+    """A claim that somebody is in the way of."""
+
+    claim: Claim
+    holder: Holder
+
+    def __str__(self) -> str:
+        return f"{self.claim.what} belongs to {self.holder}".removesuffix(",")
+
+
+def claimed_names(kind: str, specs: Iterable[Spec | None], platform: PlatformTraits) -> list[ClaimedName]:
+    """The names that resources of *kind* with *specs* have, each once, in order; none where names may repeat."""
+    traits = platform.kinds[kind]
+    unique = [traits.unique_name(spec.display_name) for spec in specs if spec]
+    return [ClaimedName(traits.scope, name) for name in dict.fromkeys(unique) if name is not None]
+
+
+def adopted_claims(adoptions: Iterable[Adoption], platform: PlatformTraits) -> list[Claim]:
+    """
+    The claims of a plan on what it adopts: the resource, and its name.
+
+    Whoever makes a resource has its id only once it is known what came of that; until then the name tells.
+    """
+    claims: list[Claim] = []
+    for key, kind, resource_id, display_name in adoptions:
+        claims.append(Claim(0, key, ClaimedResource(kind, resource_id)))
+        traits = platform.kinds[kind]
+        if (unique := traits.unique_name(display_name)) is not None:
+            claims.append(Claim(0, key, ClaimedName(traits.scope, unique)))
+    return claims

@@ -1,0 +1,65 @@
+"""What operations need for themselves alone, and who is in the way."""
+
+from pkger.journal.v1 import journal_pb2
+
+from services.core.errors import RequestInvalid
+from services.core.model import Key
+from services.engine.claims import (
+    Claim,
+    Claimed,
+    ClaimedAssociation,
+    ClaimedName,
+    ClaimedResource,
+    ClaimedSecret,
+    Holder,
+    Refusal,
+)
+
+
+def claim_to_pb(claim: Claim) -> journal_pb2.Claim:
+    """Translate a claim."""
+    message = journal_pb2.Claim(step=claim.step)
+    message.key.kind, message.key.name = claim.key
+    match claim.what:
+        case ClaimedResource(kind, resource_id):
+            message.resource.kind, message.resource.id = kind, resource_id
+        case ClaimedName(scope, name):
+            message.name.scope, message.name.name = scope, name
+        case ClaimedAssociation(kind, resource_id, label_id):
+            message.association.resource.kind, message.association.resource.id = kind, resource_id
+            message.association.label_id = label_id
+        case ClaimedSecret(key):
+            message.secret = key
+    return message
+
+
+def claim_from_pb(message: journal_pb2.Claim, field: str) -> Claim:
+    """
+    Translate a claim.
+
+    Raises:
+        RequestInvalid: It says nothing; the error names *field*.
+    """
+    return Claim(message.step, Key(message.key.kind, message.key.name), _claimed(message, field))
+
+
+def refusal_from_pb(message: journal_pb2.RefusedClaim) -> Refusal:
+    """Translate a claim that somebody is in the way of."""
+    since = message.since.ToMicroseconds()
+    holder = Holder(message.stack_id, message.stack_name, message.operation, since)
+    return Refusal(claim_from_pb(message.claim, "refused"), holder)
+
+
+def _claimed(message: journal_pb2.Claim, field: str) -> Claimed:
+    match message.WhichOneof("what"):
+        case "resource":
+            return ClaimedResource(message.resource.kind, message.resource.id)
+        case "name":
+            return ClaimedName(message.name.scope, message.name.name)
+        case "association":
+            resource = message.association.resource
+            return ClaimedAssociation(resource.kind, resource.id, message.association.label_id)
+        case "secret":
+            return ClaimedSecret(message.secret)
+        case _:
+            raise RequestInvalid(field, "names nothing that can be claimed")

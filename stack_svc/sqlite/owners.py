@@ -1,0 +1,82 @@
+"""Owners in SQLite."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import orjson
+import sqlite_utils
+
+from services.core.model import Target
+from stack_svc.store.owners import Owner
+
+
+class SqliteOwners:
+    """Owners of one transaction."""
+
+    def __init__(self, db: sqlite_utils.Database) -> None:
+        self._db = db
+
+    def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
+        """Tell who has what."""
+        return self._found({"wanted": _json([what] for what in whats), **_place(target)})
+
+    def take(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> list[Owner]:
+        """Let a stack have something."""
+        values: dict[str, Any] = {
+            "wanted": _json(wanted.items()),
+            "stack": stack,
+            "operation": operation,
+            "now": now,
+            **_place(target),
+        }
+        others = self._found(values, _IN_THE_WAY)
+        if not others:
+            self._db.execute(_TAKE, values)
+        return others
+
+    def give_back(self, stack: str, target: Target, whats: Collection[str]) -> None:
+        """Let a stack no longer have something."""
+        self._db.conn.executemany(
+            "DELETE FROM owners WHERE platform = ? AND org = ? AND what = ? AND stack = ?",
+            [(target.platform, target.org, what, stack) for what in sorted(whats)],
+        )
+
+    def drop(self, stack: str, operation: str) -> None:
+        """Let a stack no longer have what an operation claims."""
+        self._db.execute("DELETE FROM owners WHERE stack = ? AND operation = ?", [stack, operation])
+
+    def _found(self, values: dict[str, Any], where: str = "TRUE") -> list[Owner]:
+        # What is asked for travels as one JSON parameter: one query, however much. CROSS JOIN: look each up by key.
+        rows = self._db.execute(
+            f"""
+            SELECT DISTINCT owners.what, owners.name, owners.stack, stacks.name, owners.operation, owners.since
+            FROM json_each(:wanted) AS asked
+            CROSS JOIN owners
+                ON owners.platform = :platform AND owners.org = :org AND what = json_extract(asked.value, '$[0]')
+            JOIN stacks ON stacks.id = owners.stack
+            WHERE {where} ORDER BY what
+            """,  # noqa: S608
+            values,
+        )
+        return [Owner(*row) for row in rows]
+
+
+_IN_THE_WAY = """
+    owners.stack <> :stack
+    OR (:operation = '' AND owners.operation = '' AND owners.name <> json_extract(asked.value, '$[1]'))
+"""
+
+_TAKE = """
+    INSERT INTO owners (platform, org, what, stack, name, operation, since)
+    SELECT :platform, :org, json_extract(value, '$[0]'), :stack, json_extract(value, '$[1]'), :operation, :now
+    FROM json_each(:wanted) WHERE TRUE
+    ON CONFLICT (platform, org, what) DO UPDATE SET operation = '', name = excluded.name WHERE excluded.operation = ''
+"""
+
+
+def _place(target: Target) -> dict[str, str]:
+    return {"platform": target.platform, "org": target.org}
+
+
+def _json(rows: Any) -> str:
+    return orjson.dumps(sorted(map(list, rows))).decode()
