@@ -136,7 +136,7 @@ class Batch:
     async def _send(self, effects: Sequence[AnyEffect]) -> None:
         if not effects:
             return
-        sendings = {effect.number: effect.sending(self._progress.ids) for effect in effects}
+        sendings = {effect.number: self._progress.sending(effect) for effect in effects}
         sent_before = {effect.number for effect in effects if self._may_have_happened(effect)}
         await self._intend([effect for effect in effects if effect.number not in self._intended])
         answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
@@ -277,10 +277,11 @@ def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
     What *answer* says of a step that was sent before.
 
     A refusal of the mutation says that it never took effect, or it would count as done (driver.proto). A refusal for
-    any other reason, such as credentials that ran out meanwhile, says nothing of what was sent before.
+    any other reason, such as credentials that ran out meanwhile, says nothing of what was sent before; nor does one
+    that finds something else there, which somebody may have written since.
     """
     match earlier, answer:
-        case Unknown(before), Failed(now, None, retry_after):
+        case Unknown(before), Failed(now, None | RejectionReason.CHANGED, retry_after):
             return Unknown(f"{before}; sent again: {now}", retry_after=retry_after)
         case _:
             return answer

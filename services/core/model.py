@@ -543,6 +543,13 @@ class PlanDiffs:
     label_mappings: tuple[LabelMappingDiff, ...] = ()
 
 
+class Precondition(Enum):
+    """Whether anybody can write between what is expected and what is written; driver.proto says what each means."""
+
+    ATOMIC = "atomic"
+    READ_FIRST = "read_first"
+
+
 class NameUniqueness(Enum):
     """What a platform demands of the display names of one kind; driver.proto has the rule of each value."""
 
@@ -638,7 +645,19 @@ def _secret_key(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlatformTraits:
-    """What a driver says of its platform."""
+    """
+    What a driver says of its platform.
+
+    Attributes:
+        platform: What kind of platform it is.
+        version: Its version.
+        kinds: What the engine must know of each kind, by kind.
+        max_batch_size: Most mutations in one batch.
+        max_concurrency: Most batches at the same time.
+        fences: Whether it refuses fencing tokens older than the newest it has seen.
+        holds_secrets: Whether it holds secrets.
+        precondition: How it holds a resource to what is expected.
+    """
 
     platform: str
     version: str
@@ -647,6 +666,7 @@ class PlatformTraits:
     max_concurrency: int
     fences: bool = False
     holds_secrets: bool = False
+    precondition: Precondition = Precondition.READ_FIRST
 
     def compared(self, kind: str, spec: Spec) -> tuple[str, str]:
         """The kind of a resource, and its display name in the form in which the platform compares it."""

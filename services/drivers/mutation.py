@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from services.core.model import Reference, Spec
+from services.engine.expectation import Expectation
 from services.engine.outcome import RejectionReason
 
 
@@ -53,11 +54,16 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Write the whole spec of a resource, and all its ``references``: sorted by pointer, one for each."""
+    """
+    Write the whole spec of a resource, and all its ``references``: sorted by pointer, one for each.
+
+    ``expected`` is what it is to hold before; None: anything.
+    """
 
     id: ResourceId
     spec: Spec
     references: tuple[Reference, ...] = ()
+    expected: Expectation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +71,11 @@ class Delete:
     """
     Remove a resource with its label attachments; a label, from everything it is attached to.
 
-    What referred to it refers to nothing any more.
+    What referred to it refers to nothing any more. ``expected`` as of ``Update``.
     """
 
     id: ResourceId
+    expected: Expectation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +129,13 @@ class Rejected:
         message: Why, for people: one sentence.
         retry_after: Seconds to wait at least before it is sent again, as the platform asks for patience; None: it does
             not ask.
+        found: With CHANGED: what is there.
     """
 
     reason: RejectionReason | None
     message: str
     retry_after: float | None = None
+    found: StoredResource | None = None
 
 
 @dataclass(frozen=True, slots=True)

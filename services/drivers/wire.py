@@ -26,6 +26,7 @@ from services.drivers.mutation import (
     StoredResource,
     Update,
 )
+from services.engine.expectation import Expectation
 from services.engine.outcome import RejectionReason
 from services.kinds.format.canonical import checked_spec
 from services.rpc.convert.objects import references_from_pb, references_to_pb
@@ -89,7 +90,7 @@ def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> M
         case driver_pb2.CreateResource() | driver_pb2.UpdateResource():
             return _write_from_pb(change, traits.kinds[change.kind])
         case driver_pb2.DeleteResource():
-            return Delete(ResourceId(change.kind, change.id))
+            return Delete(ResourceId(change.kind, change.id), _expectation_from_pb(change))
         case driver_pb2.AttachLabel() if not traits.kinds[change.kind].labelled:
             return Rejected(RejectionReason.CONTENT_REFUSED, f"labels cannot be attached to a {change.kind}")
         case driver_pb2.AttachLabel():
@@ -126,7 +127,14 @@ def _write_from_pb(
         return Rejected(RejectionReason.CONTENT_REFUSED, f"a {change.kind} cannot refer to two resources at one place")
     if isinstance(change, driver_pb2.CreateResource):
         return Create(change.kind, spec, change.idempotency_key, references)
-    return Update(ResourceId(change.kind, change.id), spec, references)
+    return Update(ResourceId(change.kind, change.id), spec, references, _expectation_from_pb(change))
+
+
+def _expectation_from_pb(change: driver_pb2.UpdateResource | driver_pb2.DeleteResource) -> Expectation | None:
+    if not change.HasField("expect"):
+        return None
+    expect = change.expect
+    return Expectation(expect.spec_json, tuple(references_from_pb(expect.references)), tuple(expect.label_ids))
 
 
 def resource_fields(resource: StoredResource) -> Any:
@@ -167,9 +175,15 @@ def _result_fields(mutation: driver_pb2.Mutation, result: Result) -> Any:
     match result:
         case Done(resource):
             return {"done": _done_fields(mutation, resource)}
-        case Rejected(reason, message, retry_after):
-            number = rejection_number(reason)
-            return {"rejected": {"reason": number, "message": message, "retry_after": _duration(retry_after)}}
+        case Rejected(reason, message, retry_after, found):
+            return {
+                "rejected": {
+                    "reason": rejection_number(reason),
+                    "message": message,
+                    "retry_after": _duration(retry_after),
+                    "found": resource_fields(found) if found else None,
+                }
+            }
         case Ambiguous(message, retry_after):
             return {"ambiguous": {"message": message, "retry_after": _duration(retry_after)}}
 

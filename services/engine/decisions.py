@@ -7,7 +7,7 @@ from services.core.errors import RequestInvalid
 from services.core.model import Step
 from services.engine.effects import effect_of, inverse_of
 from services.engine.operation import BlockedReason, Decision, Direction
-from services.engine.outcome import Failed, Outcome, Unknown
+from services.engine.outcome import Failed, Outcome, RejectionReason, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 
@@ -62,7 +62,8 @@ class BlockedStep(NamedTuple):
                 return None
             case Decision.FORCE:
                 # Where it was before it was sent: what is sent next writes over whatever is there.
-                return StepRecord(number, StepState.DONE if is_undo else StepState.PLANNED, target)
+                state = StepState.DONE if is_undo else StepState.PLANNED
+                return StepRecord(number, state, target, is_forced=True)
             case Decision.ADOPT:
                 return StepRecord(number, done, adopted)
             case Decision.KEEP if not self._removes:
@@ -97,6 +98,8 @@ def blocked_steps(progress: Progress) -> list[BlockedStep]:
         ):
             if isinstance(outcome, Unknown | Failed) and (reason := _reason(outcome, direction)):
                 found_resource_id = outcome.found if isinstance(outcome, Unknown) else ""
+                if isinstance(outcome, Failed) and reason is BlockedReason.CONFLICT:
+                    found_resource_id = progress.resource(effect.number)
                 found.append(BlockedStep(effect.step, direction, reason, outcome.message, found_resource_id))
     return found
 
@@ -149,6 +152,8 @@ def _reason(outcome: Outcome, direction: Direction) -> BlockedReason | None:
     match outcome:
         case Unknown(is_conflict=is_conflict):
             return BlockedReason.CONFLICT if is_conflict else BlockedReason.UNKNOWN_OUTCOME
+        case Failed(reason=RejectionReason.CHANGED) if direction is Direction.UNDO:
+            return BlockedReason.CONFLICT
         case Failed() if direction is Direction.UNDO:
             return BlockedReason.ROLLBACK
         case _:

@@ -12,6 +12,8 @@ class RejectionReason(StrEnum):
     CONTENT_REFUSED = "CONTENT_REFUSED"
     KIND_UNSUPPORTED = "KIND_UNSUPPORTED"
     RESOURCE_OWNED = "RESOURCE_OWNED"
+    CHANGED = "CHANGED"
+    NOT_PERMITTED = "NOT_PERMITTED"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
 """How far an operation is: the fold of the records of its steps, the same while it runs and when it is carried on."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from services.core.model import Plan
 from services.engine.effects import AnyEffect, effect_of, inverse_of
+from services.engine.effects.effect import ResourceKey, Sending
+from services.engine.expectation import Expectation
 from services.engine.ids import Ids
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
@@ -54,6 +57,8 @@ class Progress:
         self._records: dict[int, StepRecord] = {}
         self._done_count = 0
         self._resources: dict[int, str] = {}
+        # What each resource holds that was written: it may be something else than the plan says.
+        self._held: dict[ResourceKey, Expectation] = {}
         self._unknown: dict[tuple[int, Direction], Unknown] = {}
         self._open: dict[int, Direction] = {}
         self._troubled: set[int] = set()
@@ -168,6 +173,16 @@ class Progress:
         """What was there before a creation was first sent: ids of resources of its kind and display name."""
         return self._records[step].before_ids if step in self._records else ()
 
+    def sending(self, effect: AnyEffect) -> Sending:
+        """What is sent for *effect*, a step or its inverse, now."""
+        sending = effect.sending(self.ids, self.before_ids(effect.number))
+        record = self._records.get(effect.number)
+        if not effect.expects or effect.step.old_spec is None or (record and record.is_forced):
+            return sending
+        held = self._held.get((effect.step.key.kind, sending.resource_id))
+        expected = held or Expectation(effect.step.old_spec.text, sending.old_references)
+        return replace(sending, expected=expected)
+
     def intent(self, step: int, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
         """The record of a step that is about to be sent, or whose inverse is; the rest is as for ``step_life.sent``."""
         return sent(self._record(step), direction, before_ids)
@@ -217,8 +232,19 @@ class Progress:
             self._resources[step] = self._resources.get(step) or record.resource_id
             if is_news:
                 effect.learn(self.ids, self._resources[step])
+                self._hold(effect, record)
         if record.state is StepState.UNDONE:
-            inverse_of(effect).learn(self.ids, record.resource_id)
+            inverse = inverse_of(effect)
+            inverse.learn(self.ids, record.resource_id)
+            self._hold(inverse, record)
+
+    def _hold(self, effect: AnyEffect, record: StepRecord) -> None:
+        """Know what a resource holds after *effect*, of which *record* says how it ended."""
+        spec = effect.step.new_spec
+        if spec and not effect.links and record.state is not StepState.KEPT:
+            text = record.observed or spec.text
+            references = self.ids.references(effect.step.references)
+            self._held[effect.step.key.kind, record.resource_id] = Expectation(text, references)
 
 
 def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_back: str) -> Progress:
@@ -243,7 +269,9 @@ def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_
     # What was taken back was so in reverse order: of two steps about one key the inverse of the first one counts.
     for effect in reversed(progress.effects):
         if progress.was_undone(effect.number):
-            inverse_of(effect).learn(progress.ids, progress._records[effect.number].resource_id)
+            record, inverse = progress._records[effect.number], inverse_of(effect)
+            inverse.learn(progress.ids, record.resource_id)
+            progress._hold(inverse, record)
     return progress
 
 

@@ -130,6 +130,7 @@ class StepRecord(NamedTuple):
         reason: Why it failed, for programs.
         before_ids: Of a creation that would have to be searched for: what was there before it was first sent.
         observed: The spec that the platform holds after it took effect, where that is not what was sent; else empty.
+        is_forced: Whether it is sent whatever is there, as somebody decided so.
     """
 
     step: int
@@ -139,6 +140,7 @@ class StepRecord(NamedTuple):
     reason: RejectionReason | None = None
     before_ids: tuple[str, ...] = ()
     observed: str = ""
+    is_forced: bool = False
 
 
 _ENDS = {
@@ -159,7 +161,8 @@ def sent(before: StepRecord, direction: Direction, before_ids: tuple[str, ...] =
             sending, too, may still take effect.
     """
     if direction is Direction.DO:
-        return StepRecord(before.step, StepState.INTENT, before_ids=before.before_ids or before_ids)
+        noted = before.before_ids or before_ids
+        return StepRecord(before.step, StepState.INTENT, before_ids=noted, is_forced=before.is_forced)
     return before._replace(
         state=StepState.UNDO_INTENT, message="", reason=None, before_ids=before.before_ids or before_ids
     )
@@ -168,7 +171,7 @@ def sent(before: StepRecord, direction: Direction, before_ids: tuple[str, ...] =
 def retracted(before: StepRecord, direction: Direction) -> StepRecord:
     """The record of a step that was sent and certainly had no effect: it is where it was before."""
     if direction is Direction.DO:
-        return StepRecord(before.step, StepState.PLANNED, before_ids=before.before_ids)
+        return StepRecord(before.step, StepState.PLANNED, before_ids=before.before_ids, is_forced=before.is_forced)
     return before._replace(state=StepState.DONE, message="", reason=None)
 
 

@@ -3,9 +3,11 @@
 import pytest
 
 from services.core.model import Key, Step, Verb
+from services.engine.effects import inverse_of
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
-from services.engine.progress import Progress
+from services.engine.progress import Progress, recovered
+from services.engine.step_life import StepRecord, StepState
 from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan, progress_of
 
@@ -47,6 +49,53 @@ def test_an_outcome_is_known_as_it_was_noted(outcome: Outcome) -> None:
     progress = progress_of(PLAN, {0: outcome})
     assert progress.outcome(0) == outcome
     assert progress.undo_outcome(0) is None
+
+
+CPU = Key("Dashboard", "cpu")
+OLD, NEXT, LAST = (spec_of({"name": "cpu", "description": text}) for text in ("old", "next", "last"))
+TWICE = a_plan(
+    Step(0, 0, Verb.UPDATE, CPU, "cpu-1", old_spec=OLD, new_spec=NEXT),
+    Step(1, 1, Verb.UPDATE, CPU, "cpu-1", old_spec=NEXT, new_spec=LAST),
+    Step(2, 2, Verb.DELETE, CPU, "cpu-1", old_spec=LAST),
+)
+
+
+def expected(progress: Progress, step: int, direction: Direction = DO) -> str:
+    """The spec that a step, or its inverse, is to find; empty for any."""
+    effect = progress.effects[step]
+    sending = progress.sending(effect if direction is DO else inverse_of(effect))
+    return sending.expected.spec_json if sending.expected else ""
+
+
+def test_a_write_expects_what_the_plan_read_and_then_what_was_written_last() -> None:
+    progress = Progress(TWICE)
+    assert expected(progress, 0) == OLD.text
+    progress = progress_of(TWICE, {0: Done("cpu-1", '{"name":"CPU"}')})
+    assert expected(progress, 1) == '{"name":"CPU"}'
+    assert expected(progress, 0, UNDO) == '{"name":"CPU"}'
+    progress = progress_of(TWICE, {0: Done("cpu-1"), 1: Done("cpu-1")})
+    assert [expected(progress, 2), expected(progress, 1, UNDO)] == [LAST.text, LAST.text]
+
+
+@pytest.mark.parametrize("ending", [Done("cpu-1"), Failed("no"), Unknown("?"), None])
+def test_whoever_carries_an_operation_on_expects_the_same(ending: Outcome | None) -> None:
+    before = progress_of(TWICE, {0: Done("cpu-1"), 1: Done("cpu-1")})
+    before.fold([before.intent(1, UNDO)])
+    records = [before.intent(1, UNDO), before.ended(0, Done("cpu-1"), DO)]
+    if ending:
+        before.fold([before.ended(1, ending, UNDO)])
+        records[0] = before._records[1]
+    after = recovered(TWICE, sorted(records), sealed=False, turned_back="it failed")
+    assert expected(after, 0, UNDO) == expected(before, 0, UNDO)
+    assert expected(after, 0, UNDO) == (NEXT.text if ending == Done("cpu-1") else LAST.text)
+
+
+def test_what_is_forced_expects_nothing_until_it_is_done() -> None:
+    progress = Progress(TWICE)
+    progress.fold([progress.intent(0, DO), StepRecord(0, StepState.PLANNED, is_forced=True)])
+    for records in ([], [progress.intent(0, DO)], [progress.retracted(0, DO)]):
+        progress.fold(records)
+        assert expected(progress, 0) == ""
 
 
 @pytest.mark.parametrize("direction", Direction)

@@ -57,7 +57,8 @@ class Ends:
         await self._end_blocked()
         if self._oracle.unfinished():
             return
-        for stack in self._stacks if not _MEDDLING & set(self._world.scenario.features) else ():
+        is_meddled_with = _MEDDLING & set(self._world.scenario.features) or self._world.scenario.edits
+        for stack in () if is_meddled_with else self._stacks:
             self._check_content(stack)
         await self._probe()
 

@@ -61,13 +61,6 @@ _LOST = "A4: a creation without an answer is looked for in a listing that lacks 
 
 KNOWN: tuple[Known, ...] = (
     Known(
-        frozenset({"person"}),
-        frozenset({"OVERWRITE"}),
-        "A2: edits of people are overwritten",
-        "ownership",
-        "edits_of_people_are_overwritten",
-    ),
-    Known(
         frozenset({"stacks", "secrets"}),
         frozenset({"SECRET"}),
         "A3: an undo removes secrets of others",

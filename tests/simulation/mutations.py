@@ -315,6 +315,25 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"same_names", "search", "net", "bad_answers"}),
     ),
     Mutation(
+        "expectation_not_compared",
+        "services/drivers/expecting.py",
+        "if expected is None:",
+        "if expected is None or expected:",
+        frozenset({"OVERWRITE"}),
+        200,
+        frozenset({"person", "kills", "stops", "slow"}),
+    ),
+    Mutation(
+        "expectation_not_sent_with_an_undo",
+        _BATCH,
+        "sendings = {effect.number: self._progress.sending(effect) for effect in effects}",
+        "sendings = {\n            effect.number: (effect if self._order.place else self._progress).sending("
+        "self._progress.ids if self._order.place else effect)\n            for effect in effects\n        }",
+        frozenset({"OVERWRITE"}),
+        200,
+        frozenset({"person", "kills", "stops", "slow", "reject", "cancel"}),
+    ),
+    Mutation(
         "recovery_ends_on_foreign_code",
         _REGISTRY,
         "except (PkgerError, grpc.aio.AioRpcError) as error:",

@@ -400,7 +400,8 @@ class Oracle:
             if met is None or met == self.platform.resources.get(met.id):
                 continue
             self._check_others(attempt, sent, verb, met)
-            if verb in ("update", "delete") and not self._is_expected(sent, met):
+            is_forced = sent.operation.fact(sent.step).is_forced
+            if verb in ("update", "delete") and not is_forced and not self._is_expected(sent, met):
                 problem = f"{attempt.name}: {verb} of {met.kind} {met.id} met what step {sent.step} did not expect"
                 self._trace.violate("OVERWRITE", problem)
 

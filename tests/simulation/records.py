@@ -32,6 +32,7 @@ class StepFacts:
     resource_id: str = ""
     undone_id: str = ""
     is_decided: bool = False
+    is_forced: bool = False
 
 
 @dataclass(slots=True)
@@ -209,6 +210,7 @@ class StoreReader:
         state = journal_pb2.StepState.Name(record.state).removeprefix("STEP_STATE_")
         fact = operation.fact(record.step)
         self._become(operation, record.step, state)
+        fact.is_forced |= record.forced
         fact.is_decided |= state in ("GIVEN_UP", "KEPT", "UNDO_GIVEN_UP")
         if state == "UNDONE":
             fact.undone_id = record.resource_id

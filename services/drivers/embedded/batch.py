@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from services.core.model import LABEL, NameUniqueness, Spec
 from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, name_scope, unique_name
 from services.drivers.embedded.secrets import Item, KeptSecret
+from services.drivers.expecting import held_to
 from services.drivers.mutation import (
     Attach,
     Create,
@@ -105,6 +106,8 @@ def _update(item: Update, extract: Extract) -> Done | Rejected:
     held = extract.resources.get(item.id)
     if held is None:
         return _not_found(item.id)
+    if (ended := held_to(item, held, EMBEDDED.kinds[item.id.kind])) is not None:
+        return ended
     old = Spec(held.spec_json, held.display_name)
     if problem := content_refusal(item.id.kind, item.spec) or change_refusal(item.id.kind, old, item.spec):
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
@@ -119,9 +122,12 @@ def _update(item: Update, extract: Extract) -> Done | Rejected:
     return Done(written)
 
 
-def _delete(item: Delete, extract: Extract) -> Done:
-    held = extract.resources.pop(item.id, None)
+def _delete(item: Delete, extract: Extract) -> Done | Rejected:
+    held = extract.resources.get(item.id)
     if held is not None:
+        if (ended := held_to(item, held, EMBEDDED.kinds[item.id.kind])) is not None:
+            return ended
+        del extract.resources[item.id]
         _give_up_name(held, extract)
         if item.id.kind == LABEL:
             for resource in list(extract.resources.values()):

@@ -1,7 +1,16 @@
 """What the embedded platform has: its kinds, and the content that it refuses."""
 
 from services.core.diff import touches
-from services.core.model import LABEL, Identity, KindTraits, NameUniqueness, PlatformTraits, Spec, Undo
+from services.core.model import (
+    LABEL,
+    Identity,
+    KindTraits,
+    NameUniqueness,
+    PlatformTraits,
+    Precondition,
+    Spec,
+    Undo,
+)
 from services.kinds.comparing import differences
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
@@ -64,6 +73,7 @@ EMBEDDED = PlatformTraits(
     max_concurrency=4,
     fences=True,
     holds_secrets=True,
+    precondition=Precondition.ATOMIC,
 )
 """What ``Describe`` says."""
 

@@ -15,6 +15,7 @@ class Delete(Effect):
 
     __slots__ = ()
     removes: ClassVar[bool] = True
+    expects: ClassVar[bool] = True
 
     def inverse(self) -> Step:
         """Make it again, under another id."""

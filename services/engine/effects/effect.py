@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 
 from services.core.model import KindTraits, PlatformTraits, Reference, Resource, Spec, Step, Undo, Verb
 from services.engine.claims import Claimed, ClaimedResource
+from services.engine.expectation import Expectation
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Finding, Outcome
 
@@ -25,6 +26,7 @@ class Sending:
         references: What the resource refers to, if it happened.
         old_references: What the resource refers to, if it did not.
         before_ids: Of a creation: resources of its kind and display name that were there before it was sent.
+        expected: What it may write over or delete; None: whatever is there.
     """
 
     resource_id: str = ""
@@ -32,6 +34,7 @@ class Sending:
     references: tuple[Reference, ...] = ()
     old_references: tuple[Reference, ...] = ()
     before_ids: Collection[str] = ()
+    expected: Expectation | None = None
 
 
 class Scene(Protocol):
@@ -71,6 +74,8 @@ class Effect(ABC):
     """Whether it takes something away; what is gone already needs no sending."""
     links: ClassVar[bool] = False
     """Whether it is about a label on a resource, and not about the content of one."""
+    expects: ClassVar[bool] = False
+    """Whether it writes over, or deletes, what is there."""
     is_of_secret: ClassVar[bool] = False
     """Whether it is about a secret: no stack owns one, nobody can read it, and its value is nowhere but in memory."""
 

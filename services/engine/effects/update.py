@@ -1,6 +1,7 @@
 """Write the whole content of a resource."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, claimed_names
@@ -14,6 +15,7 @@ class Update(Effect):
     """Writes the whole content of a resource, and its references."""
 
     __slots__ = ()
+    expects: ClassVar[bool] = True
 
     def inverse(self) -> Step:
         """Write what was there."""

@@ -6,12 +6,14 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import plan_pb2
 
 from services.core import model
+from services.core.errors import RequestInvalid
 from services.engine.effects import AnyEffect, Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update
 from services.engine.effects.effect import Sending
+from services.engine.expectation import Expectation, what_changed
 from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.kinds.format.canonical import spec_from_text
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import references_to_pb
+from services.rpc.convert.objects import references_to_pb, resource_from_pb
 from services.rpc.convert.operations import rejection_from_pb
 from services.rpc.convert.plans import text_of
 
@@ -19,6 +21,7 @@ LONGEST_MESSAGE = 900
 """Characters that are kept of a driver's words: in UTF-8, an event with one of them stays below 4 KiB."""
 
 _UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
+_PRECONDITION = Numbers(model.Precondition, driver_pb2.Precondition, "PRECONDITION")
 _IDENTITY = Numbers(model.Identity, driver_pb2.Identity, "IDENTITY")
 _NAME_UNIQUENESS = Numbers(model.NameUniqueness, driver_pb2.NameUniqueness, "NAME_UNIQUENESS")
 
@@ -33,6 +36,7 @@ def platform_to_pb(traits: model.PlatformTraits) -> driver_pb2.DescribeResponse:
         max_concurrency=traits.max_concurrency,
         fences=traits.fences,
         holds_secrets=traits.holds_secrets,
+        precondition=_PRECONDITION.number(traits.precondition),
     )
 
 
@@ -46,6 +50,7 @@ def platform_from_pb(message: driver_pb2.DescribeResponse) -> model.PlatformTrai
         max_concurrency=message.max_concurrency,
         fences=message.fences,
         holds_secrets=message.holds_secrets,
+        precondition=_PRECONDITION.find(message.precondition) or model.Precondition.READ_FIRST,
     )
 
 
@@ -98,10 +103,14 @@ def mutation_to_pb(effect: AnyEffect, sending: Sending, idempotency_key: str, se
             )
             return driver_pb2.Mutation(create=create)
         case Update():
-            update = driver_pb2.UpdateResource(kind=kind, id=resource_id, spec_json=text, references=references)
+            expect = _expectation_to_pb(sending.expected)
+            update = driver_pb2.UpdateResource(
+                kind=kind, id=resource_id, spec_json=text, references=references, expect=expect
+            )
             return driver_pb2.Mutation(update=update)
         case Delete():
-            return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=resource_id))
+            expect = _expectation_to_pb(sending.expected)
+            return driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=kind, id=resource_id, expect=expect))
         case Attach():
             attach = driver_pb2.AttachLabel(kind=kind, id=resource_id, label_id=sending.label_id)
             return driver_pb2.Mutation(attach=attach)
@@ -126,12 +135,30 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
             return Done(sending.resource_id, _observed(result.done))
         case "rejected":
             reason = rejection_from_pb(result.rejected.reason)
-            return Failed(_shortened(result.rejected.message), reason, _seconds(result.rejected))
+            message = _what_changed(sending, result.rejected) or result.rejected.message
+            return Failed(_shortened(message), reason, _seconds(result.rejected))
         case "ambiguous":
             return Unknown(_shortened(result.ambiguous.message), retry_after=_seconds(result.ambiguous))
         case _:
             # Anything unlisted is ambiguous (engine.md 4).
             return Unknown("the driver gave no result")
+
+
+def _expectation_to_pb(expected: Expectation | None) -> driver_pb2.Expectation | None:
+    if expected is None:
+        return None
+    references = references_to_pb(expected.references)
+    return driver_pb2.Expectation(spec_json=expected.spec_json, references=references, label_ids=expected.label_ids)
+
+
+def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
+    """What was found and what was expected; empty where the driver does not say what it found."""
+    if sending.expected is None or not rejected.HasField("found"):
+        return ""
+    try:
+        return what_changed(sending.expected, resource_from_pb(rejected.found))
+    except (RequestInvalid, model.UnreadableSpecError):
+        return ""
 
 
 def _observed(done: driver_pb2.Done) -> str:

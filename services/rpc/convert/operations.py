@@ -56,6 +56,7 @@ def step_record_fields(record: StepRecord) -> Any:
         "reason": rejection_number(record.reason),
         "before_ids": record.before_ids,
         "observed_spec_json": record.observed,
+        "forced": record.is_forced,
     }
 
 
@@ -74,6 +75,7 @@ def step_record_from_pb(message: journal_pb2.StepRecord) -> StepRecord:
         rejection_from_pb(message.reason),
         tuple(message.before_ids),
         message.observed_spec_json,
+        message.forced,
     )
 
 

@@ -140,10 +140,10 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extr
                 names[name_scope(kind)].add(unique_name(kind, spec.display_name))
                 keys[kind].add(key)
                 ids |= {ResourceId(reference.kind, reference.id) for reference in references}
-            case Update(id_, spec, references):
+            case Update(id_, spec, references, _):
                 names[name_scope(id_.kind)].add(unique_name(id_.kind, spec.display_name))
                 ids |= {id_, *(ResourceId(reference.kind, reference.id) for reference in references)}
-            case Delete(id_):
+            case Delete(id_, _):
                 ids.add(id_)
             case Attach(id_, label_id) | Detach(id_, label_id):
                 ids |= {id_, ResourceId(LABEL, label_id)}

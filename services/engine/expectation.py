@@ -1,0 +1,58 @@
+"""What an operation believes a resource holds before it writes over it (engine.md 11.2)."""
+
+from typing import NamedTuple
+
+from services.core.model import FieldChange, Reference, Resource, Spec
+from services.kinds.comparing import differences
+
+_SHOWN = 5
+_LONGEST_VALUE = 60
+
+
+class Expectation(NamedTuple):
+    """
+    What a resource is to hold, so that it may be written over or deleted.
+
+    Attributes:
+        spec_json: Its spec as canonical JSON text.
+        references: What it refers to, sorted by pointer.
+        label_ids: The labels on it; they count for a deletion, which would take them along.
+    """
+
+    spec_json: str
+    references: tuple[Reference, ...] = ()
+    label_ids: tuple[str, ...] = ()
+
+
+def what_changed(expected: Expectation, found: Resource) -> str:
+    """
+    Both sides of what is not as expected, in one sentence.
+
+    Raises:
+        UnreadableSpecError: The text of a spec is no JSON object.
+    """
+    old = Spec(expected.spec_json, "")
+    parts = list(map(_shown, differences(found.kind, old, found.kind, found.spec)))
+    had = {each.pointer: each.id for each in expected.references}
+    has = {each.pointer: each.id for each in found.references}
+    parts += [
+        f"{pointer} refers to {has.get(pointer, 'nothing')}, and not to {had.get(pointer, 'nothing')}"
+        for pointer in sorted(had.keys() | has.keys())
+        if had.get(pointer) != has.get(pointer)
+    ]
+    if not parts:
+        labels = sorted({*found.label_ids} ^ {*expected.label_ids})
+        parts = [f"label {label} was {'attached' if label in found.label_ids else 'detached'}" for label in labels]
+    more = f"; and {len(parts) - _SHOWN} more fields" if parts[_SHOWN:] else ""
+    return f"somebody else has changed it: {'; '.join(parts[:_SHOWN]) or 'it is not as expected'}{more}"
+
+
+def _shown(change: FieldChange) -> str:
+    return f"{change.path} is {_value(change.new)}, and not {_value(change.old)}"
+
+
+def _value(text: str) -> str:
+    """The JSON text of a value, shortened; empty for a field that is not there."""
+    if not text:
+        return "absent"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

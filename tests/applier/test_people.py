@@ -1,0 +1,161 @@
+"""People who work on what an operation is about: nothing of theirs is overwritten (engine.md 11.7, case 4)."""
+
+import asyncio
+import json
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
+
+from tests.applier.test_blocked import ended
+from tests.applier.test_cancel import in_the_middle_of
+from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Events, World, end
+from tests.apply.packages import an_object, text
+from tests.drivers.client import attach, delete, update
+
+CHANGED = operation_pb2.REJECTION_REASON_CHANGED
+CONFLICT = operation_pb2.BLOCKED_REASON_CONFLICT
+OURS = text(an_object("Label", "l", "sensors", color="#000001"), an_object("Bucket", "b", "raw", description="old"))
+NEXT = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "raw", description="new"))
+FAILING = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "_system"))
+"""The label is updated, and then the platform refuses the name of the bucket."""
+
+
+async def resource(case: Case, kind: str) -> object_pb2.Resource:
+    [found] = [each for each in (await case.look()).resources if each.kind == kind]
+    return found
+
+
+async def edit(case: Case, kind: str, how: str) -> None:
+    """Somebody works on the only resource of a kind."""
+    found = await resource(case, kind)
+    spec = json.loads(found.spec_json)
+    match how:
+        case "edits":
+            change = update(kind, found.id, {**spec, "description": "theirs"})
+        case "renames":
+            change = update(kind, found.id, {**spec, "name": "theirs"})
+        case _:
+            change = delete(kind, found.id)
+    assert (await case.driver.change(case.org, change)).results[0].HasField("done")
+
+
+def reasons(events: list[operation_pb2.OperationEvent]) -> list[int]:
+    outcomes = [outcome for event in events for outcome in event.steps_ended.outcomes]
+    return [outcome.failed.reason for outcome in outcomes if outcome.HasField("failed")]
+
+
+@pytest.mark.parametrize("how", ["edits", "renames"])
+async def test_what_somebody_changes_before_it_is_sent_stays(faulty: World, how: str) -> None:
+    case = await faulty.case_with(OURS)
+    events, mine, opened = await in_the_middle_of(case, 0, NEXT)
+    await edit(case, "Bucket", how)
+    theirs = await resource(case, "Bucket")
+    opened.set()
+    await mine
+
+    assert (end(events).state, reasons(events)) == (ROLLED_BACK, [CHANGED])
+    field = "/description" if how == "edits" else "/name"
+    assert f'{field} is "theirs", and not' in end(events).cause
+    assert await resource(case, "Bucket") == theirs
+    assert json.loads((await resource(case, "Label")).spec_json)["color"] == "#000001"
+
+
+async def test_what_somebody_deletes_before_it_is_sent_is_not_made_again(faulty: World) -> None:
+    case = await faulty.case_with(OURS)
+    events, mine, opened = await in_the_middle_of(case, 0, NEXT)
+    await edit(case, "Bucket", "deletes")
+    opened.set()
+    await mine
+    assert end(events).state == ROLLED_BACK
+    assert [each.kind for each in (await case.look()).resources] == ["Label"]
+
+
+async def blocked_by_an_edit(faulty: World) -> tuple[Case, str, object_pb2.Resource]:
+    """A blocked operation that updated a label, which somebody edited then; its name, and what they made of it."""
+    case = await faulty.case_with(OURS)
+    events, mine, opened = await in_the_middle_of(case, 1, FAILING)
+    await edit(case, "Label", "edits")
+    theirs = await resource(case, "Label")
+    opened.set()
+    await mine
+    assert end(events).state == BLOCKED
+    [step] = (await case.operation(events[0].operation)).blocked_steps
+    assert (step.reason, step.found_resource_id) == (CONFLICT, theirs.id)
+    assert '/description is "theirs", and not ""' in step.message
+    return case, events[0].operation, theirs
+
+
+@pytest.mark.parametrize("way", ["retry", "keep", "skip"])
+async def test_what_somebody_changes_before_the_undo_stays(faulty: World, way: str) -> None:
+    case, name, theirs = await blocked_by_an_edit(faulty)
+    assert await resource(case, "Label") == theirs
+    state = ended(await case.recover(name, _0=way)).state
+    assert state == (BLOCKED if way == "retry" else ROLLED_BACK)
+    assert await resource(case, "Label") == theirs
+
+
+async def test_whoever_forces_an_undo_overwrites_what_somebody_changed(faulty: World) -> None:
+    case, name, _ = await blocked_by_an_edit(faulty)
+    assert ended(await case.recover(name, _0="force")).state == ROLLED_BACK
+    label = json.loads((await resource(case, "Label")).spec_json)
+    assert (label["color"], label["description"]) == ("#000001", "")
+
+
+async def test_what_was_made_and_somebody_labelled_is_not_deleted(faulty: World) -> None:
+    case = await faulty.case_with(text(an_object("Label", "l", "sensors")))
+    package = text(
+        an_object("Label", "l", "sensors"), an_object("Dashboard", "d", "board"), an_object("Bucket", "b", "_system")
+    )
+    case.driver.batch_size = 1
+    gates = [case.driver.gate(call) for call in range(2)]
+    events, is_made = Events(), asyncio.Event()
+
+    async def gathered() -> Events:
+        async for event in case.events(package):
+            events.append(event)
+            if any(outcome.HasField("done") for outcome in event.steps_ended.outcomes):
+                is_made.set()
+        return await case.planned(events)
+
+    task = asyncio.create_task(gathered())
+    for gate in gates:
+        await gate.reached.wait()
+    creates = [each.create.kind for each in case.driver.sent]
+    gates[creates.index("Dashboard")].opened.set()
+    await is_made.wait()
+    board, label = await resource(case, "Dashboard"), await resource(case, "Label")
+    await case.driver.change(case.org, attach("Dashboard", board.id, label.id))
+    gates[creates.index("Bucket")].opened.set()
+    await task
+    faulty.driver.batch_size = None
+
+    assert end(events).state == BLOCKED
+    [step] = (await case.operation(events[0].operation)).blocked_steps
+    assert f"label {label.id} was attached" in step.message
+    assert ended(await case.recover(events[0].operation, **{f"_{step.step.number}": "keep"})).state == ROLLED_BACK
+    assert board.id in {each.id for each in (await case.look()).resources}
+
+
+async def test_an_edit_made_while_no_applier_lives_stays(faulty: World) -> None:
+    case = await faulty.case_with(OURS)
+    _, mine, opened = await in_the_middle_of(case, 0, NEXT)
+    await edit(case, "Bucket", "edits")
+    theirs = await resource(case, "Bucket")
+    mine.cancel()
+    opened.set()
+    assert (await case.settled()).state == ROLLED_BACK
+    assert await resource(case, "Bucket") == theirs
+    assert end(await case.apply(NEXT)).state == SUCCEEDED
+
+
+async def test_a_mutation_says_what_it_expects(faulty: World) -> None:
+    case = await faulty.case_with(OURS)
+    await case.apply(text(an_object("Label", "l", "sensors", color="#000003")))
+    expected = [
+        (mutation.update if mutation.HasField("update") else mutation.delete).expect
+        for mutation in case.driver.sent
+        if mutation.HasField("update") or mutation.HasField("delete")
+    ]
+    assert {json.loads(each.spec_json)["name"] for each in expected} == {"sensors", "raw"}
+    assert isinstance(expected[0], driver_pb2.Expectation)

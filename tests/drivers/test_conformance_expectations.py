@@ -1,0 +1,137 @@
+"""What every driver does with a resource that is not, or no longer, what a mutation expects (engine.md 11.2)."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2
+from pkger.model.v1.operation_pb2 import REJECTION_REASON_CHANGED as CHANGED
+
+from services.core.model import LABEL, PlatformTraits, Precondition
+from services.kinds.format.canonical import canonical_text
+from tests.drivers.client import DriverClient, attach, create, delete, done, ends, reference, spec, update
+from tests.drivers.platforms import Sample
+from tests.drivers.test_conformance_references import two_of, use
+
+__all__ = ["use"]
+
+
+def expecting(
+    mutation: driver_pb2.Mutation, held: object_pb2.Resource, labels: Iterable[str] | None = None
+) -> driver_pb2.Mutation:
+    """*mutation*, which is to find what *held* says, or *labels* in place of its labels."""
+    change = mutation.update if mutation.HasField("update") else mutation.delete
+    change.expect.spec_json = held.spec_json
+    change.expect.references.extend(held.references)
+    change.expect.label_ids.extend(held.label_ids if labels is None else labels)
+    return mutation
+
+
+async def made(driver: DriverClient, sample: Sample, kind: str) -> object_pb2.Resource:
+    [resource] = await driver.made(create(kind, sample(kind, "first", "old"), "key"))
+    return resource
+
+
+async def now(driver: DriverClient, resource: object_pb2.Resource) -> object_pb2.Resource | None:
+    [found] = await driver.read((resource.kind, resource.id))
+    return found
+
+
+async def test_what_is_expected_is_written_over_and_deleted(driver: DriverClient, sample: Sample, kind: str) -> None:
+    before, wanted = await made(driver, sample, kind), sample(kind, "first", "new")
+    assert await driver.mutate(expecting(update(kind, before.id, wanted), before)) == [done()]
+    after = await now(driver, before)
+    assert after
+    assert spec(after) == wanted
+    assert await driver.mutate(expecting(delete(kind, before.id), after)) == [done()]
+    assert await now(driver, before) is None
+
+
+async def test_what_is_there_already_is_done(driver: DriverClient, sample: Sample, kind: str) -> None:
+    """As for any mutation that is sent twice."""
+    before, wanted = await made(driver, sample, kind), sample(kind, "first", "new")
+    for mutation in (expecting(update(kind, before.id, wanted), before), expecting(delete(kind, before.id), before)):
+        expected = mutation.delete.expect if mutation.HasField("delete") else None
+        if expected:
+            after = await now(driver, before)
+            assert after
+            expected.spec_json = after.spec_json
+        for _ in range(2):
+            assert ends(await driver.mutate(mutation)) == ["done"]
+    assert await now(driver, before) is None
+
+
+@pytest.mark.parametrize("verb", ["update", "delete"])
+async def test_what_is_not_expected_is_left_alone_and_told(
+    driver: DriverClient, sample: Sample, kind: str, verb: str
+) -> None:
+    before = await made(driver, sample, kind)
+    [theirs] = await driver.made(update(kind, before.id, sample(kind, "first", "theirs")))
+    ours = update(kind, before.id, sample(kind, "first", "ours")) if verb == "update" else delete(kind, before.id)
+
+    [result] = await driver.mutate(expecting(ours, before))
+
+    assert (result.WhichOneof("result"), result.rejected.reason) == ("rejected", CHANGED)
+    assert result.rejected.found == theirs
+    assert await now(driver, before) == theirs
+
+
+async def test_without_an_expectation_anything_is_written_over(driver: DriverClient, sample: Sample, kind: str) -> None:
+    before = await made(driver, sample, kind)
+    await driver.made(update(kind, before.id, sample(kind, "first", "theirs")))
+    assert ends(await driver.mutate(update(kind, before.id, sample(kind, "first", "ours")))) == ["done"]
+    assert ends(await driver.mutate(delete(kind, before.id))) == ["done"]
+
+
+async def test_labels_count_for_a_deletion_only(driver: DriverClient, sample: Sample, labelled: str) -> None:
+    before, [label] = await made(driver, sample, labelled), await driver.made(create(LABEL, {"name": "red"}, "red"))
+    assert ends(await driver.mutate(attach(labelled, before.id, label.id))) == ["done"]
+
+    wanted = sample(labelled, "first", "new")
+    assert ends(await driver.mutate(expecting(update(labelled, before.id, wanted), before))) == ["done"]
+    after = await now(driver, before)
+    assert after
+    assert await driver.refusal(expecting(delete(labelled, before.id), after, labels=[])) == CHANGED
+    assert ends(await driver.mutate(expecting(delete(labelled, before.id), after))) == ["done"]
+
+
+async def test_references_count(driver: DriverClient, sample: Sample, use: tuple[str, str, str]) -> None:
+    kind, pointer, other = use
+    first, second = await two_of(driver, sample, other)
+    wanted = sample(kind, "refers", "")
+    [before] = await driver.made(create(kind, wanted, "key", [reference(pointer, other, first.id)]))
+    await driver.made(update(kind, before.id, wanted, [reference(pointer, other, second.id)]))
+    ours = update(kind, before.id, sample(kind, "refers", "ours"), [reference(pointer, other, first.id)])
+    assert await driver.refusal(expecting(ours, before)) == CHANGED
+    assert await driver.refusal(expecting(delete(kind, before.id), before)) == CHANGED
+
+
+async def test_lists_whose_order_has_no_meaning_are_compared_so(
+    driver: DriverClient, sample: Sample, kind: str, traits: PlatformTraits
+) -> None:
+    paths = [path for path in traits.kinds[kind].set_paths if path.count("/") == 1]
+    if not paths:
+        pytest.skip("the kind has no such list")
+    name = paths[0].removeprefix("/")
+    before = await made(driver, sample, kind)
+    [held] = await driver.made(update(kind, before.id, {**sample(kind, "first", "old"), name: ["b", "a"]}))
+    turned = json.loads(held.spec_json)
+    turned[name] = turned[name][::-1]
+    held.spec_json = canonical_text(turned)
+    assert ends(await driver.mutate(expecting(delete(kind, before.id), held))) == ["done"]
+
+
+async def test_one_of_many_that_expect_the_same_writes(
+    driver: DriverClient, sample: Sample, kind: str, traits: PlatformTraits
+) -> None:
+    if traits.precondition is not Precondition.ATOMIC:
+        pytest.skip("the platform reads before it writes, so what is written in between is overwritten")
+    before = await made(driver, sample, kind)
+    batches = [
+        driver.mutate(expecting(update(kind, before.id, sample(kind, "first", f"writer {n}")), before))
+        for n in range(8)
+    ]
+    results = [result for results in await asyncio.gather(*batches) for result in results]
+    assert sorted(map(str, ends(results))) == ["done", *["rejected"] * 7]
