@@ -13,6 +13,7 @@ from planner_svc.reading import Known, Reader
 from planner_svc.refusals import Asked, run_checks
 from planner_svc.secrets import secrets_of
 from planner_svc.skipping import idle_skips, skipped_keys
+from planner_svc.uses import possible_users
 from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
 from services.core.model import Desired, Key, Package, UnreadableSpecError
@@ -67,7 +68,8 @@ async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known
     held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
     live = await reader.live(known, kinds_to_list(desired, stack, traits))
     matching = match(desired, stack, live, traits)
-    owners = await reader.owners(stack.target, owner_questions(matching))
+    asked = [*owner_questions(matching), *possible_users(matching, traits)]
+    owners = await reader.owners(stack.target, asked)
     try:
         # In a thread: a large plan takes a moment, in which other calls are answered.
         return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held, owners)

@@ -9,7 +9,7 @@ from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
 from planner_svc.matching import Match, Matching, Owner, ResourceKey
-from planner_svc.refusals import Compared, Matched, run_checks
+from planner_svc.refusals import Compared, Matched, Staged, run_checks
 from planner_svc.secrets import missing_secrets, secret_steps
 from planner_svc.steps import schedule, stages
 from planner_svc.views import Planned
@@ -65,7 +65,7 @@ def make_plan(
         platform: Rules of the platform.
         remarks: Passed on.
         held_secrets: Keys of the secrets that the platform holds.
-        owners: Owners of the resources that are adopted, as far as they have any.
+        owners: Owners of the resources that are adopted, or that use what is deleted, as far as they have any.
 
     Raises:
         PkgerError: A check of ``refusals.py`` refuses the plan.
@@ -81,6 +81,7 @@ def make_plan(
     links = associations(matching, replaced, platform)
     ordered = stages(scheduled, matching, found, links, secret_steps(desired.secret_keys, held_secrets))
     steps = tuple(step for stage in ordered for step in stage.steps)
+    run_checks(Staged(steps, matching, owners, stack))
     inventory = _inventory(desired, matching, replaced)
     record = _record_changes(inventory, stack)
     plan = Plan(

@@ -32,8 +32,9 @@ from planner_svc.references import refuse_missing_references
 from planner_svc.secrets import refuse_unusable_keys
 from planner_svc.skipping import refuse_unknown_kinds
 from planner_svc.steps import Schedule, refuse_cycles
+from planner_svc.uses import refuse_used
 from services.core.errors import RequestInvalid
-from services.core.model import Conflict, Credential, Desired, Key, PlatformTraits, StackRecord
+from services.core.model import Conflict, Credential, Desired, Key, PlatformTraits, StackRecord, Step
 
 Facts = TypeVar("Facts")
 
@@ -97,6 +98,24 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """
+    What the plan does.
+
+    Attributes:
+        steps: Its steps.
+        matching: The matches.
+        owners: Owners of the resources that use what the plan deletes, as far as they have any.
+        stack: The record that the plan is based on.
+    """
+
+    steps: Sequence[Step]
+    matching: Matching
+    owners: Mapping[ResourceKey, Owner]
+    stack: StackRecord
+
+
+@dataclass(frozen=True, slots=True)
 class Check(Generic[Facts]):
     """
     One reason for which a plan is refused.
@@ -112,7 +131,7 @@ class Check(Generic[Facts]):
     refuse: Callable[[Facts], None]
 
 
-FACTS = (planner_pb2.CreatePlanRequest, Asked, Matched, Compared, Schedule)
+FACTS = (planner_pb2.CreatePlanRequest, Asked, Matched, Compared, Schedule, Staged)
 """The types of facts, in the order in which they become known."""
 
 
@@ -163,6 +182,11 @@ CHECKS: tuple[Check[Any], ...] = (
     ),
     Check("a name is not free in time", Schedule, lambda schedule: refuse_taken_names(schedule.names)),
     Check("objects exchange their names", Schedule, refuse_cycles),
+    Check(
+        "another stack uses what is deleted",
+        Staged,
+        lambda staged: refuse_used(staged.steps, staged.matching, staged.owners, staged.stack),
+    ),
 )
 """All checks, in the order in which they run. A new reason is a row behind the reasons that take precedence."""
 

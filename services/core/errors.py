@@ -41,6 +41,7 @@ class Reason(StrEnum):
     PACKAGE_EMPTY = "PACKAGE_EMPTY"
     VALUES_MISSING = "VALUES_MISSING"
     REPLACEMENT_REFUSED = "REPLACEMENT_REFUSED"
+    IN_USE = "IN_USE"
 
 
 class PkgerError(Exception):
@@ -433,6 +434,19 @@ class ReplacementRefused(PkgerError):
             f"{shown}{more}; set allow_replace to apply it all the same",
             objects=",".join(f"{kind}/{name}" for kind, name, _ in replaced[:_SHOWN]),
             count=str(len(replaced)),
+        )
+
+
+class InUse(PkgerError):
+    """A plan would take labels or references from resources of other stacks; *uses* has a sentence about each."""
+
+    reason = Reason.IN_USE
+
+    def __init__(self, uses: Sequence[str]) -> None:
+        shown = "; ".join(uses[:_SHOWN])
+        more = f"; and {len(uses) - _SHOWN} more" if uses[_SHOWN:] else ""
+        super().__init__(
+            f"{shown}{more}. Take them away there first, or keep what is used", uses=shown, count=str(len(uses))
         )
 
 

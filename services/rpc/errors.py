@@ -37,6 +37,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.DEPENDENCY_CYCLE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PACKAGE_EMPTY: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.VALUES_MISSING: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.IN_USE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.REPLACEMENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_USED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_EXPIRED: grpc.StatusCode.FAILED_PRECONDITION,

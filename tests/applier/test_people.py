@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2, operation_pb2
 
+from services.core.errors import InUse
 from tests.applier.test_blocked import ended
 from tests.applier.test_cancel import in_the_middle_of
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Events, World, end
-from tests.apply.packages import an_object, text
-from tests.drivers.client import attach, delete, update
+from tests.apply.packages import a_rule, an_endpoint, an_object, text
+from tests.drivers.client import attach, create, delete, update
 
 CHANGED = operation_pb2.REJECTION_REASON_CHANGED
 CONFLICT = operation_pb2.BLOCKED_REASON_CONFLICT
@@ -159,3 +161,56 @@ async def test_a_mutation_says_what_it_expects(faulty: World) -> None:
     ]
     assert {json.loads(each.spec_json)["name"] for each in expected} == {"sensors", "raw"}
     assert isinstance(expected[0], driver_pb2.Expectation)
+
+
+USED = text(an_object("Label", "l", "sensors"), an_endpoint("Slack", "chat", "chat"))
+
+
+async def used(faulty: World) -> tuple[Case, Case]:
+    """A stack with a label and an endpoint, which a person made a bucket and a rule of another stack use."""
+    case = await faulty.case_with(USED)
+    theirs = replace(case, stack="theirs")
+    package = text(
+        an_object("Bucket", "b", "raw"), an_endpoint("PagerDuty", "pager", "pager"), a_rule("alarm", "pager")
+    )
+    assert end(await theirs.apply(package)).state == SUCCEEDED
+    live = {each.kind: each for each in (await case.look()).resources}
+    rule, chat = live["NotificationRule"], live["NotificationEndpointSlack"]
+    wired = [object_pb2.Reference(pointer="/endpointName", kind=chat.kind, id=chat.id)]
+    changes = [
+        attach("Bucket", live["Bucket"].id, live["Label"].id),
+        update(rule.kind, rule.id, json.loads(rule.spec_json), wired),
+    ]
+    assert [each.WhichOneof("result") for each in (await case.driver.change(case.org, *changes)).results] == [
+        "done"
+    ] * 2
+    case.driver.heal()
+    return case, theirs
+
+
+async def test_what_resources_of_other_stacks_use_is_not_deleted(faulty: World) -> None:
+    """Case 5: a person attached the label, and wired the rule."""
+    case, theirs = await used(faulty)
+    before = await case.look()
+
+    another = text(an_object("Variable", "v", "v", type="constant", values=["a"]))
+    for refused in (lambda: case.apply(another), case.uninstall):
+        with pytest.raises(InUse) as caught:
+            await refused()
+        assert caught.value.metadata["count"] == "2"
+        assert "Label 'l' is attached to Bucket 'raw' of stack 'theirs'" in str(caught.value)
+        assert "'chat' is referred to by NotificationRule" in str(caught.value)
+
+    assert await case.look() == before
+    assert case.driver.calls == 0
+    assert end(await theirs.uninstall()).state == SUCCEEDED
+    assert end(await case.uninstall()).state == SUCCEEDED
+
+
+async def test_what_nobody_owns_loses_what_is_deleted(faulty: World) -> None:
+    case = await faulty.case_with(text(an_object("Label", "l", "sensors")))
+    made = await case.driver.change(case.org, create("Bucket", {"name": "theirs"}))
+    label = await resource(case, "Label")
+    await case.driver.change(case.org, attach("Bucket", made.results[0].done.id, label.id))
+    assert end(await case.uninstall()).state == SUCCEEDED
+    assert [list(each.label_ids) for each in (await case.look()).resources] == [[]]

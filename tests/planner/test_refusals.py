@@ -31,6 +31,7 @@ def test_the_checks_stand_in_their_order() -> None:
         "two objects have one name",
         "a name is not free in time",
         "objects exchange their names",
+        "another stack uses what is deleted",
     ]
 
 

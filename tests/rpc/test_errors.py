@@ -42,6 +42,7 @@ EXAMPLES: list[PkgerError] = [
     errors.RequestIdReused("r-1"),
     errors.PackageEmpty("prod", 3),
     errors.ReplacementRefused([("Bucket", "one", "Bucket 'one' will be deleted")]),
+    errors.InUse(["Label 'red' is attached to Bucket 'raw' of stack 'b'"]),
     errors.ValuesMissing("REGION,ZONE", "token"),
     errors.PlanNotFound("plans/1"),
     errors.PlanUsed("plans/1", "operations/1"),
