@@ -14,8 +14,9 @@ from applier_svc.execution.sender import asked_wait
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
 from services.engine.claims import Refusal
-from services.engine.effects import AnyEffect
+from services.engine.effects import AnyEffect, PutSecret
 from services.engine.effects.effect import Sending
+from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, Outcome, Outcomes, RejectionReason, Skipped, Unknown
 from services.rpc.call import loop_time
 
@@ -138,7 +139,10 @@ class Batch:
             return
         sendings = {effect.number: self._progress.sending(effect) for effect in effects}
         sent_before = {effect.number for effect in effects if self._may_have_happened(effect)}
-        await self._intend([effect for effect in effects if effect.number not in self._intended])
+        fresh = [effect for effect in effects if effect.number not in self._intended]
+        await self._intend(fresh)
+        if sent_first := [effect for effect in fresh if effect.number in self._intended - sent_before]:
+            await self._refuse_known_secrets(sent_first)
         answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
         for step, answer in answers.items():
             never_answered = Unknown("it was sent before, and not answered") if step in sent_before else None
@@ -161,6 +165,18 @@ class Batch:
             refused |= {refusal.claim.step: refusal for refusal in refusals}
             effects = [effect for effect in effects if effect.number not in refused]
         await self._refuse(refused)
+
+    async def _refuse_known_secrets(self, effects: Sequence[AnyEffect]) -> None:
+        """Let those of *effects* fail that are to make a secret which somebody has written since the plan was made."""
+        new = [effect for effect in effects if isinstance(effect, PutSecret) and not effect.overwrites]
+        if not new or self._order.direction is Direction.UNDO:
+            return
+        held = await self._exchange.inquiry.secret_keys()
+        for effect in new:
+            if isinstance(held, Failed) or effect.step.key.name in held:
+                known = Failed("somebody else has written it since the plan was made", RejectionReason.CHANGED)
+                self._outcomes[effect.number] = held if isinstance(held, Failed) else known
+                self._intended.discard(effect.number)
 
     async def _look_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
         """Look again at what is there: whoever had a name, and let go of it, has made something of that name."""
@@ -281,6 +297,9 @@ def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
     that finds something else there, which somebody may have written since.
     """
     match earlier, answer:
+        case Unknown(), Done(resource_id):
+            # What is there now may be somebody's edit of what an earlier sending made.
+            return Done(resource_id)
         case Unknown(before), Failed(now, None | RejectionReason.CHANGED, retry_after):
             return Unknown(f"{before}; sent again: {now}", retry_after=retry_after)
         case _:

@@ -10,7 +10,7 @@ from applier_svc.execution.timeouts import Timeouts
 from services.core.model import PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
-from services.engine.outcome import NotHappened
+from services.engine.outcome import Failed, NotHappened
 from services.rpc.call import loop_time
 
 
@@ -77,6 +77,10 @@ class Inquiry:
         times = [time for time in (self._sender.unanswered, self._claimed) if time is not None]
         if times:
             await asyncio.sleep(max(times) + self._timeouts.settle - loop_time())
+
+    async def secret_keys(self) -> frozenset[str] | Failed:
+        """Keys of the secrets that the platform holds now, or why a step that depends on them was not sent."""
+        return await self._prober.secret_keys_before()
 
     @property
     def may_be_late(self) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import grpc
-from tenacity import AsyncRetrying, retry_if_exception_type
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.timeouts import Timeouts
@@ -11,7 +11,7 @@ from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, Target, UnreadableSpecError
 from services.engine.effects import AnyEffect, Create
 from services.engine.effects.effect import ResourceKey, Sending
-from services.engine.outcome import Done, Finding, Unknown
+from services.engine.outcome import Done, Failed, Finding, Unknown
 from services.rpc.client import Peer
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, read_resources
 
@@ -111,6 +111,19 @@ class Prober:
             PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
         """
         return await list_secret_keys(self._driver, self._target.org)
+
+    async def secret_keys_before(self) -> frozenset[str] | Failed:
+        """As ``secret_keys``, asked for until the attempts are used up; then why what depends on it was not sent."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(UNREADABLE),
+            wait=self._timeouts.between_attempts,
+            stop=stop_after_attempt(self._timeouts.attempts),
+            reraise=True,
+        )
+        try:
+            return await repeated(retrying, self.secret_keys)
+        except UNREADABLE as error:
+            return Failed(f"it was not sent, as nobody tells which secrets there are: {self._masked(str(error))}")
 
     async def _changes(self, effects: Sequence[AnyEffect], sent: Sent) -> dict[int, Finding]:
         keys = {effect.number: (effect.step.key.kind, sent[effect.number].resource_id) for effect in effects}

@@ -64,6 +64,8 @@ class Progress:
         self._troubled: set[int] = set()
         # What an applier before this one ended, and is tried again.
         self._again: set[int] = set()
+        # Secrets that an applier before this one wrote: somebody else may have written them since.
+        self._doubtful_secrets: set[int] = set()
 
     def fold(self, records: Iterable[StepRecord], outcomes: Mapping[int, Outcome] | None = None) -> None:
         """
@@ -154,6 +156,10 @@ class Progress:
     def is_kept(self, step: int) -> bool:
         """Whether what was there counts as what comes of a step, as somebody decided so."""
         return self.state(step) is StepState.KEPT
+
+    def is_certainly_ours(self, step: int) -> bool:
+        """Whether nobody can have written the secret of a step since; true of what is no secret."""
+        return step not in self._doubtful_secrets
 
     def may_have_happened(self, step: int, direction: Direction) -> bool:
         """Whether a step, or its inverse, was sent before, by whomever, and nobody knows what came of it."""
@@ -258,6 +264,8 @@ def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_
     progress = Progress(plan, sealed, turned_back)
     for record in records:
         progress._know(record)
+        if record.state is StepState.DONE and progress.effects[record.step].is_of_secret:
+            progress._doubtful_secrets.add(record.step)
         match record.state:
             case StepState.UNKNOWN if progress.effects[record.step].is_of_secret:
                 # Nothing on the platform tells more, and its value is gone.

@@ -184,7 +184,10 @@ def _questions(progress: Progress, platform: PlatformTraits, cause: str) -> AskA
 
 def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
     outcome = progress.outcome(effect.number)
-    return outcome is not None and effect.is_to_be_undone(outcome) and not progress.stays(effect.number)
+    if outcome is None or progress.stays(effect.number) or not effect.is_to_be_undone(outcome):
+        return False
+    # Nobody can read a secret, so one that may be somebody else's is left alone (engine.md 11.5).
+    return progress.is_certainly_ours(effect.number)
 
 
 def _waits_for_undo(effect: AnyEffect, progress: Progress, platform: PlatformTraits) -> bool:
@@ -256,12 +259,19 @@ def _failure(progress: Progress) -> str:
 
 
 def _what_stays(progress: Progress) -> str:
-    """What an undo leaves of overwritten secrets, as an addition to a sentence; empty when it leaves nothing."""
-    overwriting = [effect for effect in progress.effects if isinstance(effect, PutSecret) and effect.overwrites]
-    certain = [effect for effect in overwriting if progress.took_effect(effect.number)]
-    perhaps = [effect for effect in overwriting if isinstance(progress.outcome(effect.number), Unknown)]
-    parts = [_named(certain, "stay overwritten")] * bool(certain)
-    parts += [_named(perhaps, "may have been overwritten")] * bool(perhaps)
+    """What an undo leaves of secrets, as an addition to a sentence; empty when it leaves nothing."""
+    written = [effect for effect in progress.effects if isinstance(effect, PutSecret)]
+    done = [effect for effect in written if progress.took_effect(effect.number)]
+    perhaps = [effect for effect in written if isinstance(progress.outcome(effect.number), Unknown)]
+    stays = {
+        "stay overwritten": [each for each in done if each.overwrites],
+        "may have been overwritten": [each for each in perhaps if each.overwrites],
+        "stay, as somebody else may have written them since": [
+            each for each in done if not each.overwrites and not progress.is_certainly_ours(each.number)
+        ],
+        "may have been written": [each for each in perhaps if not each.overwrites],
+    }
+    parts = [_named(effects, what) for what, effects in stays.items() if effects]
     return f" ({'; '.join(parts)})" if parts else ""
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -194,7 +195,8 @@ async def test_what_resources_of_other_stacks_use_is_not_deleted(faulty: World) 
     before = await case.look()
 
     another = text(an_object("Variable", "v", "v", type="constant", values=["a"]))
-    for refused in (lambda: case.apply(another), case.uninstall):
+    attempts: tuple[Callable[[], Awaitable[object]], ...] = (lambda: case.apply(another), case.uninstall)
+    for refused in attempts:
         with pytest.raises(InUse) as caught:
             await refused()
         assert caught.value.metadata["count"] == "2"

@@ -106,9 +106,17 @@ def check_success(store: Store, now: Place, first: Place, wanted: Place) -> None
 
 
 def check_undo(store: Store, now: Place, first: Place) -> None:
-    """All is as it was: labels, references, origins; but for values of secrets, and ids."""
+    """All is as it was: labels, references, origins; but for secrets that may be somebody else's, and ids."""
     demand(not store.sealed, "undone past the seal")
-    demand(now.shown == first.shown, "undone, and not as before", now.shown)
+    (content, owned, secrets), (old_content, old_owned, old_secrets) = now.shown, first.shown
+    demand((content, owned) == (old_content, old_owned), "undone, and not as before", now.shown)
+    left = {
+        effect.step.key.name
+        for effect in store.effects
+        # Somebody who is not sure that it is his leaves it.
+        if effect.is_of_secret and store.step_state(effect.number) in (StepState.DONE, StepState.UNKNOWN)
+    }
+    demand(set(old_secrets) <= set(secrets) <= {*old_secrets, *left}, "another secret than before", secrets)
 
 
 def _carried_out(plan: Plan, platform: ModelPlatform, steps: Collection[int]) -> ModelPlatform:

@@ -9,7 +9,7 @@ from services.engine.effects import effect_of
 from services.engine.late_writes import late_writes
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
-from services.engine.progress import Progress
+from services.engine.progress import Progress, recovered
 from services.engine.scheduler import AskAgain, RollBack, next_move
 from tests.engine.plans import a_plan, progress_of
 
@@ -20,8 +20,8 @@ PLAN = a_plan(CREATE, UPDATE, OTHER, stages=STAGES)
 
 
 @pytest.mark.parametrize("outcome", [Done("a"), Failed("no"), Unknown("?"), Skipped("no")])
-def test_a_created_secret_is_undone_in_doubt_as_well_and_an_overwritten_one_never(outcome: Outcome) -> None:
-    assert effect_of(CREATE).is_to_be_undone(outcome) == isinstance(outcome, Done | Unknown)
+def test_a_created_secret_is_undone_where_that_is_certain_and_an_overwritten_one_never(outcome: Outcome) -> None:
+    assert effect_of(CREATE).is_to_be_undone(outcome) == isinstance(outcome, Done)
     assert not effect_of(UPDATE).is_to_be_undone(outcome)
 
 
@@ -66,6 +66,17 @@ def test_what_an_undo_leaves_is_told(outcome: Outcome | None, stays: str) -> Non
     cause = cause_of_undo(progress_of(PLAN, done | ({1: outcome} if outcome else {})))
     assert cause.endswith(stays)
     assert ("(secrets" in cause) == bool(stays)
+
+
+def test_a_secret_that_an_applier_before_this_one_wrote_stays_and_is_told() -> None:
+    """Somebody may have written it since."""
+    before = progress_of(PLAN, {0: Done("a"), 2: Failed("no")})
+    records = [before._records[step] for step in (0, 2)]
+    after = recovered(PLAN, records, sealed=False, turned_back="")
+    move = next_move(after, EMBEDDED, is_cancelled=True)
+    assert isinstance(move, RollBack)
+    assert move.step_count == 0
+    assert move.cause.endswith(" (secrets that stay, as somebody else may have written them since: 'a')")
 
 
 def test_what_stays_is_told_once_however_often_the_undo_is_carried_on() -> None:

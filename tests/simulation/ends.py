@@ -183,14 +183,22 @@ class Ends:
 
     async def _probe(self) -> None:
         """Uninstall everything; nothing may be left that an operation created."""
-        for name in self._stacks:
-            if name in self._oracle.store.stacks.values():
+        left = [name for name in self._stacks if name in self._oracle.store.stacks.values()]
+        used: list[str] = []
+        while left != used:
+            # What people made others use goes after its users.
+            used, left = left, []
+            for name in used:
                 end = await self._operator.uninstall(name)
-                if end != "OPERATION_STATE_SUCCEEDED":
+                if end.startswith("IN_USE"):
+                    left.append(name)
+                elif end != "OPERATION_STATE_SUCCEEDED":
                     self._trace.violate("PROBE", f"{name} cannot be uninstalled: {end}")
+        owned = {entry.resource_id for entry in self._oracle.store.entries}
         for id_, name in self._oracle.made.items():
             resource = self._oracle.platform.resources.get(id_)
-            if resource and id_ not in self._oracle.by_others and name not in self._decided:
+            is_excused = id_ in self._oracle.by_others | self._oracle.remade | owned or name in self._decided
+            if resource and not is_excused:
                 self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")
 
 

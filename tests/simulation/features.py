@@ -60,20 +60,6 @@ class Known:
 _LOST = "A4: a creation without an answer is looked for in a listing that lacks it"
 
 KNOWN: tuple[Known, ...] = (
-    Known(
-        frozenset({"stacks", "secrets"}),
-        frozenset({"SECRET"}),
-        "A3: an undo removes secrets of others",
-        "ownership",
-        "secrets_of_others_are_removed",
-    ),
-    Known(
-        frozenset({"same_names", "secrets"}),
-        frozenset({"SECRET"}),
-        "A3: an undo removes secrets of others",
-        "ownership",
-        "secrets_of_others_are_removed",
-    ),
     *(
         Known(
             frozenset({"bad_lists", identity}),

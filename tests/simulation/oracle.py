@@ -62,6 +62,7 @@ class Oracle:
     Attributes:
         made: The operation that created each resource that an operation created, by id.
         by_others: Ids of resources that a person created or changed.
+        remade: Ids of those that an undo made again for one of a person: what was adopted stays so.
         last_look: When an applier last asked for abandoned operations.
     """
 
@@ -71,7 +72,10 @@ class Oracle:
         self._seen = Seen(StoreReader(world.data / STORE_FILE), PlatformReader(world.data / PLATFORM_FILE))
         self.made = self._seen.made
         self.by_others: set[str] = set()
+        self.remade: set[str] = set()
         self._secret_writers: dict[str, str] = {}
+        # How often each operation was taken over when a person wrote a secret.
+        self._takeovers_at_write: dict[str, dict[str, int]] = {}
         self._overwritten: set[tuple[str, str]] = set()
         self.last_look = 0.0
         self._plans: dict[str, str] = {}
@@ -368,6 +372,7 @@ class Oracle:
             self._trace.say("platform", f"{by} created {after[id_].kind} {id_} {after[id_].display_name!r}")
             if is_ours:
                 self.made[id_] = self._maker(id_, attempt)
+                self.remade |= self._remade(id_, attempt)
         for id_ in sorted(before.keys() - after.keys()):
             self._trace.say("platform", f"{by} deleted {before[id_].kind} {id_}")
         for id_ in sorted(after.keys() & before.keys()):
@@ -384,7 +389,10 @@ class Oracle:
             self._situations.edited(_changed(before, after))
             self._situations.wrote_secrets(_changed(secrets, self.platform.secrets))
             self.by_others |= _changed(before, after)
-            self._secret_writers |= dict.fromkeys(_changed(secrets, self.platform.secrets), by)
+            for key in _changed(secrets, self.platform.secrets):
+                self._secret_writers[key] = by
+                wrote = [each.name for each in self._seen.unfinished() if secrets.get(key) is not None]
+                self._takeovers_at_write[key] = {name: self.takeovers(name) for name in wrote}
 
     def _judge_effects(self, attempt: Attempt, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         """Hold each effect of a batch to what its operation may do, by what it met."""
@@ -412,10 +420,19 @@ class Oracle:
             if key in before and writer != name:
                 self._overwritten.add((name, key))
             self._secret_writers[key] = name
-        elif key in before and writer != name:
+        elif key in before and writer != name and self._is_certainly_anothers(key, name):
             self._trace.violate("SECRET", f"{name} removes secret {key}, written by {writer}")
         elif key in before and (name, key) in self._overwritten:
             self._trace.violate("SECRET", f"{name} removes secret {key}, which was there before it")
+
+    def _is_certainly_anothers(self, key: str, operation: str) -> bool:
+        """
+        Whether an operation cannot have taken a secret for its own.
+
+        Nobody can read one, so what a person writes while the applier that wrote it before lives looks the same to it.
+        """
+        before = self._takeovers_at_write.get(key, {})
+        return operation not in before or self.takeovers(operation) > before[operation]
 
     def _check_others(self, attempt: Attempt, sent: Sent, verb: str, met: Resource) -> None:
         """No write to what another stack owns, claims, or has made and not recorded yet."""
@@ -442,6 +459,15 @@ class Oracle:
                 operation: str = sent.operation.name
                 return operation
         return ""
+
+    def _remade(self, id_: str, attempt: Attempt | None) -> set[str]:
+        """*id_*, if an undo made it for a resource of a person that its operation had deleted."""
+        key = self.platform.keys.get(id_, "")
+        for sent in (attempt.note if attempt else None) or ():
+            is_it = sent and sent.is_undo and key in ("", f"{sent.operation.name}/{sent.step}/undo")
+            if is_it and sent.operation.steps[sent.step].delete.resource_id in self.by_others | self.remade:
+                return {id_}
+        return set()
 
     def _jumped(self, jump: Jump) -> None:
         self._situations.jumped(jump)
@@ -487,7 +513,7 @@ class Oracle:
                 self._trace.violate("I8", f"{entry.stack} owns {entry.resource_id}, which {maker.name} made")
         for id_, name in self.made.items():
             resource, operation = self.platform.resources.get(id_), self.store.operations.get(name)
-            if resource is None or (resource.kind, id_) in owned:
+            if resource is None or (resource.kind, id_) in owned or id_ in self.remade:
                 continue
             if operation and (not operation.is_finished or operation.is_transient):
                 continue

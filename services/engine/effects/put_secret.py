@@ -2,9 +2,8 @@
 
 from typing import ClassVar
 
-from services.core.model import Step, Undo, Verb
+from services.core.model import Step, Verb
 from services.engine.effects.secrets import SecretEffect
-from services.engine.outcome import Done, Outcome, Unknown
 
 
 class PutSecret(SecretEffect):
@@ -21,7 +20,3 @@ class PutSecret(SecretEffect):
     def inverse(self) -> Step:
         """Remove it."""
         return self._turned(Verb.DELETE)
-
-    def is_to_be_undone(self, outcome: Outcome) -> bool:
-        """A new one is removed by its key also when nobody knows whether it was written: that is right either way."""
-        return isinstance(outcome, Done | Unknown) and self.step.undo is not Undo.NONE
