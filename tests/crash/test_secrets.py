@@ -55,7 +55,6 @@ CASES = [
     ),
     # Those that carry on die as well.
     (FRESH, ["after_send", "after_turn_back"], ROLLED_BACK, [AGAIN, PERHAPS]),
-    rare(FRESH, ["after_send", "after_undo_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
     rare(FRESH, ["after_start", "before_finish"], ROLLED_BACK, [AGAIN]),
 ]
 
@@ -78,7 +77,9 @@ async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
     assert operation.state == state
     assert [word for word in told if word not in operation.cause] == []
     assert ("(secrets" in operation.cause) == bool({OVERWRITTEN, PERHAPS} & set(told))
-    assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"][state == ROLLED_BACK :]
+    # What an applier wrote that died since may be somebody else's by now.
+    stays = state == SUCCEEDED or failpoints[0] in ("after_send", "after_turn_back")
+    assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"][not stays :]
     if state == ROLLED_BACK:
         check(before, operation, after, after.content)
     else:
