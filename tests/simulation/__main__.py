@@ -19,8 +19,8 @@ from tests.simulation.running import HarnessBroken, Result, run
 from tests.simulation.scenario import Scenario, ScenarioInvalid, read_file, to_json, unwritable, write_file
 from tests.simulation.search import Findings, features_named, results, template
 
-FOUND, MISUSED, BROKEN = 1, 2, 3
-"""Exit status: a violation; something asked for that there is not; a defect of the simulation itself."""
+FOUND, MISUSED, BROKEN, INTERRUPTED = 1, 2, 3, 130
+"""Exit status: a violation; something asked for that there is not; a defect of the simulation itself; Ctrl-C."""
 
 _LAST_LINES = 100
 """Lines of the trace of a run that does not end."""
@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.scenario and options.reduce:
                 return _reduce(options.scenario, options, folder)
             return _one(options.scenario, options, folder) if options.scenario else _search(options, folder)
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return INTERRUPTED
     except Exception as error:
         # Left to Python, the exit status would be that of a violation.
         problem = str(error) if isinstance(error, HarnessBroken) else traceback.format_exc()
@@ -119,12 +122,18 @@ def _save(scenario: Scenario, path: str) -> None:
 
 def _search(options: argparse.Namespace, folder: Path) -> int:
     allowed, known = features_named(options.features)
+    first, status = options.first or 0, 0
     findings, end = Findings(), time.monotonic() + 60 * options.minutes
-    for result in results(itertools.count(options.first or 0), allowed, folder, known=known):
-        for kind in findings.add(result):
-            print(f"{kind}: seed {result.scenario.seed}, {result.digest}: {result.violations[kind]}", flush=True)
-        if time.monotonic() >= end:
-            break
+    try:
+        print(f"Searching from seed {first}, for {options.minutes:g} minutes", flush=True)
+        for result in results(itertools.count(first), allowed, folder, known=known):
+            for kind in findings.add(result):
+                print(f"{kind}: seed {result.scenario.seed}, {result.digest}: {result.violations[kind]}", flush=True)
+            if time.monotonic() >= end:
+                break
+    except KeyboardInterrupt:
+        print("Interrupted; the figures so far:")
+        status = INTERRUPTED
     print(findings.figures())
     for kind, count in sorted(findings.seeds.items()):
         print(f"{kind}: {count} runs, the first with SEED={findings.first[kind].scenario.seed}")
@@ -135,7 +144,7 @@ def _search(options: argparse.Namespace, folder: Path) -> int:
         print(f"    never  {name}")
     for name in coverage.surprises(findings.counts):
         print(f"Reached, although coverage.py says that it cannot be: {name}")
-    return FOUND if findings.first else 0
+    return status or (FOUND if findings.first else 0)
 
 
 def _tell(result: Result) -> None:

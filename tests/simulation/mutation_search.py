@@ -32,8 +32,8 @@ _MODULE = "tests.simulation.mutation_search"
 LONGEST_SEARCH = 900.0
 """Seconds after which the search for one mutation is given up, and its reduction."""
 
-NOT_FOUND, MISUSED = 1, 2
-"""Exit status: a mutation was not found or does not fit; something was asked for that there is not."""
+NOT_FOUND, MISUSED, INTERRUPTED = 1, 2, 130
+"""Exit status: a mutation was not found or does not fit; something was asked for that there is not; Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,8 @@ def search(mutation: Mutation, *, scenario: Path | None = None, is_reduced: bool
     with copy_with(mutation) as copy:
         # Folders of PYTHONPATH come before those that the editable install adds.
         env = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{copy / 'services/gen'}", "PYTHONDONTWRITEBYTECODE": "1"}
+        # A child process that is killed leaves its temporary files where they are removed with the copy.
+        env["TMPDIR"] = str(copy)
         command = [sys.executable, "-m", _MODULE, *arguments, f"--inside={copy}"]
         try:
             done = subprocess.run(
@@ -112,6 +114,14 @@ def search(mutation: Mutation, *, scenario: Path | None = None, is_reduced: bool
 def main(arguments: Sequence[str] | None = None) -> int:
     """Search for the mutations that *arguments* name, or for all; the exit status."""
     options = _options(arguments)
+    try:
+        return _searched(options)
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _searched(options: argparse.Namespace) -> int:
     if options.inside:
         _check_origin(options.inside)
         print(json.dumps(_found_inside(options)))

@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import pickle
+import signal
 import tempfile
 import traceback
 from collections import Counter
@@ -66,6 +67,20 @@ def run(scenario: Scenario, template: Path) -> Result:
     Raises:
         HarnessBroken: The simulation failed.
     """
+    # Ctrl-C waits for the end of the run: neither process may leave the other, or its databases, behind.
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        answer = _answer_of_child(scenario, template)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+    result = pickle.loads(answer) if answer else "the process of the run died"
+    if isinstance(result, str):
+        raise HarnessBroken(f"seed {scenario.seed}: {result}")
+    assert isinstance(result, Result)
+    return result
+
+
+def _answer_of_child(scenario: Scenario, template: Path) -> bytes:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -80,11 +95,7 @@ def run(scenario: Scenario, template: Path) -> Result:
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read()
     os.waitpid(child, 0)
-    result = pickle.loads(answer) if answer else "the process of the run died"
-    if isinstance(result, str):
-        raise HarnessBroken(f"seed {scenario.seed}: {result}")
-    assert isinstance(result, Result)
-    return result
+    return answer
 
 
 def _answer(scenario: Scenario, template: Path, pipe: "object") -> None:

@@ -4,10 +4,12 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -227,16 +229,70 @@ def test_a_run_that_fails_by_itself_is_no_violation(tmp_path: Path) -> None:
     """Somebody removes the databases that each run copies."""
     search = [sys.executable, "-m", "tests.simulation", "--minutes", "2"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(search, cwd=HERE.parents[1], env=env, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None:
-            for made in tmp_path.glob("*"):
-                shutil.rmtree(made, ignore_errors=True)
-            time.sleep(0.1)
-        assert process.stderr
-        told = process.stderr.read()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(search, cwd=HERE.parents[1], env=env, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout
+        assert "Searching from seed 0" in process.stdout.readline()
+        for made in tmp_path.glob("*"):
+            shutil.rmtree(made, ignore_errors=True)
+        told = process.communicate()[1]
     assert process.returncode == 3, told
     assert told.startswith(BROKEN)
     assert "Error: " in told
+
+
+# A shell starts what runs in the background with SIGINT ignored, and children inherit that.
+INTERRUPTIBLE = """
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__")
+"""
+
+
+@contextmanager
+def interruptible(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process group of its own, as at a terminal, which a signal reaches and which is gone afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, *arguments],
+        cwd=HERE.parents[1],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    limit = threading.Timer(60, os.killpg, (process.pid, signal.SIGKILL))
+    limit.start()
+    try:
+        yield process
+    finally:
+        limit.cancel()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.parametrize("reaches", [os.kill, os.killpg])
+def test_ctrl_c_ends_a_search_with_its_figures(reaches: Callable[[int, int], None]) -> None:
+    with interruptible("tests.simulation", "--minutes", "2") as process:
+        assert process.stdout
+        assert "Searching from seed 0" in process.stdout.readline()
+        reaches(process.pid, signal.SIGINT)
+        figures, problems = process.communicate()
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+    assert (process.returncode, problems) == (130, "")
+    assert figures.startswith("Interrupted; the figures so far:\n")
+    assert " scheduling points, " in figures
+
+
+def test_ctrl_c_ends_a_search_for_mutations() -> None:
+    with interruptible("tests.simulation.mutation_search", "intent_after_effect", "no_seal") as process:
+        assert process.stdout
+        assert process.stdout.readline().startswith("intent_after_effect ")
+        os.killpg(process.pid, signal.SIGINT)
+        more, problems = process.communicate()
+    assert (process.returncode, more, problems) == (130, "", "Interrupted.\n")
 
 
 def test_a_search_that_cannot_begin_is_no_violation() -> None:
