@@ -92,8 +92,7 @@ class ApplierServicer(ApplierServiceServicer):
     async def CancelOperation(
         self, request: applier_pb2.CancelOperationRequest, context: object
     ) -> applier_pb2.CancelOperationResponse:
-        await self._operations.cancel(request.operation)
-        return applier_pb2.CancelOperationResponse()
+        return applier_pb2.CancelOperationResponse(effect=await self._operations.cancel(request.operation))
 
     async def WatchOperation(
         self, request: applier_pb2.WatchOperationRequest, context: object

@@ -340,15 +340,20 @@ def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
     return Claimed(stack, lease, claimed, tx.operations.blocked_steps(name), plan, tx.journal.rows(name))
 
 
-def request_cancel(tx: Transaction, name: str) -> None:
+def request_cancel(tx: Transaction, name: str) -> Operation:
     """
     Note that an operation is to turn back. That is no word of its applier, so its update time stays.
+
+    Returns:
+        The operation.
 
     Raises:
         OperationNotFound: There is no such operation, or it is finished.
     """
     tx.lock_stack(tx.operations.stack_of(name) or "")
-    tx.operations.update(replace(unfinished(tx, name), cancel_requested=True))
+    cancelled = replace(unfinished(tx, name), cancel_requested=True)
+    tx.operations.update(cancelled)
+    return cancelled
 
 
 def told(reading: Reading, name: str, after_seq: int, most_bytes: int) -> Story:

@@ -198,6 +198,14 @@ def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operati
     return message
 
 
+def cancel_effect_to_pb(operation: Operation) -> operation_pb2.CancelEffect.ValueType:
+    """What happens to an unfinished operation that somebody asked to cancel."""
+    if operation.sealed:
+        return operation_pb2.CANCEL_EFFECT_SEALED
+    is_blocked = operation.state is OperationState.BLOCKED
+    return operation_pb2.CANCEL_EFFECT_BLOCKED if is_blocked else operation_pb2.CANCEL_EFFECT_ROLLS_BACK
+
+
 def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
     """
     Translate the filters of a list of operations.

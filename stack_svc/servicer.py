@@ -246,8 +246,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.RequestCancelRequest, context: object
     ) -> journal_pb2.RequestCancelResponse:
         """Note that an operation is to turn back."""
-        await self._store.write(lambda tx: journal.request_cancel(tx, request.operation))
-        return journal_pb2.RequestCancelResponse()
+        cancelled = await self._store.write(lambda tx: journal.request_cancel(tx, request.operation))
+        return journal_pb2.RequestCancelResponse(effect=messages.cancel_effect_to_pb(cancelled))
 
     async def GetOperation(
         self, request: journal_pb2.GetOperationRequest, context: object

@@ -154,9 +154,12 @@ class Registry:
                 log.warning("cannot look for operations to carry on", extra={"problem": str(error)})
             await asyncio.sleep(self._peers.timeouts.recovery)
 
-    async def cancel(self, name: str) -> None:
+    async def cancel(self, name: str) -> operation_pb2.CancelEffect.ValueType:
         """
         Ask an operation to turn back.
+
+        Returns:
+            What happens to it.
 
         Raises:
             OperationNotFound: There is none of that name, or it is finished.
@@ -166,11 +169,17 @@ class Registry:
             self._running[name][0].cancel()
         try:
             # Also of one that runs here: should this applier crash, the next one has to know.
-            await self._store.call(self._stub.RequestCancel, journal_pb2.RequestCancelRequest(operation=name))
+            request = journal_pb2.RequestCancelRequest(operation=name)
+            return (await self._store.call(self._stub.RequestCancel, request)).effect
         except OperationNotFound:
-            # One that runs here may not be in the store yet, or have just ended.
             if not runs_here:
                 raise
+            try:
+                await self.get(name)
+            except OperationNotFound:
+                # It has not begun in the store yet.
+                return operation_pb2.CANCEL_EFFECT_ROLLS_BACK
+            raise
 
     async def get(self, name: str) -> operation_pb2.Operation:
         """

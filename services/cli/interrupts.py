@@ -29,9 +29,9 @@ class Interrupts:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().remove_signal_handler(number)
 
-    async def or_stop(self, work: Coroutine[Any, Any, T]) -> T:
+    async def or_stop(self, work: Coroutine[Any, Any, T], told: str = "interrupted; nothing was written") -> T:
         """
-        Await *work*, which writes nothing, and cancel it on an interrupt.
+        Await *work*, which writes nothing, and cancel it on an interrupt, whose error says *told*.
 
         Raises:
             Failed: It was interrupted.
@@ -41,7 +41,7 @@ class Interrupts:
             await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise Failed("interrupted; nothing was written")
+            raise Failed(told)
         finally:
             for each in (task, interrupted):
                 each.cancel()

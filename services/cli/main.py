@@ -367,7 +367,7 @@ def watch_operation(name: str, server: str | None) -> None:
 @click.argument("name")
 @server_option
 def cancel_operation(name: str, server: str | None) -> None:
-    """Ask operation NAME to take back what it did."""
+    """Ask operation NAME to roll back."""
     from services.cli.operations import cancel
     from services.cli.session import environment
 

@@ -15,9 +15,10 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import full_name, word
 from services.cli.packages import APPLYING
 from services.cli.plans import stored
-from services.cli.progress import Progress
+from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session, session
 from services.cli.show import LISTED, console, moment, print_blocked, print_json, print_more
+from services.core.errors import OperationNotFound
 
 DECISIONS = {
     word(operation_pb2.Decision, "DECISION", number): number for number in operation_pb2.Decision.values() if number
@@ -80,13 +81,13 @@ async def watch(name: str, environ: Mapping[str, str]) -> None:
     Print what happens in an operation, from its beginning to its end.
 
     Raises:
-        Failed: It did not succeed.
+        Failed: It did not do all.
     """
     with Interrupts() as interrupts, told_plainly():
         async with session(APPLYING, environ) as services:
             request = applier_pb2.WatchOperationRequest(operation=_full(name))
             events = services.applier.stream(_stub(services).WatchOperation, request, seconds=None)
-            await interrupts.or_stop(_follow(services, events))
+            await interrupts.or_stop(_follow(services, events), _goes_on(name))
 
 
 async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str]) -> None:
@@ -115,16 +116,36 @@ async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: 
                 ],
             )
             carried_on = services.applier.stream(_stub(services).RecoverOperation, request, seconds=None)
-            await interrupts.or_stop(_follow(services, carried_on, steps))
+            await interrupts.or_stop(_follow(services, carried_on, steps), _goes_on(name))
 
 
 async def cancel(name: str, environ: Mapping[str, str]) -> None:
-    """Ask an operation to turn back."""
+    """
+    Ask an operation to roll back, and print what happens to it.
+
+    Raises:
+        Failed: It cannot roll back any more.
+    """
     with told_plainly():
         async with session(APPLYING, environ) as services:
             request = applier_pb2.CancelOperationRequest(operation=_full(name))
-            await services.applier.call(_stub(services).CancelOperation, request)
-    console().print(Text(f"{_full(name)} turns back; `pkger operations watch {name}` shows it"))
+            try:
+                answer = await services.applier.call(_stub(services).CancelOperation, request)
+            except OperationNotFound:
+                wanted = applier_pb2.GetOperationRequest(operation=_full(name))
+                finished = (await services.applier.call(_stub(services).GetOperation, wanted)).operation
+                raise Failed(f"{_full(name)} is over: {_word(finished.state)}") from None
+    told = f"{_full(name)} {cancel_effect(answer.effect, name)}"
+    if answer.effect == operation_pb2.CANCEL_EFFECT_SEALED:
+        raise Failed(told)
+    console().print(Text(f"{told}; `pkger operations watch {name}` shows it"))
+
+
+def _goes_on(name: str) -> str:
+    return (
+        f"interrupted; the operation goes on: `pkger operations watch {name}` shows it,"
+        f" `pkger operations cancel {name}` makes it roll back"
+    )
 
 
 Answers = AsyncIterator[applier_pb2.WatchOperationResponse | applier_pb2.RecoverOperationResponse]
@@ -139,7 +160,7 @@ async def _follow(services: Session, answers: Answers, steps: Sequence[plan_pb2.
         if answer.event.HasField("finished"):
             finished = answer.event.finished
             state = _word(finished.state)
-            if finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+            if finished.leftover_count or finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
                 end = f"{state}: {progress.end(finished)}"
                 console().print(Text(end, "bold red"))
                 raise Failed(f"{progress.cause(finished)}; {end}")

@@ -17,7 +17,7 @@ from rich.text import Text
 from services.cli.errors import Failed, InvalidPackageError, text_of, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.plans import SHOWN, WHOLE, stored
-from services.cli.progress import Progress
+from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session, session
 from services.cli.show import (
     console,
@@ -308,5 +308,6 @@ async def _cancel_on_interrupt(services: Session, interrupts: Interrupts, operat
     request = applier_pb2.CancelOperationRequest(operation=operation)
     # An operation that is over just now needs no cancelling.
     with contextlib.suppress(PkgerError):
-        await services.applier.call(stub.CancelOperation, request)
-        console().print("the operation turns back", style="bold red")
+        answer = await services.applier.call(stub.CancelOperation, request)
+        told = f"the operation {cancel_effect(answer.effect, operation.rpartition('/')[2])}"
+        console().print(Text(told, "bold red"))

@@ -119,6 +119,17 @@ def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:
     out.print(Text(f"  {_steps(len(waiting.steps))} waiting for {waiting.operation} of stack {stack}", "yellow"))
 
 
+def cancel_effect(effect: operation_pb2.CancelEffect.ValueType, name: str) -> str:
+    """What happens to the operation *name* that somebody asked to cancel, behind its name."""
+    match effect:
+        case operation_pb2.CANCEL_EFFECT_SEALED:
+            return "cannot roll back: it is past the step that cannot be undone, and goes on to its end"
+        case operation_pb2.CANCEL_EFFECT_BLOCKED:
+            return f"is blocked: it rolls back when `pkger operations recover {name}` resumes it"
+        case _:
+            return "was asked to roll back"
+
+
 def _show_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:
     lines = [Text(late.problem, "yellow")] if late.problem else []
     for effect in late.effects:

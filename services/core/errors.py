@@ -144,8 +144,8 @@ class StackLeased(PkgerError):
 
     def __init__(self, stack: str, holder: str, operation: str, expires: str) -> None:
         super().__init__(
-            f"operation {operation} of {holder} is at work on stack {stack!r}; try again when it is done"
-            f" (its lease ends {expires} unless renewed)",
+            f"operation {operation} of applier {holder} holds the lease of stack {stack!r} until {expires}, unless it"
+            " renews it. Try again when the operation is over; if the applier died, another one resumes it after that",
             stack=stack,
             holder=holder,
             operation=operation,

@@ -50,10 +50,12 @@ def waves(needs: Mapping[K, Collection[K]]) -> list[list[K]]:
 def _cycle(remaining: Mapping[K, Collection[K]]) -> list[K]:
     """One cycle among keys that all need another of them, starting and ending with its smallest key."""
     key = min(remaining)
-    seen: list[K] = []
+    # In the order in which they were met: a list would take minutes to search for a cycle of a whole package.
+    seen: dict[K, None] = {}
     while key not in seen:
-        seen.append(key)
+        seen[key] = None
         key = min(remaining[key])
-    cycle = seen[seen.index(key) :]
+    met = list(seen)
+    cycle = met[met.index(key) :]
     start = cycle.index(min(cycle))
     return [*cycle[start:], *cycle[:start], cycle[start]]

@@ -27,9 +27,19 @@ READ_AT_ONCE = 500
 
 
 async def platform_traits(driver: Peer) -> PlatformTraits:
-    """What the platform of *driver* can do."""
+    """
+    What the platform of *driver* can do.
+
+    Raises:
+        ServiceUnavailable: The driver does not answer, or describes a kind in words that this version does not know.
+    """
     stub = DriverServiceStub(driver.channel)
-    return platform_from_pb(await driver.call(stub.Describe, driver_pb2.DescribeRequest()))
+    described = await driver.call(stub.Describe, driver_pb2.DescribeRequest())
+    try:
+        return platform_from_pb(described)
+    except RequestInvalid as error:
+        field, problem = error.metadata["field"], error.metadata["problem"]
+        raise _unreliable(driver, f"its description has an unknown {field}: {problem}") from error
 
 
 async def list_resources(

@@ -123,7 +123,7 @@ async def test_a_cancelled_apply_tells_one_end(faulty: World, tmp_path: Path) ->
     process.send_signal(signal.SIGINT)
     assert process.stdout
     told = b""
-    while b"the operation turns back" not in told:
+    while b"the operation was asked to roll back" not in told:
         told += await process.stdout.readline()
     gate.opened.set()
     check(await ended(process), ["the operation was cancelled"], "the operation was cancelled", UNDONE)

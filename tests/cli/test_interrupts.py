@@ -54,7 +54,7 @@ async def test_ctrl_c_in_the_middle_of_an_apply_undoes_it(tmp_path: Path) -> Non
         process.send_signal(signal.SIGINT)
         assert process.stdout
         told = b""
-        while b"the operation turns back" not in told:
+        while b"the operation was asked to roll back" not in told:
             told += await process.stdout.readline()
         gate.open.set()
         end = await ended(process)

@@ -8,12 +8,12 @@ import grpc
 import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceServicer, add_DriverServiceServicer_to_server
-from pkger.model.v1 import object_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.core.errors import ServiceUnavailable
 from services.rpc.client import Peer
 from services.rpc.dispatcher import Dispatcher
-from services.rpc.resources import list_resources, read_resources
+from services.rpc.resources import list_resources, platform_traits, read_resources
 from tests.rpc.in_memory import Network
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -106,3 +106,20 @@ async def test_only_what_a_listing_lacks_is_read() -> None:
     complete = Scripted([RED, BLUE], [])
     await list_resources(driver(complete), "org", ["Label"], [RED, BLUE])
     assert complete.asked == []
+
+
+@pytest.mark.parametrize("field", ["identity", "name_uniqueness", "delete_undo"])
+async def test_a_trait_that_nobody_knows_is_no_fault_of_the_caller(field: str) -> None:
+    known: dict[str, Any] = {
+        "identity": driver_pb2.IDENTITY_SEARCH,
+        "name_uniqueness": driver_pb2.NAME_UNIQUENESS_NONE,
+        "delete_undo": plan_pb2.UNDO_RECREATE,
+    }
+
+    class Described(Scripted):
+        async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
+            traits = driver_pb2.KindTraits(kind="Label", **(known | {field: 77}))
+            return driver_pb2.DescribeResponse(platform="p", kinds=[traits])
+
+    with pytest.raises(ServiceUnavailable, match=r"its description has an unknown .*: 77 is not a value to send"):
+        await platform_traits(driver(Described([], [])))

@@ -1,0 +1,184 @@
+"""What is said of an operation is so: whether it is cancelled, watched, or waited for (engine.md 11.7, case 13)."""
+
+import signal
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.applier.faulty import ItemFault, Memory
+from tests.applier.world import World, world
+from tests.apply.packages import an_object, text
+from tests.cli.command import ended, environment, pkger, started
+from tests.cluster import Cluster
+
+RED, BUCKET = an_object("Label", "red", "red"), an_object("Bucket", "b", "bucket")
+IMPLICIT, EXPLICIT = (an_object("Bucket", "raw", "raw", schemaType=schema) for schema in ("implicit", "explicit"))
+PAST_THE_SEAL = "cannot roll back: it is past the step that cannot be undone, and goes on to its end"
+
+
+@pytest.fixture
+async def faulty(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def env(faulty: World, tmp_path: Path) -> Mapping[str, str]:
+    return environment(tmp_path, faulty.services.addresses)
+
+
+def apply(folder: Path, *objects: dict[str, object]) -> list[str]:
+    file = folder / "package.json"
+    file.write_text(text(*objects))
+    return ["apply", "-f", str(file), "--stack", "s", "--yes"]
+
+
+async def newest(env: Mapping[str, str]) -> str:
+    """Name of the newest operation, as people write it."""
+    return (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0].removeprefix("operations/")
+
+
+async def blocked(faulty: World, env: Mapping[str, str], folder: Path) -> str:
+    """Name of an operation that is blocked because nobody can look whether it created the bucket; it did."""
+    faulty.driver.memory = Memory.NOTHING
+    faulty.driver.fail({1: ItemFault.LOSE_RESPONSE})
+    gate = faulty.driver.gate(1)
+    process = await started(*apply(folder, RED, BUCKET), env=env)
+    await gate.reached.wait()
+    faulty.driver.hide()
+    gate.opened.set()
+    assert "a step waits for a decision" in (await ended(process)).err
+    return await newest(env)
+
+
+async def test_past_the_seal_nobody_is_told_that_it_rolls_back(
+    faulty: World, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert (await pkger(*apply(tmp_path, RED, BUCKET), env=env)).code == 0
+    faulty.driver.heal()
+    gate = faulty.driver.gate(0)
+    process = await started(*apply(tmp_path, RED), env=env)
+    await gate.reached.wait()
+    name = await newest(env)
+    told = await pkger("operations", "cancel", name, env=env)
+    assert (told.code, told.out, told.err) == (1, "", f"Error: operations/{name} {PAST_THE_SEAL}\n")
+    process.send_signal(signal.SIGINT)
+    assert process.stdout
+    shown = b""
+    while PAST_THE_SEAL.encode() not in shown:
+        shown += await process.stdout.readline()
+    gate.opened.set()
+    end = await ended(process)
+    assert (end.code, end.err) == (0, "")
+    assert "Done: 1 deleted." in end.out
+
+
+async def test_a_blocked_operation_rolls_back_when_it_is_resumed(
+    faulty: World, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    name = await blocked(faulty, env, tmp_path)
+    told = await pkger("operations", "cancel", name, env=env)
+    ways_on = f"`pkger operations recover {name}` resumes it; `pkger operations watch {name}` shows it"
+    assert (told.code, told.out) == (0, f"operations/{name} is blocked: it rolls back when {ways_on}\n")
+    assert "blocked" in (await pkger("operations", "show", name, env=env)).out
+    faulty.driver.heal()
+    recovered = await pkger("operations", "recover", name, env=env)
+    assert recovered.code == 1
+    assert recovered.err == ("Error: the operation was cancelled; rolled back: everything that was done is undone\n")
+    assert await faulty.services.resources() == []
+
+
+async def test_what_is_decided_for_a_cancelled_operation_is_done_before_it_rolls_back(
+    faulty: World, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    name = await blocked(faulty, env, tmp_path)
+    await pkger("operations", "cancel", name, env=env)
+    faulty.driver.heal()
+    recovered = await pkger("operations", "recover", name, "--step", "1=skip", env=env)
+    assert "not sent: somebody gave it up" in recovered.out
+    assert recovered.err.endswith("rolled back: everything that was done is undone\n")
+    assert [(resource.kind, resource.display_name) for resource in await faulty.services.resources()] == [
+        ("Bucket", "bucket")
+    ]
+
+
+async def test_a_finished_operation_is_over(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
+    assert (await pkger(*apply(tmp_path, RED), env=env)).code == 0
+    name = await newest(env)
+    told = await pkger("operations", "cancel", name, env=env)
+    assert (told.code, told.err) == (1, f"Error: operations/{name} is over: succeeded\n")
+    assert "there is no operation" in (await pkger("operations", "cancel", "nothing", env=env)).err
+
+
+async def test_whoever_watches_is_told_of_what_is_left(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
+    assert (await pkger(*apply(tmp_path, RED, BUCKET), env=env)).code == 0
+    faulty.driver.fail({0: ItemFault.REJECT}, lasting=True)
+    assert (await pkger(*apply(tmp_path, RED), env=env)).code == 1
+    watched = await pkger("operations", "watch", await newest(env), env=env)
+    end = "succeeded: 1 step not done: apply again to retry what is left"
+    assert watched.code == 1
+    assert watched.out.splitlines()[-1] == end
+    assert watched.err.splitlines()[-1] == f"Error: delete Bucket 'b' failed; {end}"
+
+
+async def test_a_creation_that_failed_past_the_seal_is_not_done(
+    faulty: World, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert (await pkger(*apply(tmp_path, IMPLICIT), env=env)).code == 0
+    faulty.driver.fail({1: ItemFault.REJECT}, lasting=True)
+    told = await pkger(*apply(tmp_path, EXPLICIT), env=env)
+    assert told.code == 1
+    assert "Done: 1 deleted.\n" in told.out
+    assert told.err.splitlines()[-1].startswith("Error: create Bucket 'raw' failed; 1 step not done")
+
+
+async def test_ctrl_c_ends_watching_and_not_the_operation(
+    faulty: World, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    gate = faulty.driver.gate(0)
+    process = await started(*apply(tmp_path, RED), env=env)
+    await gate.reached.wait()
+    name = await newest(env)
+    watching = await started("operations", "watch", name, env=env)
+    assert watching.stdout
+    assert await watching.stdout.readline()
+    watching.send_signal(signal.SIGINT)
+    told = await ended(watching)
+    assert told.code == 1
+    assert told.err == (
+        f"Error: interrupted; the operation goes on: `pkger operations watch {name}` shows it,"
+        f" `pkger operations cancel {name}` makes it roll back\n"
+    )
+    gate.opened.set()
+    assert (await ended(process)).code == 0
+
+
+async def test_nobody_is_said_to_work_who_may_be_dead(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
+    """All that the store knows of the holder of a lease is until when it has it."""
+    gate = faulty.driver.gate(0)
+    process = await started(*apply(tmp_path, RED), env=env)
+    await gate.reached.wait()
+    told = await pkger(*apply(tmp_path, RED), env=env)
+    assert told.code == 1
+    assert f"operation operations/{await newest(env)} of applier " in told.err
+    assert "unless it renews it" in told.err
+    assert "if the applier died, another one resumes it after that" in told.err
+    gate.opened.set()
+    assert (await ended(process)).code == 0
+
+
+async def test_a_cycle_of_2000_names_is_a_cycle(services: Cluster, tmp_path: Path) -> None:
+    """engine.md 11.7, case 14."""
+    count, env = 2000, environment(tmp_path, services.addresses)
+    named = [an_object("Label", f"label-{number:04}", f"name {number}") for number in range(count)]
+    turned = [an_object("Label", f"label-{number:04}", f"name {(number + 1) % count}") for number in range(count)]
+    assert (await pkger(*apply(tmp_path, *named), env=env)).code == 0
+    told = await pkger(*apply(tmp_path, *turned), env=env)
+    assert told.code == 1
+    assert told.err.startswith(
+        "Error: these need each other, so none can come first: Label 'label-0000' -> Label 'label-"
+    )
+    assert {resource.display_name for resource in await services.resources()} == {
+        f"name {number}" for number in range(count)
+    }
