@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import secrets
 import socket
 import time
@@ -44,6 +45,17 @@ class MachineIds:
 def machine_clock() -> int:
     """Read the clock of the machine."""
     return time.time_ns() // 1000
+
+
+def leave_no_core() -> None:
+    """
+    Keep this process, and those that it starts, from leaving a core dump, which would hold the secrets in its memory.
+
+    A limit of 0 does not hold where the kernel pipes dumps to a program (core(5)), such as systemd-coredump. A limit of
+    1 byte holds there, too, and is too small for a file. The hard limit stays, so that ``prlimit`` can allow a dump.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0 if hard == 0 else 1, hard))
 
 
 def process_name() -> str:

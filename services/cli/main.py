@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from services.machine import leave_no_core
+
 SERVER_HELP = (
     "Host whose services to use, on their default ports. Without it, and without PKGER_SERVER or"
     " PKGER_<SERVICE>_ADDRESS in the environment, the services run for the time of this call, on databases in"
@@ -74,6 +76,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.
 @click.version_option(package_name="pkger")
 def main() -> None:
     """Declarative packages of resources of a platform: check them, plan them, apply them, keep them."""
+    leave_no_core()
 
 
 @main.command()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+from services.machine import leave_no_core
 from services.rpc.log import log_to_stderr
 from services.rpc.server import Register, serve_until_stopped
 from services.settings import GRACE_SECONDS, Settings, load
@@ -51,6 +52,7 @@ def run_process(name: str, opened: Opened, settings: Settings | None = None) -> 
     Raises:
         SystemExit: The server cannot start; the last line of the log says why.
     """
+    leave_no_core()
     log_to_stderr()
     _collect_seldom()
     try:
