@@ -9,6 +9,7 @@ from planner_svc.servicer import SERVICE, register
 from planner_svc.storing import PlanStore
 from services.machine import Ids, MachineIds
 from services.platforms import address_of, read_platforms
+from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
@@ -17,7 +18,7 @@ from services.settings import Settings
 
 @asynccontextmanager
 async def opened(
-    settings: Settings, connect: Connect = grpc_channel, ids: Ids = MachineIds()
+    settings: Settings, connect: Connect = grpc_channel, ids: Ids = MachineIds(), limit: int = MESSAGE_LIMIT
 ) -> AsyncIterator[Service]:
     """
     The planner with its connections to the parser, the stack service and the platforms.
@@ -26,6 +27,7 @@ async def opened(
         settings: The settings.
         connect: Makes the channels to the other services.
         ids: Draws names of plans and request ids.
+        limit: Largest message, in bytes, between the services.
     """
 
     def peer(name: str) -> Peer:
@@ -40,7 +42,7 @@ async def opened(
                 Platforms(partial(address_of, read_platforms(settings)), connect, ids)
             ),
         )
-        yield Service([register(reader, PlanStore(stacks, ids))], [SERVICE])
+        yield Service([register(reader, PlanStore(stacks, ids), limit)], [SERVICE])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from planner_svc.contents import compressed_content
 from planner_svc.gathering import Gathered, gather
 from planner_svc.reading import Reader
 from planner_svc.views import Planned
+from services.core.limits import refuse_too_large
 from services.rpc.convert.plans import header_to_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import (
@@ -53,7 +54,9 @@ class Answer:
             yield planner_pb2.CreatePlanResponse(part=part)
 
 
-async def make_answer(request: planner_pb2.CreatePlanRequest, view: Collection[View], reader: Reader) -> Answer:
+async def make_answer(
+    request: planner_pb2.CreatePlanRequest, view: Collection[View], reader: Reader, limit: int
+) -> Answer:
     """
     Make the plan of *request* and translate it.
 
@@ -61,6 +64,7 @@ async def make_answer(request: planner_pb2.CreatePlanRequest, view: Collection[V
         request: The request.
         view: What it asks for.
         reader: Reads what a plan is made from.
+        limit: Largest message, in bytes, between the services.
 
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
@@ -69,10 +73,10 @@ async def make_answer(request: planner_pb2.CreatePlanRequest, view: Collection[V
     if not isinstance(gathered, Gathered):
         return Answer(None, violations=gathered)
     # In a thread: a large plan takes a moment, in which other calls are answered.
-    return await asyncio.to_thread(_answer, gathered, view, not request.validate_only)
+    return await asyncio.to_thread(_answer, gathered, view, not request.validate_only, limit)
 
 
-def _answer(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answer:
+def _answer(gathered: Gathered, view: Collection[View], is_kept: bool, limit: int) -> Answer:
     """Translate a plan, once: what is kept, if it *is_kept*, is made of the same messages as what is told."""
     planned, new_plan = gathered.planned, journal_pb2.NewPlan(header=header_to_pb(gathered.planned.plan))
     remarks = list(remarks_parts(planned.plan.remarks))
@@ -82,6 +86,11 @@ def _answer(gathered: Gathered, view: Collection[View], is_kept: bool) -> Answer
     # Of an apply with nothing to do, only the header is kept: a dry run shows the rest.
     is_asked = plan_pb2.PLAN_VIEW_CONTENT in view and not planned.plan.no_change
     content = compressed_content(planned, gathered.objects) if is_kept or is_asked else b""
+    if {plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} <= wanted:
+        # The record counts twice: what a plan adopts is claimed in the message that starts its operation.
+        messages = (new_plan.header, *remarks, *steps, *record, *record)
+        size = sum(message.ByteSize() for message in messages) + len(content)
+        refuse_too_large(size, len(planned.plan.steps), limit)
     if is_kept:
         kept = JoinedPlan()
         for part in chain(remarks, steps, record):

@@ -20,9 +20,10 @@ SERVICE = "pkger.planner.v1.PlannerService"
 class PlannerServicer(PlannerServiceServicer):
     """Has plans made, kept and told in parts."""
 
-    def __init__(self, reader: Reader, plans: PlanStore) -> None:
+    def __init__(self, reader: Reader, plans: PlanStore, limit: int) -> None:
         self._reader = reader
         self._plans = plans
+        self._limit = limit
 
     async def CreatePlan(
         self, request: planner_pb2.CreatePlanRequest, context: object
@@ -30,7 +31,7 @@ class PlannerServicer(PlannerServiceServicer):
         view, key = checked_view(request.view), _request_key(request)
         name = await self._plans.of_request(key) if key else ""
         if not name:
-            answer = await make_answer(request, view, self._reader)
+            answer = await make_answer(request, view, self._reader, self._limit)
             if answer.new_plan and not request.validate_only:
                 name = await self._plans.keep(answer.new_plan, key)
             if not name:
@@ -41,9 +42,9 @@ class PlannerServicer(PlannerServiceServicer):
             yield planner_pb2.CreatePlanResponse(part=part)
 
 
-def register(reader: Reader, plans: PlanStore) -> Register:
-    """What a server needs to serve the planner."""
-    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans))
+def register(reader: Reader, plans: PlanStore, limit: int) -> Register:
+    """What a server needs to serve the planner; *limit* is the largest message, in bytes, between the services."""
+    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, limit))
 
 
 def _request_key(request: planner_pb2.CreatePlanRequest) -> journal_pb2.RequestKey | None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from services.machine import Clock, Ids, MachineIds, machine_clock
+from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.process import Service, run_process
 from services.settings import STACK_DATABASE, Settings
 from stack_svc.housekeeping import keep_house
@@ -14,12 +15,22 @@ from stack_svc.store.store import Limits
 
 
 @asynccontextmanager
-async def opened(settings: Settings, clock: Clock = machine_clock, ids: Ids = MachineIds()) -> AsyncIterator[Service]:
-    """StackService and JournalService over the database of *settings*; *clock* measures the leases."""
+async def opened(
+    settings: Settings, clock: Clock = machine_clock, ids: Ids = MachineIds(), limit: int = MESSAGE_LIMIT
+) -> AsyncIterator[Service]:
+    """
+    StackService and JournalService over the database of *settings*.
+
+    Args:
+        settings: The settings.
+        clock: Measures the leases.
+        ids: Draws ids of stacks.
+        limit: Largest message, in bytes, between the services.
+    """
     store = SqliteStore(settings.data / STACK_DATABASE, clock)
     sweeping = asyncio.create_task(keep_house(store, Limits()))
     try:
-        yield Service(registrations(store, ids), SERVICES)
+        yield Service(registrations(store, ids, limit), SERVICES)
     finally:
         sweeping.cancel()
         await asyncio.gather(sweeping, return_exceptions=True)

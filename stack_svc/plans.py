@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from services.core import limits
 from services.core.errors import PlanExpired, PlanNotFound, PlanStale, PlanUsed, RequestInvalid
 from services.core.model import Target
 from stack_svc import requests, texts
@@ -21,6 +22,16 @@ class NewPlan(Header):
     message: bytes
     body: bytes
     content: bytes
+
+    def refuse_too_large(self, limit: int, claims_bytes: int = 0) -> None:
+        """
+        Refuse a plan whose operation would need a message of more than *limit* bytes; *claims_bytes* go with the plan.
+
+        Raises:
+            PlanTooLarge: Says by how much.
+        """
+        size = len(self.message) + len(self.body) + len(self.content) + claims_bytes
+        limits.refuse_too_large(size, self.step_count, limit)
 
 
 def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:

@@ -10,11 +10,14 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.engine.step_life import StepRecord
 from services.machine import Ids
+from services.rpc.call import MESSAGE_LIMIT
+from services.rpc.claim_parts import claim_parts
 from services.rpc.convert.objects import entry_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.server import Register
 from stack_svc import endings, journal, messages, owners, pages, plan_views, plans, reading_journals, stacks, texts
 from stack_svc.journal import Claimed
+from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
@@ -32,11 +35,11 @@ STACK_ID_BYTES = 8
 """Of the id of a stack, which is in hexadecimal digits (stack.proto)."""
 
 
-def registrations(store: Store, ids: Ids) -> list[Register]:
-    """Both services over one store, for ``serving``."""
+def registrations(store: Store, ids: Ids, limit: int = MESSAGE_LIMIT) -> list[Register]:
+    """Both services over one store, for ``serving``; *limit* is the largest message, in bytes, between the services."""
     return [
         partial(stack_pb2_grpc.add_StackServiceServicer_to_server, StackServicer(store, ids)),
-        partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(store, ids)),
+        partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(store, ids, limit)),
     ]
 
 
@@ -134,13 +137,15 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
 class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     """JournalService: what planners and appliers write, and what is read of it."""
 
-    def __init__(self, store: Store, ids: Ids) -> None:
+    def __init__(self, store: Store, ids: Ids, limit: int = MESSAGE_LIMIT) -> None:
         self._store = store
         self._ids = ids
+        self._limit = limit
 
     async def StorePlan(self, request: journal_pb2.StorePlanRequest, context: object) -> journal_pb2.StorePlanResponse:
         """Keep a plan to be applied."""
         content = messages.plan_from_pb(request.plan)
+        content.refuse_too_large(self._limit)
         key = messages.request_from_pb(request.request)
         plan = await self._store.write(lambda tx: plans.store(tx, content, key))
         return journal_pb2.StorePlanResponse(
@@ -177,6 +182,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.StartOperationResponse:
         """Give an operation its plan."""
         write, source = messages.start_from_pb(request), messages.source_from_pb(request)
+        if isinstance(source, NewPlan):
+            source.refuse_too_large(self._limit, sum(map(journal_pb2.Claim.ByteSize, request.claims)))
         claims = messages.claims_from_pb(request.claims, "claims")
         await self._store.write(lambda tx: journal.start(tx, request.operation, request.token, source, write, claims))
         return journal_pb2.StartOperationResponse()
@@ -222,12 +229,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
 
     async def ClaimOperation(
         self, request: journal_pb2.ClaimOperationRequest, context: object
-    ) -> journal_pb2.ClaimOperationResponse:
+    ) -> AsyncIterator[journal_pb2.ClaimOperationResponse]:
         """Take over an unfinished operation."""
         ttl = messages.microseconds(request.ttl)
         claimed, steps = await self._store.write(lambda tx: _claim(tx, request.operation, request.holder, ttl))
         operation = claimed.operation
-        return journal_pb2.ClaimOperationResponse(
+        answer = journal_pb2.ClaimOperationResponse(
             stack=messages.stack_to_pb(claimed.stack),
             token=claimed.lease.token,
             operation=messages.operation_to_pb(operation, claimed.blocked_steps),
@@ -241,6 +248,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             position=operation.position,
             **messages.work_fields(claimed.plan),
         )
+        for part in claim_parts(answer):
+            yield part
 
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object

@@ -22,16 +22,21 @@ from services.engine.claims import Refusal
 from services.engine.conclusion import Remove, Write
 from services.engine.decisions import BlockedStep, reason_of
 from services.rpc.call import loop_time
+from services.rpc.claim_parts import joined_claim
 from services.rpc.client import Peer
 from services.rpc.convert.claims import refusal_from_pb
 from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
+from services.rpc.parts import parts
 from services.rpc.resources import read_record
 
 Response = TypeVar("Response")
 
 SHORTEST_LEASE = 1
 """Seconds (journal.proto)."""
+
+MOST_BLOCKED_BYTES = 4 * 1024 * 1024
+"""What the blocked steps of an operation take in the message that ends it, at most (journal.proto)."""
 
 SHORTEST_CALL = 1.0
 """What a last call to the store is given, in seconds, however little is left of the lease."""
@@ -168,7 +173,8 @@ class Lease:
         )
         if state == operation_pb2.OPERATION_STATE_BLOCKED:
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
-            request.blocked_steps.extend(map(blocked_step_to_pb, blocked))
+            told = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
+            request.blocked_steps.extend(next(told, []))
         if stale_plan:
             request.stale_plan.CopyFrom(stale_plan)
         if finished:
@@ -314,7 +320,7 @@ async def claim(
     """
     asked = loop_time()
     request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(timeouts))
-    answer = await peer.call(JournalServiceStub(peer.channel).ClaimOperation, request)
+    answer = await joined_claim(peer.stream(JournalServiceStub(peer.channel).ClaimOperation, request))
     is_transient = not answer.operation.stack_id
     lease = Lease(
         peer,

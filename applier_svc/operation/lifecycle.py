@@ -26,6 +26,7 @@ from services.core.errors import (
     PlanExpired,
     PlanNotFound,
     PlanStale,
+    PlanTooLarge,
     PlanUsed,
     ResourceOwned,
     SourceTooLarge,
@@ -55,7 +56,7 @@ _OF_SOURCES = (EncodingInvalid, SourceTooLarge, SourceUndecodable, SourceUnreada
 _STALE = (StackMoved, PlanStale)
 """What makes a stored plan one that can never be applied."""
 
-_UNUSABLE = (PlanUsed, PlanStale, PlanExpired, PlanNotFound, ResourceOwned)
+_UNUSABLE = (PlanUsed, PlanStale, PlanExpired, PlanNotFound, PlanTooLarge, ResourceOwned)
 """Why a store does not let an operation start with a plan that could be applied when it began."""
 
 

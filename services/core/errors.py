@@ -42,6 +42,7 @@ class Reason(StrEnum):
     VALUES_MISSING = "VALUES_MISSING"
     REPLACEMENT_REFUSED = "REPLACEMENT_REFUSED"
     IN_USE = "IN_USE"
+    PLAN_TOO_LARGE = "PLAN_TOO_LARGE"
 
 
 class PkgerError(Exception):
@@ -447,6 +448,20 @@ class InUse(PkgerError):
         more = f"; and {len(uses) - _SHOWN} more" if uses[_SHOWN:] else ""
         super().__init__(
             f"{shown}{more}. Take them away there first, or keep what is used", uses=shown, count=str(len(uses))
+        )
+
+
+class PlanTooLarge(PkgerError):
+    """A plan does not fit into the messages that its operation needs, up to its end."""
+
+    reason = Reason.PLAN_TOO_LARGE
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"the plan takes {size:,} bytes in one message between the services, more than the allowed {limit:,}; split"
+            " the package into several stacks, or apply a part of its changes first",
+            bytes=str(size),
+            limit=str(limit),
         )
 
 

@@ -39,6 +39,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.VALUES_MISSING: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.IN_USE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.REPLACEMENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.PLAN_TOO_LARGE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_USED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_EXPIRED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.DIGEST_MISMATCH: grpc.StatusCode.FAILED_PRECONDITION,

@@ -87,6 +87,7 @@ UNREACHABLE: dict[str, str] = {
             Reason.PACKAGE_EMPTY,
             Reason.VALUES_MISSING,
             Reason.REPLACEMENT_REFUSED,
+            Reason.PLAN_TOO_LARGE,
             Reason.REQUEST_ID_REUSED,
         )
     },

@@ -228,7 +228,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _LEASE,
         """\
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
-            request.blocked_steps.extend(map(blocked_step_to_pb, blocked))
+            told = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
+            request.blocked_steps.extend(next(told, []))
 """,
         "            pass\n",
         frozenset({"BLOCKED_EMPTY"}),

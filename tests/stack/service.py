@@ -28,6 +28,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.core import model
 from services.core.errors import StackNotFound
 from services.machine import MachineIds
+from services.rpc.claim_parts import joined_claim
 from services.rpc.client import Peer
 from services.rpc.convert.objects import entries_from_pb, target_to_pb
 from services.rpc.convert.plans import record_changes_to_pb
@@ -381,7 +382,7 @@ class Client:
         self, operation: str, holder: str = "applier-2", seconds: float = 30
     ) -> tuple[Begun, journal_pb2.ClaimOperationResponse]:
         request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=duration(seconds))
-        answer = await self.peer.call(self.journal.ClaimOperation, request)
+        answer = await joined_claim(self.peer.stream(self.journal.ClaimOperation, request))
         heir = Begun(
             operation,
             answer.stack,

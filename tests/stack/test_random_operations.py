@@ -27,6 +27,7 @@ from services.core.errors import (
 )
 from services.engine import step_life
 from services.machine import MachineIds
+from services.rpc.claim_parts import joined_claim
 from stack_svc import journal, reading_journals
 from stack_svc.servicer import JournalServicer
 from stack_svc.sqlite.store import SqliteStore
@@ -337,7 +338,7 @@ class Appliers(RuleBasedStateMachine):
         elif self.held(run.row):
             error = StackLeased
         request = journal_pb2.ClaimOperationRequest(operation=run.name, holder="heir", ttl=duration(SECONDS))
-        answer = self.expect(self.journal.ClaimOperation(request, None), error)
+        answer = self.expect(joined_claim(self.journal.ClaimOperation(request, None)), error)
         if answer is None:
             return
         run.row.token = max(run.row.token + 1, self.clock.now)

@@ -1,6 +1,7 @@
 """JournalService: an applier dies, another carries on what it began, and the first wakes up again."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
@@ -23,7 +24,8 @@ from services.core.errors import (
     StackLeased,
     StackNotFound,
 )
-from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry
+from services.rpc.claim_parts import joined_claim
+from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry, stack_service
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
 
@@ -121,8 +123,9 @@ async def test_a_claim_says_who_claims_for_how_long(
     clock.forward(11)
     fields = {"operation": begun.operation, "holder": "me", "ttl": Duration(seconds=10)} | change
 
+    request = journal_pb2.ClaimOperationRequest(**fields)  # type: ignore[arg-type]
     with pytest.raises(RequestInvalid) as raised:
-        await service.peer.call(service.journal.ClaimOperation, journal_pb2.ClaimOperationRequest(**fields))  # type: ignore[arg-type]
+        await joined_claim(service.peer.stream(service.journal.ClaimOperation, request))
 
     assert raised.value.metadata["field"] == field
     assert await service.abandoned() == [begun.operation]
@@ -223,3 +226,24 @@ async def test_an_operation_may_die_many_times(service: Client, clock: Clock) ->
     assert (await service.events(begun.operation)).events[-1].finished == operation_pb2.Finished(
         state=OPERATION_STATE_ROLLED_BACK
     )
+
+
+async def test_a_journal_that_is_larger_than_a_message_can_be_claimed(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step has its own words of a driver."""
+    for module in ("services.rpc.server", "services.rpc.channel"):
+        monkeypatch.setattr(f"{module}.MESSAGE_LIMIT", 1024 * 1024)
+    async with stack_service(tmp_path / "small.db", clock) as small:
+        begun = await small.begin("prod", seconds=10, operation="operations/1", steps=3000)
+        for start in range(0, 3000, 500):
+            records = [
+                StepRecord(step=step, state=StepState.STEP_STATE_UNKNOWN, message="x" * 900)
+                for step in range(start, start + 500)
+            ]
+            await small.advance(begun, records)
+        clock.forward(11)
+        _, claimed = await small.claim("operations/1")
+        assert claimed.ByteSize() > 2 * 1024 * 1024
+        assert [record.step for record in claimed.steps] == list(range(3000))
+        assert claimed.body == a_plan(3000).body
