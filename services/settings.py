@@ -39,6 +39,11 @@ def bound_variable(bound: str) -> str:
     return f"PKGER_MAX_{bound.upper()}"
 
 
+def keep_variable(bound: str) -> str:
+    """The environment variable that sets a field of ``Keep``."""
+    return f"PKGER_KEEP_{bound.upper()}"
+
+
 class SettingInvalid(SystemExit):
     """A variable of the environment has a value that it cannot have. Whatever process reads it ends with this line."""
 
@@ -69,6 +74,26 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """
+    How much the store keeps of finished operations, with their plans and events; whichever bound is reached first.
+
+    Attributes:
+        operations: How many.
+        days: Since they ended.
+        bytes: What all of them together take.
+    """
+
+    operations: int = 1000
+    days: int = 90
+    bytes: int = 512 * 1024 * 1024
+
+
+_MOST_KEPT = {"operations": 10**9, "days": 36_500, "bytes": 10**15}
+"""The most that the fields of ``Keep`` can be set to."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """
     What the environment says.
@@ -83,6 +108,7 @@ class Settings:
         allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
         lease: Seconds after which the operation of an applier that died is carried on by another.
         holder: Name of this applier in leases and operations, for people.
+        keep: How much the store keeps of finished operations.
         platforms: The platforms file; None: the one in *home*, if it is there.
         platform_sockets: Folder with the sockets of the drivers that run here; None: their rows say where they are.
     """
@@ -96,6 +122,7 @@ class Settings:
     allow_private_addresses: bool = False
     lease: int = LEASE_SECONDS
     holder: str = field(default_factory=process_name)
+    keep: Keep = Keep()
     platforms: Path | None = None
     platform_sockets: Path | None = None
 
@@ -108,8 +135,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
     of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
-    ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases; ``PKGER_PLATFORMS``
-    the platforms file (``services.platforms`` reads it); ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers.
+    ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases;
+    ``PKGER_KEEP_<BOUND>`` a field of ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads
+    it); ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers.
 
     Raises:
         SettingInvalid: A bound is no whole number in its range, or a switch is neither 0 nor 1.
@@ -126,6 +154,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         allow_private_addresses=_switch(environ, "PKGER_ALLOW_PRIVATE_ADDRESSES"),
         lease=_whole_number("PKGER_LEASE", environ.get("PKGER_LEASE") or str(LEASE_SECONDS), LONGEST_LEASE_SECONDS),
         holder=environ.get("PKGER_HOLDER") or process_name(),
+        keep=_keep(environ),
         platforms=_path(environ, "PKGER_PLATFORMS"),
         platform_sockets=_path(environ, "PKGER_PLATFORM_SOCKETS"),
     )
@@ -143,6 +172,13 @@ def _bounds(environ: Mapping[str, str]) -> Bounds:
 
 def _bound(name: str, value: str) -> int:
     return _whole_number(bound_variable(name), value, MAX_DEPTH if name == "depth" else 10**15)
+
+
+def _keep(environ: Mapping[str, str]) -> Keep:
+    given = {field.name: environ.get(keep_variable(field.name)) for field in fields(Keep)}
+    return Keep(
+        **{name: _whole_number(keep_variable(name), value, _MOST_KEPT[name]) for name, value in given.items() if value}
+    )
 
 
 def _whole_number(variable: str, value: str, most: int) -> int:

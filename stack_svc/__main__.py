@@ -9,9 +9,13 @@ from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.process import Service, run_process
 from services.settings import STACK_DATABASE, Settings
 from stack_svc.housekeeping import keep_house
+from stack_svc.leases import SECOND
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Limits
+
+DAY = 24 * 3600 * SECOND
+"""In microseconds."""
 
 
 @asynccontextmanager
@@ -28,7 +32,9 @@ async def opened(
         limit: Largest message, in bytes, between the services.
     """
     store = SqliteStore(settings.data / STACK_DATABASE, clock)
-    sweeping = asyncio.create_task(keep_house(store, Limits()))
+    keep = settings.keep
+    limits = Limits(operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes)
+    sweeping = asyncio.create_task(keep_house(store, limits))
     try:
         yield Service(registrations(store, ids, limit), SERVICES)
     finally:

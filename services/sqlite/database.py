@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -14,6 +15,14 @@ from sqlite_utils.migrations import Migrations
 from services.core.errors import ServiceUnavailable
 
 T = TypeVar("T")
+
+log = logging.getLogger("pkger.sqlite")
+
+LONGEST_LOG = 16 * 1024 * 1024
+"""Bytes that the write-ahead log keeps after a checkpoint."""
+
+_INCREMENTAL = 2
+"""What ``PRAGMA auto_vacuum`` answers when free pages can be given back."""
 
 BUSY_SECONDS = 30.0
 """How long a transaction waits for one of another process on the same file."""
@@ -96,6 +105,21 @@ def _primary(error: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
+def _can_shrink(connection: sqlite3.Connection) -> bool:
+    """Whether free pages of the file can be given back."""
+    (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
+    return bool(mode == _INCREMENTAL)
+
+
+def _write_anew(path: Path, connection: sqlite3.Connection) -> None:
+    """Write the file of an earlier version anew, so that it can shrink; where that fails, it works all the same."""
+    try:
+        connection.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        # The disk is too full, or another process has the file open.
+        log.warning("space is not given back", extra={"database": str(path), "problem": str(error)})
+
+
 def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Several processes may open one file at the same moment; one of them creates the schema.
@@ -103,9 +127,15 @@ def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            if not _can_shrink(connection):
+                # Before anything is written: a file that is not empty has to be written anew for it.
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA journal_size_limit={LONGEST_LOG}")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA foreign_keys=ON")
+            if not _can_shrink(connection):
+                _write_anew(path, connection)
             database = sqlite_utils.Database(connection)
             migrations.apply(database)
         except sqlite3.DatabaseError as error:

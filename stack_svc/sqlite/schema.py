@@ -497,6 +497,12 @@ def owners(db: sqlite_utils.Database) -> None:
     db.execute("ALTER TABLE new_inventory RENAME TO inventory")
 
 
+@MIGRATIONS()
+def sizes_of_operations(db: sqlite_utils.Database) -> None:
+    """Keep what a finished operation takes, with its plan and its journal; the next sweep measures it."""
+    db.execute("ALTER TABLE operations ADD COLUMN size BIGINT")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

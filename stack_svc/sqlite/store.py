@@ -1,6 +1,7 @@
 """A store in one SQLite file."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,8 +74,10 @@ class SqliteStore:
         return await self._database.read(lambda db: work(SqliteTransaction(db, self._clock)))
 
     async def sweep(self, limits: Limits) -> Swept:
-        """Remove one batch of what is no longer of use."""
-        return await self._database.write(lambda db: sweeping.sweep(db, limits, self._clock()))
+        """Remove one batch of what is no longer of use, and give some of the space back that is free in the file."""
+        swept = await self._database.write(lambda db: sweeping.sweep(db, limits, self._clock()))
+        has_space = await self._database.write(sweeping.give_back)
+        return replace(swept, has_more=swept.has_more or has_space)
 
     async def close(self) -> None:
         """Let the work in hand end, and close the file."""

@@ -7,10 +7,13 @@ from stack_svc.sqlite.operations import IS_FINISHED, IS_UNFINISHED
 from stack_svc.store.operations import GONE
 from stack_svc.store.store import Limits, Swept
 
+_PAGES = 1024
+"""Most pages, of 4 KiB each, that one sweep gives back."""
+
 
 def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
     """Remove or end at most ``limits.batch`` rows of each table; *db* is in a write transaction."""
-    known = {"now": now, "most": limits.batch, "kept": limits.operations, "cause": GONE}
+    known = {"now": now, "most": limits.batch, "cause": GONE}
 
     def rows(statement: str) -> int:
         return int(db.execute(statement, known).rowcount)
@@ -22,11 +25,7 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
         "DELETE FROM plans WHERE name IN ("
         "SELECT name FROM plans WHERE operation IS NULL AND expires < :now LIMIT :most)"
     )
-    # With its plan and its journal, which refer to it.
-    operations = rows(
-        f"DELETE FROM operations WHERE name IN (SELECT name FROM operations WHERE {IS_FINISHED}"  # noqa: S608
-        " ORDER BY update_time DESC, name DESC LIMIT :most OFFSET :kept)"
-    )
+    operations, has_more = _sweep_operations(db, limits, now)
     ended = db.execute(
         f"""
         UPDATE operations SET state = 'FAILED', update_time = MAX(update_time, :now), cause = :cause
@@ -48,4 +47,66 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
         )
         """  # noqa: S608
     )
-    return Swept(requests, plans, operations, len(ended), stacks)
+    return Swept(requests, plans, operations, len(ended), stacks, has_more)
+
+
+def give_back(db: sqlite_utils.Database) -> bool:
+    """Give some of the free pages of the file back to the file system; whether there are more."""
+    free = int(db.execute("PRAGMA freelist_count").fetchone()[0])
+    for _ in range(min(free, _PAGES)):
+        # One by one: the module sqlite3 ends a statement without columns after its first step, which is one page.
+        db.execute("PRAGMA incremental_vacuum(1)")
+    return free > _PAGES
+
+
+def _sweep_operations(db: sqlite_utils.Database, limits: Limits, now: int) -> tuple[int, bool]:
+    """Remove finished operations beyond *limits*; how many went, and whether there are more."""
+    known = {
+        "most": limits.batch,
+        "kept": limits.operations,
+        "oldest": now - limits.age,
+        "bytes": limits.bytes,
+    }
+    measured = db.execute(_MEASURE, known).rowcount
+    beyond = db.execute(_BEYOND, known).fetchall()
+    going = [(name,) for name, before in beyond[: limits.batch] if before < limits.batch_bytes]
+    # With their plans and journals, which refer to them.
+    db.conn.executemany("DELETE FROM operations WHERE name = ?", going)
+    return len(going), len(beyond) > len(going) or measured == limits.batch
+
+
+_MEASURE = f"""
+    UPDATE operations SET size = 500 + length(last_event)
+        + COALESCE((
+            SELECT SUM(100 + length(records) + length(events)) FROM journal WHERE operation = operations.name
+        ), 0)
+        + COALESCE((
+            SELECT SUM(length(header) + length(body) + length(content))
+            FROM plans JOIN plan_bodies ON plan = plans.name WHERE plans.operation = operations.name
+        ), 0)
+    WHERE name IN (SELECT name FROM operations WHERE size IS NULL AND {IS_FINISHED} LIMIT :most)
+"""  # noqa: S608
+"""
+Measure finished operations, which change no more. SQLite knows the length of a blob without reading it.
+
+The constants stand for the other columns of rows and for their indexes.
+"""
+
+_BEYOND = f"""
+    WITH finished AS (
+        SELECT name, update_time, COALESCE(size, 0) AS size,
+            ROW_NUMBER() OVER newest AS place,
+            SUM(size) OVER newest AS bytes,
+            ROW_NUMBER() OVER (PARTITION BY stack ORDER BY update_time DESC, name DESC) = 1
+                AND EXISTS (SELECT 1 FROM stacks WHERE id = stack) AS is_last
+        FROM operations WHERE {IS_FINISHED}
+        WINDOW newest AS (ORDER BY update_time DESC, name DESC)
+    ),
+    beyond AS (
+        SELECT name, update_time, SUM(size) OVER (ORDER BY update_time, name) - size AS before
+        FROM finished
+        WHERE NOT is_last AND (place > :kept OR bytes > :bytes OR update_time < :oldest)
+    )
+    SELECT name, before FROM beyond ORDER BY update_time, name LIMIT :most + 1
+"""  # noqa: S608
+"""One more than a batch of the operations that go, oldest first, each with the bytes of those before it."""

@@ -127,15 +127,23 @@ class Store(Protocol):
 @dataclass(frozen=True, slots=True)
 class Limits:
     """
-    What a store keeps.
+    What a store keeps of finished operations, with their plans and events; those that ended first go first.
+
+    The last one of each stack that is there is always kept.
 
     Attributes:
-        operations: Finished operations; those that ended first go first.
+        operations: How many there are at most.
+        age: Microseconds since they ended, at most.
+        bytes: What all of them together take at most.
         batch: Most rows of each table that one sweep removes or ends.
+        batch_bytes: Most bytes of finished operations that one sweep removes, unless a single one has more.
     """
 
     operations: int = 1000
+    age: int = 90 * 24 * 3600 * 1_000_000
+    bytes: int = 512 * 1024 * 1024
     batch: int = 500
+    batch_bytes: int = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +154,10 @@ class Swept:
     Attributes:
         requests: Answers to requests that were kept long enough.
         plans: Plans that expired unused.
-        operations: Finished operations beyond the limit.
+        operations: Finished operations beyond the limits.
         ended: Operations that never started and whose lease is over: they are FAILED now.
         stacks: Stacks that only existed for an operation, which is over.
+        has_more: Whether there is more to do than the rows tell: bytes to remove, or space to give back.
     """
 
     requests: int = 0
@@ -156,6 +165,7 @@ class Swept:
     operations: int = 0
     ended: int = 0
     stacks: int = 0
+    has_more: bool = False
 
     @property
     def rows(self) -> int:
@@ -164,4 +174,5 @@ class Swept:
 
     def is_full(self, limits: Limits) -> bool:
         """Whether the sweep ended because of its size, so that there may be more to do."""
-        return limits.batch in (self.requests, self.plans, self.operations, self.ended, self.stacks)
+        counts = (self.requests, self.plans, self.operations, self.ended, self.stacks)
+        return self.has_more or limits.batch in counts

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
-from services.settings import PORTS, Bounds, address_variable, load
+from services.settings import PORTS, Bounds, Keep, address_variable, load
 from tests.compose.compose_file import COMPOSE_FILE, compose_services, instructions, seconds
 from tests.conftest import ROOT
 
@@ -65,6 +65,7 @@ def test_what_can_be_set_from_outside_is_what_the_text_says() -> None:
     wanted = {f"{name.upper()}_{what}" for name in PORTS for what in ("PORT", "LISTEN", "ADDRESS")} - {"PLATFORM_PORT"}
     wanted |= {"STACK_DATA", "PLATFORM_DATA", "ALLOW_JSONNET", "ALLOW_PRIVATE_ADDRESSES"}
     wanted |= {f"MAX_{field.name.upper()}" for field in fields(Bounds)}
+    wanted |= {f"KEEP_{field.name.upper()}" for field in fields(Keep)}
     assert set(re.findall(r"\$\{(\w+)", COMPOSE_FILE.read_text())) == wanted
 
 

@@ -234,9 +234,10 @@ class Client:
         )
         return await self.peer.call(self.journal.BeginOperation, request)
 
-    async def start(self, begun: Begun, steps: int = 3, stored_plan: str = "") -> None:
-        """Start an operation with a new plan of so many *steps*, or with a stored one."""
+    async def start(self, begun: Begun, steps: int = 3, stored_plan: str = "", content: bytes = b"") -> None:
+        """Start an operation with a new plan of so many *steps* and with *content*, or with a stored one."""
         request = start_request(begun, steps)
+        request.plan.content = content
         if stored_plan:
             request.stored_plan = stored_plan
         await self.peer.call(self.journal.StartOperation, request)

@@ -616,6 +616,9 @@ async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
     await service.advance(oldest, [StepRecord(step=0, state=DONE)], seqs=[2])
     await service.record(oldest)
     clock.forward(1)
+    last = await service.begin("oldest", operation="operations/last")
+    await service.record(last)
+    clock.forward(1)
     finish_many(tmp_path / "stack.db", 1000, clock)
 
     assert (await service.sweep()).operations == 1
@@ -624,6 +627,8 @@ async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
         await service.operation(oldest.operation)
     await service.operation("operations/0")
     await service.operation(blocked.operation)
+    # It is the last one of its stack.
+    await service.operation(last.operation)
     with sqlite3.connect(tmp_path / "stack.db") as connection:
         for table in ("journal", "plans"):
             left = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE operation = ?", [oldest.operation])

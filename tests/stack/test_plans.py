@@ -329,6 +329,8 @@ async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, c
     await service.start(begun, stored_plan=NAME)
     await service.record(begun)
     clock.forward(1)
+    await service.record(await service.begin("prod", operation="operations/last"))
+    clock.forward(1)
     finish_many(tmp_path / "stack.db", 1000, clock)
 
     assert (await service.sweep()).operations == 1

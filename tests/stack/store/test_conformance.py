@@ -518,7 +518,9 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
         for n in range(3):
             tx.requests.remember(f"old {n}", Answer("d", "r", now - 1), 1)
             tx.plans.insert(a_plan(f"plans/old {n}", expires=now - 1), WORK, b"")
-            finished = an_operation(f"operations/f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=n + 10)
+            finished = an_operation(
+                f"operations/f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=now - 10 + n
+            )
             tx.operations.insert(finished)
             tx.journal.append(finished.name, Row(1, 1, 1, b"", b"e", 1))
             tx.stacks.insert(a_stack(f"d{n}", "", state=State.NAMELESS))
@@ -560,6 +562,61 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
     assert await store.read(lambda tx: tx.journal.rows("operations/f0")) == []
     for stack, is_there in (("p", True), ("a", True), ("active", True), ("d0", False)):
         assert (await store.read(lambda tx, s=stack: tx.stacks.find(s)) is not None) is is_there  # type: ignore[misc]
+
+
+async def filled(store: Store, clock: Clock, *operations: tuple[str, str, int, int]) -> None:
+    """Finished operations by name, stack, seconds since their end, and bytes of their events."""
+
+    def fill(tx: Transaction) -> None:
+        tx.stacks.insert(a_stack("there", "there"))
+        for name, stack, seconds, size in operations:
+            ended = clock.now - seconds * 1_000_000
+            tx.operations.insert(an_operation(name, stack, state=OperationState.SUCCEEDED, update_time=ended))
+            tx.journal.append(name, Row(1, 1, 1, b"", bytes(size), 1))
+
+    await store.write(fill)
+
+
+async def swept(store: Store, limits: Limits) -> list[str]:
+    """Names of the operations that are left after all sweeps, newest first."""
+    while (await store.sweep(limits)).is_full(limits):
+        pass
+    kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
+    return [each.name for each in sorted(kept, key=lambda each: each.update_time, reverse=True)]
+
+
+async def test_finished_operations_stay_until_the_first_limit(store: Store, clock: Clock) -> None:
+    """Those of a stack that is gone, so that none stays as its last one."""
+    await filled(store, clock, *((f"operations/{n}", "gone", 10 * n, 10_000) for n in range(9)))
+    assert len(await swept(store, Limits())) == 9
+    assert len(await swept(store, Limits(age=70_000_000))) == 8
+    assert len(await swept(store, Limits(bytes=60_000))) == 5
+    assert await swept(store, Limits(operations=3)) == ["operations/0", "operations/1", "operations/2"]
+    assert await swept(store, Limits(operations=1, age=0, bytes=1)) == []
+
+
+async def test_the_last_operation_of_a_stack_always_stays(store: Store, clock: Clock) -> None:
+    await filled(
+        store,
+        clock,
+        ("operations/large", "gone", 1, 100_000),
+        ("operations/new", "gone", 2, 10),
+        ("operations/last", "there", 30, 100_000),
+        ("operations/older", "there", 40, 10),
+    )
+    for limits in (Limits(operations=1), Limits(age=10_000_000), Limits(bytes=110_000)):
+        assert "operations/last" in await swept(store, limits)
+    assert await swept(store, Limits(operations=1, age=0, bytes=1)) == ["operations/last"]
+
+
+async def test_a_sweep_ends_where_it_has_removed_enough(store: Store, clock: Clock) -> None:
+    """Calls wait for it; a single operation may be as large as it is."""
+    await filled(store, clock, *((f"operations/{n}", "gone", 10 * n, 10_000) for n in range(6)))
+    limits = Limits(operations=1, batch_bytes=15_000)
+    first = await store.sweep(limits)
+    assert (first.operations, first.is_full(limits)) == (2, True)
+    single = Limits(operations=1, batch_bytes=1)
+    assert ((await store.sweep(single)).operations, len(await swept(store, single))) == (1, 1)
 
 
 async def test_a_strict_store_shows_work_that_breaks_the_rules(store: Store) -> None:

@@ -1,0 +1,112 @@
+"""Finished operations take no more room than the settings say, on the disk as well (engine.md 11.7, case 15)."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from services.settings import SettingInvalid, load
+from stack_svc.store.store import Limits
+from tests.stack.service import Client, Clock, entry, stack_service
+
+MIB = 1024 * 1024
+
+
+def used(path: Path) -> int:
+    """Bytes of the database at *path*, with its log, once that is written back."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
+
+
+async def applied(service: Client, clock: Clock, number: int, content: int) -> None:
+    """One apply whose plan has a content of so many bytes."""
+    clock.forward(1)
+    begun = await service.begin("prod", operation=f"operations/{number}", steps=None)
+    await service.start(begun, content=bytes(content))
+    await service.record(begun, [entry("one")])
+
+
+async def kept(service: Client, limits: Limits) -> None:
+    assert service.store
+    while (await service.store.sweep(limits)).is_full(limits):
+        pass
+
+
+async def applies(path: Path, clock: Clock, small: int, large: int) -> tuple[int, int]:
+    """
+    Applies, a few of them large, with a sweep after each tenth.
+
+    Returns:
+        The largest size of the store after a sweep, and that at the end.
+    """
+    limits, sizes = Limits(operations=100, bytes=8 * MIB), []
+    async with stack_service(path, clock) as service:
+        for number in range(small):
+            await applied(service, clock, number, 4 * MIB if number % (small // large) == 0 else 1000)
+            if number % 10 == 9:
+                await kept(service, limits)
+                sizes.append(used(path))
+    return max(sizes), sizes[-1]
+
+
+async def test_the_store_stays_below_its_bound(tmp_path: Path, clock: Clock) -> None:
+    most, last = await applies(tmp_path / "stack.db", clock, 120, 12)
+    assert most < 10 * MIB
+    assert last < 10 * MIB
+
+
+@pytest.mark.faults
+async def test_the_store_stays_below_its_bound_after_5000_applies(tmp_path: Path, clock: Clock) -> None:
+    most, last = await applies(tmp_path / "stack.db", clock, 5000, 20)
+    assert most < 10 * MIB
+    # The last large one is gone by then.
+    assert last < 2 * MIB
+
+
+async def test_the_space_of_what_is_removed_is_given_back(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "stack.db"
+    async with stack_service(path, clock) as service:
+        for number in range(4):
+            await applied(service, clock, number, 6 * MIB)
+        full = used(path)
+        await kept(service, Limits(operations=1))
+        assert used(path) < full / 3
+
+
+async def test_the_file_of_an_earlier_version_can_shrink_once_it_was_opened(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "stack.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE notes (text TEXT)")
+        connection.execute("INSERT INTO notes VALUES ('kept')")
+    connection.close()
+    async with stack_service(path, clock) as service:
+        await applied(service, clock, 0, 6 * MIB)
+        await applied(service, clock, 1, 10)
+        full = used(path)
+        await kept(service, Limits(operations=1))
+        assert used(path) < full / 3
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT text FROM notes").fetchall() == [("kept",)]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "most"),
+    [
+        ("PKGER_KEEP_OPERATIONS", "0", "1,000,000,000"),
+        ("PKGER_KEEP_DAYS", "36501", "36,500"),
+        ("PKGER_KEEP_DAYS", "-1", "36,500"),
+        ("PKGER_KEEP_BYTES", "512 MiB", "1,000,000,000,000,000"),
+    ],
+)
+def test_a_bound_that_is_none_is_refused(variable: str, value: str, most: str) -> None:
+    with pytest.raises(SettingInvalid) as raised:
+        load({variable: value})
+    assert str(raised.value) == f"Error: {variable}={value}: write a whole number from 1 to {most}"
+
+
+def test_bounds_are_taken() -> None:
+    keep = load({"PKGER_KEEP_OPERATIONS": "7", "PKGER_KEEP_DAYS": "8", "PKGER_KEEP_BYTES": "9"}).keep
+    assert (keep.operations, keep.days, keep.bytes) == (7, 8, 9)
