@@ -172,14 +172,17 @@ class Registry:
             request = journal_pb2.RequestCancelRequest(operation=name)
             return (await self._store.call(self._stub.RequestCancel, request)).effect
         except OperationNotFound:
-            if not runs_here:
+            # One that runs here may not have been in the store yet, or have just ended.
+            if not runs_here or await self._is_finished(name):
                 raise
-            try:
-                await self.get(name)
-            except OperationNotFound:
-                # It has not begun in the store yet.
-                return operation_pb2.CANCEL_EFFECT_ROLLS_BACK
-            raise
+            return operation_pb2.CANCEL_EFFECT_ROLLS_BACK
+
+    async def _is_finished(self, name: str) -> bool:
+        """Whether an operation is over; one that the store does not know is not."""
+        try:
+            return (await self.get(name)).state in _FINISHED
+        except OperationNotFound:
+            return False
 
     async def get(self, name: str) -> operation_pb2.Operation:
         """
