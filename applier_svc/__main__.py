@@ -1,6 +1,5 @@
 """The applier as a process: ``python -m applier_svc``."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,6 +13,7 @@ from applier_svc.operation.registry import Registry
 from applier_svc.servicer import SERVICE, register
 from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.platforms import address_of, read_platforms
+from services.rpc.background import BackgroundLoop
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
@@ -53,9 +53,9 @@ async def opened(
         )
         operations = Registry(peers, settings.holder, clock, ids)
         store = await stack.enter_async_context(peer("stack"))
-        recovering = asyncio.create_task(operations.recover(store))
-        stack.callback(recovering.cancel)
-        yield Service([register(operations)], [SERVICE], partial(operations.drain, GRACE_SECONDS))
+        recovery = BackgroundLoop("recovery", peers.timeouts.recovery, partial(operations.recover, store))
+        await stack.enter_async_context(recovery.running())
+        yield Service([register(operations)], [SERVICE], partial(operations.drain, GRACE_SECONDS), [recovery])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 """The stack service as a process: ``python -m stack_svc``."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from services.machine import Clock, Ids, MachineIds, machine_clock
+from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.process import Service, run_process
 from services.settings import STACK_DATABASE, Settings
-from stack_svc.housekeeping import keep_house
+from stack_svc.housekeeping import PERIOD_SECONDS, sweep
 from stack_svc.leases import SECOND
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
@@ -34,12 +35,11 @@ async def opened(
     store = SqliteStore(settings.data / STACK_DATABASE, clock)
     keep = settings.keep
     limits = Limits(operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes)
-    sweeping = asyncio.create_task(keep_house(store, limits))
+    sweeping = BackgroundLoop("sweep", PERIOD_SECONDS, partial(sweep, store, limits))
     try:
-        yield Service(registrations(store, ids, limit), SERVICES)
+        async with sweeping.running():
+            yield Service(registrations(store, ids, limit), SERVICES, loops=[sweeping])
     finally:
-        sweeping.cancel()
-        await asyncio.gather(sweeping, return_exceptions=True)
         await store.close()
 
 

@@ -296,7 +296,7 @@ async def cluster(
             settings = Settings(addresses, "", data, data)
             service = await running.enter_async_context(opened(settings))
             addresses[name] = await running.enter_async_context(
-                serving(service.register, service.names, "127.0.0.1:0", 1, service.drain)
+                serving(service.register, service.names, "127.0.0.1:0", 1, service.drain, service.loops)
             )
         peers = {name: await running.enter_async_context(Peer(name, address)) for name, address in addresses.items()}
         yield Cluster(addresses, peers)

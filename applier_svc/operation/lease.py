@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -29,6 +30,8 @@ from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
 from services.rpc.parts import parts
 from services.rpc.resources import read_record
+
+log = logging.getLogger("pkger.applier")
 
 Response = TypeVar("Response")
 
@@ -199,7 +202,7 @@ class Lease:
             return ()
 
         async def attempt() -> StackRecord:
-            with self._answering():
+            with self._peer.answering():
                 return await read_record(self._peer, self.stack.target, StackRef(id=self.stack.id))
 
         return (await self._repeated(attempt)).resources
@@ -263,21 +266,17 @@ class Lease:
     async def _renew_for_ever(self) -> None:
         while self._lost is None:
             await asyncio.sleep(self._timeouts.lease / 3)
-            await self._renew()
+            try:
+                await self._renew()
+            except Exception:
+                # The next third may do better; without one the lease ends.
+                log.exception("lease not renewed", extra={"operation": self.operation})
 
     async def _call(
         self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any, seconds: float
     ) -> Response:
-        with self._answering():
+        with self._peer.answering():
             return await self._peer.call(method, request, seconds)
-
-    @contextlib.contextmanager
-    def _answering(self) -> Iterator[None]:
-        """Count an answer that something between the services gave in place of the store as none."""
-        try:
-            yield
-        except grpc.aio.AioRpcError as error:
-            raise ServiceUnavailable(self._peer.name, self._peer.address, str(error.details())) from error
 
 
 async def take(

@@ -21,7 +21,6 @@ from services.core.errors import (
     OperationNotFound,
     OperationUnfinished,
     PkgerError,
-    RequestInvalid,
     ServiceUnavailable,
 )
 from services.engine.decisions import StepDecision, check_decisions
@@ -125,7 +124,7 @@ class Registry:
         try:
             # Somebody else may have carried it on meanwhile, and been blocked by something else.
             check_decisions(decisions, [blocked_step_from_pb(each) for each in claimed.operation.blocked_steps])
-        except RequestInvalid:
+        except BaseException:
             await lease.drop()
             await lease.let_go()
             raise
@@ -137,22 +136,29 @@ class Registry:
 
     async def recover(self, store: Peer) -> None:
         """
-        Carry on what other appliers, or this one, left behind; for ever.
+        Carry on what other appliers, or this one, left behind until now; one that cannot be is left to the next call.
 
         Args:
             store: A connection of its own: a store that is not there yet must not make other calls wait to connect.
+
+        Raises:
+            PkgerError: The store does not answer.
+            AioRpcError: Something between the services answers in place of the store.
         """
         stub = JournalServiceStub(store.channel)
-        while True:
+        answer = await store.call(stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest())
+        for name in answer.operations:
+            if name in self._running or self._draining:
+                continue
             try:
-                answer = await store.call(stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest())
-                for name in answer.operations:
-                    if name not in self._running and not self._draining:
-                        await self.carry_on(name)
+                await self.carry_on(name)
+            except ServiceUnavailable:
+                raise
             except (PkgerError, grpc.aio.AioRpcError) as error:
-                # Whatever stands between the services may answer in their place: the next look may do better.
-                log.warning("cannot look for operations to carry on", extra={"problem": str(error)})
-            await asyncio.sleep(self._peers.timeouts.recovery)
+                log.warning("operation not carried on", extra={"operation": name, "problem": str(error)})
+            except Exception:
+                # It must not keep those behind it from being carried on.
+                log.exception("operation not carried on", extra={"operation": name})
 
     async def cancel(self, name: str) -> operation_pb2.CancelEffect.ValueType:
         """
@@ -204,10 +210,12 @@ class Registry:
 
         Raises:
             OperationNotFound: There is none of that name.
+            ServiceUnavailable: The store does not answer.
         """
         while True:
             request = journal_pb2.ListEventsRequest(operation=name, after_seq=after_seq)
-            answer = await self._store.call(self._stub.ListEvents, request)
+            with self._store.answering():
+                answer = await self._store.call(self._stub.ListEvents, request)
             for event in answer.events:
                 after_seq = event.seq
                 yield event

@@ -212,7 +212,10 @@ class Supervisor:
             log.warning("service died, restarting", extra={"service": name, "exit": code, "pause_s": pause})
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-            self._processes[name] = await self._spawn(name)
+            try:
+                self._processes[name] = await self._spawn(name)
+            except (OSError, Failed) as error:
+                log.warning("cannot restart service", extra={"service": name, "problem": str(error)})
 
 
 async def _end(name: str, process: asyncio.subprocess.Process) -> None:

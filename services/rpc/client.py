@@ -104,6 +104,19 @@ class Peer:
             finally:
                 call.cancel()
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """
+        For callers that repeat their calls: count an answer with a code that no service of ours gives as none.
+
+        Raises:
+            ServiceUnavailable: Something between the services gave such an answer in place of this one.
+        """
+        try:
+            yield
+        except grpc.aio.AioRpcError as error:
+            raise ServiceUnavailable(self.name, self.address, str(error.details()), self.platform) from error
+
     async def close(self) -> None:
         """Close the connection."""
         await self.channel.close()

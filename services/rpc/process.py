@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from services.machine import leave_no_core
+from services.rpc.background import BackgroundLoop
 from services.rpc.log import log_to_stderr
 from services.rpc.server import Register, serve_until_stopped
 from services.settings import GRACE_SECONDS, Settings, load
@@ -25,11 +26,13 @@ class Service:
         register: Adds the servicers to a server.
         names: Full names of the services, for health and reflection.
         drain: Lets work end that belongs to the service and not to a call; None when there is none.
+        loops: What the service does beside its calls, while it is open; its health tells when one of them is late.
     """
 
     register: Sequence[Register]
     names: Sequence[str]
     drain: Callable[[], Awaitable[None]] | None = None
+    loops: Sequence[BackgroundLoop] = ()
 
 
 Opened = Callable[[Settings], AbstractAsyncContextManager[Service]]
@@ -82,4 +85,5 @@ async def _serve(name: str, opened: Opened, settings: Settings) -> None:
             settings.listen or settings.addresses[name],
             GRACE_SECONDS,
             service.drain,
+            service.loops,
         )

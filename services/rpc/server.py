@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import grpc
@@ -13,6 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
+from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.dispatcher import Dispatcher, Handler, Register
 
@@ -34,9 +35,12 @@ async def serving(
     listen: str,
     grace: float = 30.0,
     drain: Callable[[], Awaitable[None]] | None = None,
+    loops: Sequence[BackgroundLoop] = (),
 ) -> AsyncIterator[str]:
     """
     Serve until the block is left, then refuse new calls and let those in flight end.
+
+    While one of *loops* is late, the health of the server is NOT_SERVING; calls are served all the same.
 
     Args:
         register: What to serve.
@@ -44,6 +48,7 @@ async def serving(
         listen: ``host:port`` (port 0: the kernel picks one) or ``unix:/path``.
         grace: Seconds that calls in flight get when the block is left.
         drain: Lets work end that belongs to the service and not to a call; None when there is none.
+        loops: What the service does beside its calls; somebody else runs it.
 
     Yields:
         The address to connect to.
@@ -72,11 +77,13 @@ async def serving(
     except RuntimeError as error:
         raise OSError(f"cannot listen on {listen}: it is in use or not an address of this machine") from error
     await server.start()
-    for name in ("", *services):
-        await health.set(name, health_pb2.HealthCheckResponse.SERVING)
+    await _set_health(health, services, is_serving=True)
+    watching = asyncio.create_task(_watch_loops(health, services, loops)) if loops else None
     try:
         yield listen if listen.startswith("unix:") else f"{listen.rpartition(':')[0]}:{port}"
     finally:
+        if watching:
+            watching.cancel()
         dispatcher.refuse_new = True
         await health.enter_graceful_shutdown()
         if drain:
@@ -94,6 +101,7 @@ async def serve_until_stopped(
     listen: str,
     grace: float,
     drain: Callable[[], Awaitable[None]] | None = None,
+    loops: Sequence[BackgroundLoop] = (),
 ) -> None:
     """
     Serve as a process: until SIGTERM or SIGINT, or until the process that started this one is gone.
@@ -105,6 +113,7 @@ async def serve_until_stopped(
         listen: As for ``serving``.
         grace: As for ``serving``.
         drain: As for ``serving``.
+        loops: As for ``serving``.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -113,11 +122,32 @@ async def serve_until_stopped(
     if parent := os.environ.get("PKGER_PARENT_PIPE"):
         # Whoever needs this server holds the other end; it closes when they are gone, however they went.
         loop.add_reader(int(parent), stop.set)
-    async with serving(register, services, listen, grace, drain) as address:
+    async with serving(register, services, listen, grace, drain, loops) as address:
         log.info("serving", extra={"service": name, "address": address})
         await stop.wait()
         log.info("stopping", extra={"service": name})
     log.info("stopped", extra={"service": name})
+
+
+async def _watch_loops(health: HealthServicer, services: Collection[str], loops: Sequence[BackgroundLoop]) -> None:
+    """Make the health of a server NOT_SERVING while one of its loops is late, for ever."""
+    is_serving = True
+    while True:
+        late = [loop for loop in loops if loop.is_late]
+        if is_serving is bool(late):
+            is_serving = not late
+            for loop in late:
+                log.error("not healthy", extra={"loop": loop.name, "failures": loop.failures})
+            if is_serving:
+                log.info("healthy again")
+            await _set_health(health, services, is_serving)
+        await asyncio.sleep(min(loop.period for loop in loops))
+
+
+async def _set_health(health: HealthServicer, services: Collection[str], is_serving: bool) -> None:
+    status = health_pb2.HealthCheckResponse
+    for name in ("", *services):
+        await health.set(name, status.SERVING if is_serving else status.NOT_SERVING)
 
 
 class _Handlers(grpc.GenericRpcHandler):

@@ -84,6 +84,7 @@ class FaultyDriver(DriverServiceServicer):
         batch_size: Most mutations in a batch, as described; None: as many as the platform takes.
         in_flight: How many calls of Mutate were being answered when each one arrived, itself included.
         looks: How many listings and readings were answered.
+        descriptions: What is answered, one after another, to the next calls of Describe in its place.
     """
 
     def __init__(self, behind: Peer, proxy: "Proxy") -> None:
@@ -112,6 +113,7 @@ class FaultyDriver(DriverServiceServicer):
         self._all_later: CallFault | None = None
         self._gates: dict[int, Gate] = {}
         self._forwarded: set[bytes] = set()
+        self.descriptions: list[grpc.StatusCode | driver_pb2.DescribeResponse] = []
 
     def fail(
         self,
@@ -155,6 +157,12 @@ class FaultyDriver(DriverServiceServicer):
         return await self._behind.call(self._stub.Mutate, driver_pb2.MutateRequest(org=org, mutations=mutations))
 
     async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
+        match self.descriptions.pop(0) if self.descriptions else None:
+            case driver_pb2.DescribeResponse() as scripted:
+                return scripted
+            case grpc.StatusCode() as code:
+                context.set_code(code)
+                return driver_pb2.DescribeResponse()
         description = await self._behind.call(self._stub.Describe, request)
         description.max_batch_size = self.batch_size or description.max_batch_size
         if self.memory is not Memory.KEYS:

@@ -45,7 +45,7 @@ _RUNNER = "applier_svc/execution/runner.py"
 _SENDER = "applier_svc/execution/sender.py"
 _APPLIER_JOURNAL = "applier_svc/operation/journal.py"
 _LEASE = "applier_svc/operation/lease.py"
-_REGISTRY = "applier_svc/operation/registry.py"
+_BACKGROUND = "services/rpc/background.py"
 _CONCLUSION = "services/engine/conclusion.py"
 _PROGRESS = "services/engine/progress.py"
 _SCHEDULER = "services/engine/scheduler.py"
@@ -336,9 +336,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "recovery_ends_on_foreign_code",
-        _REGISTRY,
-        "except (PkgerError, grpc.aio.AioRpcError) as error:",
-        "except PkgerError as error:",
+        _BACKGROUND,
+        "            except Exception as error:\n",
+        "            except PkgerError as error:\n",
         frozenset({"LOOP_DEAD"}),
         300,
         frozenset({"codes", "kills", "stops"}),

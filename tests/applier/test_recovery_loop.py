@@ -1,0 +1,151 @@
+"""The loop that carries on what was left behind lives, whatever it is answered (engine.md 11.3, 11.7 case 10)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from pkger.driver.v1 import driver_pb2
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import add_JournalServiceServicer_to_server
+from pkger.model.v1 import operation_pb2
+from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
+
+from services.core.errors import TokenStale
+from services.machine import MachineIds, machine_clock
+from services.rpc.server import serving
+from stack_svc.servicer import SERVICES, JournalServicer, StackServicer
+from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.store import Store
+from tests.applier.faulty import CallFault
+from tests.applier.test_events import SMALL
+from tests.applier.world import QUICK, SUCCEEDED, World, world
+
+APPLYING = operation_pb2.OPERATION_STATE_APPLYING
+
+CODES = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
+
+
+class Answering(JournalServicer):
+    """
+    The real thing, behind something that answers in its place at times.
+
+    Attributes:
+        method: What it answers,
+        codes: with each of these once.
+        never: The operation that nobody can claim.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, MachineIds())
+        self.method = self.never = ""
+        self.codes: list[grpc.StatusCode] = []
+
+    async def ListAbandonedOperations(
+        self, request: journal_pb2.ListAbandonedOperationsRequest, context: Any
+    ) -> journal_pb2.ListAbandonedOperationsResponse:
+        if self._answers("ListAbandonedOperations", context):
+            return journal_pb2.ListAbandonedOperationsResponse()
+        return await super().ListAbandonedOperations(request, context)
+
+    async def ClaimOperation(
+        self, request: journal_pb2.ClaimOperationRequest, context: Any
+    ) -> journal_pb2.ClaimOperationResponse:
+        if request.operation == self.never:
+            raise KeyError(request.operation)
+        if self._answers("ClaimOperation", context):
+            return journal_pb2.ClaimOperationResponse()
+        return await super().ClaimOperation(request, context)
+
+    async def AdvanceOperation(
+        self, request: journal_pb2.AdvanceOperationRequest, context: Any
+    ) -> journal_pb2.AdvanceOperationResponse:
+        if self._answers("AdvanceOperation", context):
+            return journal_pb2.AdvanceOperationResponse()
+        return await super().AdvanceOperation(request, context)
+
+    async def FinishOperation(
+        self, request: journal_pb2.FinishOperationRequest, context: Any
+    ) -> journal_pb2.FinishOperationResponse:
+        if self._answers("FinishOperation", context):
+            return journal_pb2.FinishOperationResponse()
+        return await super().FinishOperation(request, context)
+
+    def _answers(self, method: str, context: Any) -> bool:
+        if method != self.method or not self.codes:
+            return False
+        context.set_code(self.codes.pop())
+        return True
+
+
+@asynccontextmanager
+async def answering(tmp_path: Path) -> AsyncIterator[tuple[Answering, World]]:
+    store = SqliteStore(tmp_path / "stack.db", machine_clock)
+    journal = Answering(store)
+    register = [
+        partial(add_StackServiceServicer_to_server, StackServicer(store, MachineIds())),
+        partial(add_JournalServiceServicer_to_server, journal),
+    ]
+    try:
+        async with (
+            serving(register, SERVICES, "127.0.0.1:0", grace=0) as address,
+            world(
+                tmp_path, replace(QUICK, recovery=0.01, lease=1.0, mutate=0.3, margin=0.0), given={"stack": address}
+            ) as faulty,
+        ):
+            yield journal, faulty
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("method", ["ListAbandonedOperations", "ClaimOperation", "AdvanceOperation", "FinishOperation"])
+async def test_an_operation_is_carried_on_whatever_code_the_store_is_said_to_answer(
+    tmp_path: Path, method: str
+) -> None:
+    async with answering(tmp_path) as (journal, faulty):
+        case = faulty.case()
+        case.driver.fail(calls={1: CallFault.CUT_OFF})
+        with pytest.raises(TokenStale):
+            await case.apply(SMALL)
+        journal.method, journal.codes = method, list(CODES)
+        assert (await case.settled()).state == SUCCEEDED
+        assert journal.codes == []
+        now = await case.look()
+        assert set(now.recorded.values()) == now.ids
+
+
+async def test_an_operation_is_carried_on_once_the_driver_describes_itself_again(faulty: World) -> None:
+    """What it is answered with meanwhile is no code of ours, an error of ours, a lost kind."""
+    case = faulty.case()
+    case.driver.fail(calls={1: CallFault.CUT_OFF})
+    gate = case.driver.gate(1)
+    apply = asyncio.create_task(case.apply(SMALL))
+    await gate.reached.wait()
+    case.driver.descriptions = [grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, driver_pb2.DescribeResponse()]
+    gate.opened.set()
+    with pytest.raises(TokenStale):
+        await apply
+    assert (await case.settled()).state == SUCCEEDED
+    assert case.driver.descriptions == []
+
+
+async def test_an_operation_that_nobody_can_claim_keeps_no_other_from_being_carried_on(tmp_path: Path) -> None:
+    async with answering(tmp_path) as (journal, faulty):
+        older, newer = faulty.case(), faulty.case()
+        names = []
+        for case in (older, newer):
+            case.driver.fail(calls={1: CallFault.CUT_OFF})
+            stream = case.events(SMALL)
+            names.append((await anext(stream)).operation)
+            journal.never = names[0]
+            with pytest.raises(TokenStale):
+                [event async for event in stream]
+        assert (await newer.settled()).name == names[1]
+        assert (await older.operation(names[0])).state == APPLYING
+        journal.never = ""
+        assert [event async for event in older.watch(names[0])][-1].finished.state == SUCCEEDED

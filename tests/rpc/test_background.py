@@ -1,0 +1,134 @@
+"""Loops of a service: nothing ends them, and the health of the server tells when they do not get on."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import grpc
+import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+
+from services.core.errors import ServiceUnavailable
+from services.rpc.background import BackgroundLoop
+from services.rpc.client import Peer
+from services.rpc.server import serving
+from tests.rpc.plumbing import SERVICES, registered
+
+PERIOD = 0.001
+
+FOREIGN = grpc.aio.AioRpcError(grpc.StatusCode.UNIMPLEMENTED, grpc.aio.Metadata(), grpc.aio.Metadata(), "404")
+
+
+class Work:
+    """Fails with ``first``, one after another, then as long as there is a problem; waits while the gate is closed."""
+
+    def __init__(self, problem: Exception | None = None, first: Sequence[Exception] = ()) -> None:
+        self.problem = problem
+        self.first = list(first)
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.succeeded = asyncio.Event()
+        self.attempts = 0
+
+    async def __call__(self) -> None:
+        self.attempts += 1
+        await self.gate.wait()
+        if problem := self.first.pop() if self.first else self.problem:
+            raise problem
+        self.succeeded.set()
+
+
+@pytest.mark.parametrize("problem", [ServiceUnavailable("stack", "elsewhere", "gone"), FOREIGN, KeyError("lost")])
+async def test_a_loop_outlives_every_failure_and_counts_it(
+    problem: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = Work(first=[problem] * 3)
+    loop = BackgroundLoop("look", PERIOD, work)
+    async with loop.running():
+        await work.succeeded.wait()
+        assert loop.failures == 0
+    told = [record.__dict__ for record in caplog.records if record.message == "loop failed"]
+    assert [each["failures"] for each in told] == [1, 2, 3]
+    assert {(each["loop"], each["problem"]) for each in told} == {("look", str(problem))}
+    assert all(bool(each["exc_info"]) is isinstance(problem, KeyError) for each in told)
+
+
+def test_the_pause_grows_with_failures_in_a_row_up_to_a_bound() -> None:
+    loop = BackgroundLoop("look", 5.0, Work())
+    pauses = []
+    for loop.failures in range(6):
+        pauses.append(loop.pause)
+    assert pauses == [5.0, 5.0, 10.0, 20.0, 20.0, 20.0]
+
+
+async def test_a_loop_ends_with_its_block() -> None:
+    work = Work()
+    async with BackgroundLoop("look", PERIOD, work).running():
+        await work.succeeded.wait()
+    attempts = work.attempts
+    work.succeeded.clear()
+    await asyncio.sleep(0)
+    assert (work.attempts, work.succeeded.is_set()) == (attempts, False)
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["fails", "hangs"])
+async def test_health_tells_that_a_loop_does_not_succeed_and_that_it_does_again(
+    hangs: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    work, other = Work(), Work()
+    loops = [BackgroundLoop("look", PERIOD, work), BackgroundLoop("other", PERIOD, other)]
+    async with (
+        loops[0].running(),
+        loops[1].running(),
+        serving(registered(), SERVICES, "127.0.0.1:0", grace=0, loops=loops) as address,
+        Peer("other", address) as peer,
+    ):
+        watch = HealthStub(peer.channel).Watch(HealthCheckRequest(service=SERVICES[0]))
+        assert (await watch.read()).status == HealthCheckResponse.SERVING
+        if hangs:
+            work.gate.clear()
+        else:
+            work.problem = KeyError("lost")
+        assert (await watch.read()).status == HealthCheckResponse.NOT_SERVING
+        work.gate.set()
+        work.problem = None
+        assert (await watch.read()).status == HealthCheckResponse.SERVING
+        watch.cancel()
+    told = [(record.message, record.__dict__.get("loop")) for record in caplog.records if "healthy" in record.message]
+    assert told[:2] == [("not healthy", "look"), ("healthy again", None)]
+
+
+async def test_health_stays_that_of_a_server_that_stops() -> None:
+    """A loop that gets on again must not make a stopping server look healthy."""
+    work = Work(KeyError("lost"))
+    loop = BackgroundLoop("look", PERIOD, work)
+    draining, drained = asyncio.Event(), asyncio.Event()
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    stop = asyncio.Event()
+
+    async def drain() -> None:
+        draining.set()
+        await drained.wait()
+
+    async def serve() -> None:
+        async with serving(registered(), SERVICES, "127.0.0.1:0", 0, drain, [loop]) as bound:
+            address.set_result(bound)
+            await stop.wait()
+
+    async with loop.running():
+        server = asyncio.create_task(serve())
+        async with Peer("other", await address) as peer:
+            watch = HealthStub(peer.channel).Watch(HealthCheckRequest())
+            while (await watch.read()).status != HealthCheckResponse.NOT_SERVING:
+                pass
+            stop.set()
+            await draining.wait()
+            work.problem = None
+            await work.succeeded.wait()
+            answered = await HealthStub(peer.channel).Check(HealthCheckRequest())
+            assert answered.status == HealthCheckResponse.NOT_SERVING
+            watch.cancel()
+            drained.set()
+            await server
