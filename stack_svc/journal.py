@@ -334,7 +334,9 @@ def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
         raise OperationNotFound(name)
     lease = leases.acquired(last, stack, texts.clean(holder), name, ttl, now)
     tx.leases.put(stack_id, lease)
-    claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token)
+    # Whoever recovers a BLOCKED operation believes that what blocks it is mended.
+    defects = 0 if operation.state is OperationState.BLOCKED else operation.defects
+    claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token, defects=defects)
     tx.operations.update(claimed)
     plan = plans.work(tx, operation.plan) if operation.plan else None
     return Claimed(stack, lease, claimed, tx.operations.blocked_steps(name), plan, tx.journal.rows(name))

@@ -1,6 +1,6 @@
 """Stacks, plans, operations and what is known of them, as messages and back."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -399,7 +399,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         Blocks(
             request.blocked_reason,
             len(request.blocked_steps),
-            operation_pb2.Operation(blocked_steps=request.blocked_steps).SerializeToString(),
+            _stored_steps(request.blocked_steps),
         ),
         StalePlan(request.stale_plan.plan, request.stale_plan.problem) if request.HasField("stale_plan") else None,
     )
@@ -415,6 +415,31 @@ def _last_event(message: operation_pb2.OperationEvent, generation: int) -> opera
 
 def _last_body(message: operation_pb2.OperationEvent, generation: int) -> bytes:
     return _last_event(message, generation).SerializeToString()
+
+
+def blocked_event(operation: Operation, cause: str, stack: Stack | None, now: int) -> bytes:
+    """The last event of an operation that the store blocks; see ``blocking.Told``."""
+    event = operation_pb2.OperationEvent(
+        operation=operation.name,
+        seq=operation.last_seq + 1,
+        time=timestamp(now),
+        finished=operation_pb2.Finished(
+            state=STATES.number(OperationState.BLOCKED),
+            cause=cause,
+            stack_id=stack.record.id if stack else "",
+            generation=stack.record.generation if stack else 0,
+        ),
+    )
+    return _stored_events([event])
+
+
+def defect_from_pb(steps: Sequence[operation_pb2.BlockedStep]) -> Blocks:
+    """What an operation is blocked by, which a defect keeps from being resumed."""
+    return Blocks(operation_pb2.BLOCKED_REASON_DEFECT, len(steps), _stored_steps(steps))
+
+
+def _stored_steps(steps: Sequence[operation_pb2.BlockedStep]) -> bytes:
+    return operation_pb2.Operation(blocked_steps=steps).SerializeToString()
 
 
 def _time(moment: Timestamp, field: str) -> int:

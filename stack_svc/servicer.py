@@ -15,7 +15,19 @@ from services.rpc.claim_parts import claim_parts
 from services.rpc.convert.objects import entry_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.server import Register
-from stack_svc import endings, journal, messages, owners, pages, plan_views, plans, reading_journals, stacks, texts
+from stack_svc import (
+    blocking,
+    endings,
+    journal,
+    messages,
+    owners,
+    pages,
+    plan_views,
+    plans,
+    reading_journals,
+    stacks,
+    texts,
+)
 from stack_svc.journal import Claimed
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
@@ -233,6 +245,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Take over an unfinished operation."""
         ttl = messages.microseconds(request.ttl)
         claimed, steps = await self._store.write(lambda tx: _claim(tx, request.operation, request.holder, ttl))
+        if isinstance(steps, Exception):
+            raise steps
         operation = claimed.operation
         answer = journal_pb2.ClaimOperationResponse(
             stack=messages.stack_to_pb(claimed.stack),
@@ -250,6 +264,19 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         )
         for part in claim_parts(answer):
             yield part
+
+    async def ReportDefect(
+        self, request: journal_pb2.ReportDefectRequest, context: object
+    ) -> journal_pb2.ReportDefectResponse:
+        """Count a defect that ended an attempt to resume an operation."""
+        blocks = messages.defect_from_pb(request.blocked_steps)
+        stored = await self._store.write(
+            lambda tx: blocking.report_defect(
+                tx, request.operation, request.token, request.problem, blocks, messages.blocked_event
+            )
+        )
+        events = journal_pb2.StoredEvents.FromString(stored).events
+        return journal_pb2.ReportDefectResponse(finished=events[0] if events else None)
 
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object
@@ -308,7 +335,17 @@ def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:
     return plan, plan_views.Kept(plans.work(reading, name), reading.plans.content(name), made)
 
 
-def _claim(tx: Transaction, operation: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord]]:
-    """Claim an operation. A journal that cannot be read leaves the lease alone."""
-    claimed = journal.claim(tx, operation, holder, ttl)
-    return claimed, reading_journals.steps_of(claimed.rows, claimed.operation.step_count)
+def _claim(tx: Transaction, name: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord] | Exception]:
+    """Claim an operation. With a journal that cannot be read, the lease is given back, and the defect counted."""
+    claimed = journal.claim(tx, name, holder, ttl)
+    try:
+        return claimed, reading_journals.steps_of(claimed.rows, claimed.operation.step_count)
+    except Exception as error:
+        operation, blocks = claimed.operation, messages.defect_from_pb([])
+        blocks = blocks._replace(step_count=operation.blocks.step_count, body=claimed.blocked_steps)
+        problem = f"its journal cannot be read: {error}"
+        told = messages.blocked_event
+        blocking.count_defect(
+            tx, operation, claimed.lease, claimed.stack, problem, blocks, told, claimed.operation.update_time
+        )
+        return claimed, error

@@ -82,7 +82,9 @@ async def complete(
     inquiry = Inquiry(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
     exchange = Exchange(lease.operation, place.traits, sender, inquiry, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
-    end = await _run(runner, work, decisions)
+    if decisions:
+        await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
+    end = await runner.run()
     try:
         await _finish(work, place, end, prober, inquiry)
     except _REFUSALS as error:
@@ -115,18 +117,6 @@ async def _concluded(work: Work, end: End) -> Conclusion:
         is_pending=lease.is_pending,
         recorded=await lease.recorded() if needs_record(end) else (),
     )
-
-
-async def _run(runner: Runner, work: Work, decisions: Sequence[StepDecision]) -> End:
-    try:
-        if decisions:
-            await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
-        return await runner.run()
-    except BaseException:
-        # Whatever cut it off: the sooner somebody can carry it on, the better.
-        await work.lease.drop()
-        await work.lease.let_go()
-        raise
 
 
 async def _publish_late_writes(work: Work, place: Place, entries: Sequence[InventoryEntry], prober: Prober) -> None:

@@ -214,6 +214,29 @@ class Lease:
         with contextlib.suppress(PkgerError):
             await self._call(self._stub.RenewLease, request, SHORTEST_CALL)
 
+    async def report_defect(self, problem: str, steps: Sequence[BlockedStep]) -> operation_pb2.OperationEvent | None:
+        """
+        Give the lease back after a defect ended an attempt to resume the operation.
+
+        Args:
+            problem: The text of the defect, without values of secrets.
+            steps: Those that are open or blocked.
+
+        Returns:
+            The last event of the operation, which is BLOCKED now; None when it is not, or the store does not answer.
+        """
+        await self.drop()
+        request = journal_pb2.ReportDefectRequest(
+            operation=self.operation,
+            token=self._token,
+            problem=problem,
+            blocked_steps=map(blocked_step_to_pb, steps),
+        )
+        with contextlib.suppress(PkgerError):
+            answer = await self._store(self._stub.ReportDefect, request)
+            return answer.finished if answer.HasField("finished") else None
+        return None
+
     async def drop(self) -> None:
         """Stop renewing; what was not given back runs out by itself."""
         self._renewing.cancel()

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import grpc
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
@@ -22,6 +23,7 @@ from applier_svc.operation.requests import NewRequest, PlanRequest, beginning
 from services.core.errors import (
     DigestMismatch,
     EncodingInvalid,
+    Internal,
     PkgerError,
     PlanExpired,
     PlanNotFound,
@@ -35,11 +37,11 @@ from services.core.errors import (
     StackMoved,
 )
 from services.core.model import Plan
-from services.engine.decisions import StepDecision
+from services.engine.decisions import StepDecision, steps_of_defect
 from services.engine.late_writes import writes_secrets
 from services.engine.progress import Progress, recovered
 from services.engine.staleness import problem_of, refuse_lost_kinds
-from services.rpc.call import loop_time, until
+from services.rpc.call import loop_time, request_id, until
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
@@ -141,7 +143,11 @@ class Operation:
             operation.CopyFrom(begun.operation)
             # The messages of a large plan are worth giving up before the work begins.
             del prepared, begun
-            await complete(Work(operation, lease, journal, asked.secrets), place, self._is_cancelled)
+            try:
+                await complete(Work(operation, lease, journal, asked.secrets), place, self._is_cancelled)
+            except BaseException:
+                await _let_go(lease)
+                raise
         finally:
             await lease.drop()
 
@@ -151,9 +157,13 @@ class Operation:
         """
         Carry on what another applier began, from its journal; *decisions* fit the steps that block it.
 
+        A defect that ends the attempt is reported to the store, which blocks the operation after some of them.
+
         Raises:
             PkgerError: It was cut off again.
         """
+        # No driver has said anything yet, and neither plan nor journal has values of secrets.
+        secrets, progress = Secrets(), None
         try:
             reach("after_claim")
             if not claimed.HasField("plan"):
@@ -164,10 +174,24 @@ class Operation:
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, turned_back)
             secrets = Secrets(are_gone=writes_secrets(progress))
             taken_over = loop_time()
-            place = await self._place_again(plan, lease)
+            place = await self._place_again(plan)
             journal = Journal(lease, self._feed, progress, place.traits)
             work = Work(claimed.operation, lease, journal, secrets, taken_over)
             await complete(work, place, self._is_cancelled, decisions)
+        except Exception as error:
+            if isinstance(error, PkgerError | grpc.aio.AioRpcError):
+                await _let_go(lease)
+                raise
+            log.exception("operation not resumed", extra={"operation": self.name})
+            steps = steps_of_defect(progress) if progress else ()
+            problem = f"{type(error).__name__}: {secrets.masked(str(error))}"
+            if finished := await lease.report_defect(problem, steps):
+                await self._feed.publish(finished)
+            else:
+                raise Internal(request_id.get()) from error
+        except BaseException:
+            await _let_go(lease)
+            raise
         finally:
             await lease.drop()
 
@@ -251,18 +275,22 @@ class Operation:
         refuse_lost_kinds(plan, traits)
         return Place(driver, traits, self._peers.stack, self._peers.timeouts)
 
-    async def _place_again(self, plan: Plan, lease: Lease) -> Place:
-        """As ``_place``, for an operation that is carried on; without a place somebody else may soon find one."""
+    async def _place_again(self, plan: Plan) -> Place:
+        """As ``_place``, for an operation that is carried on: nobody else may be told that it is not."""
         try:
             return await self._place(plan)
-        except Exception as error:
+        except (PkgerError, grpc.aio.AioRpcError) as error:
             log.warning("operation not carried on", extra={"operation": self.name, "problem": str(error)})
-            await lease.drop()
-            await lease.let_go()
             raise
 
     def _is_cancelled(self) -> bool:
         return self._cancelled
+
+
+async def _let_go(lease: Lease) -> None:
+    """Whatever cut an operation off: the sooner somebody can resume it, the better."""
+    await lease.drop()
+    await lease.let_go()
 
 
 async def _give_up(lease: Lease, why: BaseException | str, plan: str = "") -> None:

@@ -72,7 +72,7 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
     _print_table(console(), [operation])
     if operation.cause:
         console().print(Text(operation.cause))
-    if operation.blocked_steps:
+    if operation.state == operation_pb2.OPERATION_STATE_BLOCKED:
         print_blocked(console(), operation)
 
 

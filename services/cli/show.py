@@ -1,7 +1,7 @@
 """What people read: plans, progress, stacks."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -101,9 +101,15 @@ def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str]) -> 
     return [f"{numbers[name]} {wording(words)}" for name, words in SUMMED.items() if numbers[name]]
 
 
+_WAYS_OUT: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
+    operation_pb2.BLOCKED_REASON_DEFECT: "`{}` tries again, once the defect is mended",
+}
+"""The way out of an operation, for the command that recovers it, where it is not to decide about steps."""
+
+
 def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
-    """What keeps an operation from its end, and the ways out."""
-    lines = [Text("blocked by:", "bold red")]
+    """What keeps a BLOCKED operation from its end, and the ways out."""
+    lines = [Text("blocked by:", "bold red")] if operation.blocked_steps else []
     for blocked in operation.blocked_steps[:SHOWN_BLOCKED]:
         effect = effect_in(blocked.step)
         what = f"{effect.step.verb.value} {effect.step.key.kind} {effect.step.key.name}"
@@ -115,9 +121,8 @@ def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
     if (more := operation.blocked_step_count - SHOWN_BLOCKED) > 0:
         lines.append(Text(f"  and {more} more"))
     short = operation.name.rpartition("/")[2]
-    lines.append(
-        Text(f"decide with `pkger operations recover {short} --step NUMBER=WAY`; what is not named is retried")
-    )
+    way = _WAYS_OUT.get(operation.blocked_reason, "decide with `{} --step NUMBER=WAY`; what is not named is retried")
+    lines.append(Text(way.format(f"pkger operations recover {short}")))
     print_lines(out, lines)
 
 

@@ -37,6 +37,8 @@ class BlockedStep(NamedTuple):
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions that fit."""
+        if self.reason is BlockedReason.DEFECT:
+            return (Decision.RETRY,)
         if not self._makes:
             return (Decision.RETRY, Decision.SKIP, Decision.FORCE, Decision.KEEP)
         return (Decision.RETRY, Decision.SKIP, *([Decision.KEEP] if self.found_resource_id else []), Decision.ADOPT)
@@ -102,6 +104,20 @@ def blocked_steps(progress: Progress) -> list[BlockedStep]:
                     found_resource_id = progress.resource(effect.number)
                 found.append(BlockedStep(effect.step, direction, reason, outcome.message, found_resource_id))
     return found
+
+
+def steps_of_defect(progress: Progress) -> list[BlockedStep]:
+    """
+    The steps that are open or blocked when a defect ends an attempt to resume an operation, sorted by step.
+
+    All that can be decided is to try again: what blocks them otherwise is told once the defect is mended.
+    """
+    found = [each._replace(reason=BlockedReason.DEFECT) for each in blocked_steps(progress)]
+    for direction in Direction:
+        for effect in progress.open(direction):
+            step = progress.effects[effect.number].step
+            found.append(BlockedStep(step, direction, BlockedReason.DEFECT, "it was sent, and its outcome is open"))
+    return sorted(found, key=lambda each: each.step.number)
 
 
 def reason_of(blocked: Sequence[BlockedStep]) -> BlockedReason:

@@ -136,6 +136,7 @@ def _changing(operation: Operation) -> dict[str, Any]:
         "position": operation.position,
         "last_seq": operation.last_seq,
         "last_event": operation.last_event,
+        "defects": operation.defects,
     }
 
 
@@ -163,4 +164,5 @@ def _operation(row: dict[str, Any]) -> Operation:
         last_event=row["last_event"],
         plan=row["plan"] or "",
         blocks=Blocks(row["reason"] or 0, row["blocked"] or 0),
+        defects=row["defects"],
     )

@@ -503,6 +503,12 @@ def sizes_of_operations(db: sqlite_utils.Database) -> None:
     db.execute("ALTER TABLE operations ADD COLUMN size BIGINT")
 
 
+@MIGRATIONS()
+def defects(db: sqlite_utils.Database) -> None:
+    """Count the attempts to resume an operation that a defect ended."""
+    db.execute("ALTER TABLE operations ADD COLUMN defects BIGINT NOT NULL DEFAULT 0")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -84,6 +84,7 @@ class Operation:
         last_event: That event in the wire format; empty unless it is finished.
         plan: Name of its plan; empty while it has none.
         blocks: What it is blocked by, without the steps.
+        defects: How many attempts to resume it a defect has ended since somebody last recovered it.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Operation:
     last_event: bytes = b""
     plan: str = ""
     blocks: Blocks = NOT_BLOCKED
+    defects: int = 0
 
     @property
     def going(self) -> OperationState:

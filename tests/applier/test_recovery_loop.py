@@ -39,12 +39,14 @@ class Answering(JournalServicer):
         method: What it answers,
         codes: with each of these once.
         never: The operation that nobody can claim.
+        body: What is told of the plan of an operation that is claimed; None: its body.
     """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, MachineIds())
         self.method = self.never = ""
         self.codes: list[grpc.StatusCode] = []
+        self.body: bytes | None = None
 
     async def ListAbandonedOperations(
         self, request: journal_pb2.ListAbandonedOperationsRequest, context: Any
@@ -60,7 +62,9 @@ class Answering(JournalServicer):
             raise KeyError(request.operation)
         if self._answers("ClaimOperation", context):
             return journal_pb2.ClaimOperationResponse()
-        return await super().ClaimOperation(request, context)
+        claimed = await super().ClaimOperation(request, context)
+        claimed.body = claimed.body if self.body is None else self.body
+        return claimed
 
     async def AdvanceOperation(
         self, request: journal_pb2.AdvanceOperationRequest, context: Any

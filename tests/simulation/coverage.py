@@ -57,6 +57,7 @@ _NOT_ASKED = "no client of the simulation asks for what leads to it"
 _IN_CALM = "somebody decides in the calm, when nothing is killed"
 
 UNREACHABLE: dict[str, str] = {
+    "blocked BLOCKED_REASON_DEFECT": "a defect is a violation",
     "step PLANNED -> PLANNED": _RETRACTED,
     "step DONE -> DONE": _RETRACTED,
     "step PLANNED -> UNKNOWN": _NOT_IN_DOUBT,

@@ -1,5 +1,6 @@
 """Members of enums of the core as numbers of protobuf enums and back."""
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +12,7 @@ E = TypeVar("E", bound=Enum)
 class Numbers(Generic[E]):
     """The members of an enum of the core beside the numbers of its protobuf twin, which has one more: UNSPECIFIED."""
 
-    def __init__(self, enum: type[E], twin: Any, prefix: str) -> None:
+    def __init__(self, enum: Iterable[E], twin: Any, prefix: str) -> None:
         self._prefix = prefix
         self._numbers = {member: twin.Value(f"{prefix}_{member.name}") for member in enum}
         self._members = {number: member for member, number in self._numbers.items()}

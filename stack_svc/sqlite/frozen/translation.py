@@ -20,7 +20,11 @@ _VERBS = Numbers(model.Verb, messages.Verb, "VERB")
 _UNDO = Numbers(model.Undo, messages.Undo, "UNDO")
 _ORIGINS = Numbers(model.Origin, messages.Origin, "ORIGIN")
 _DIRECTIONS = Numbers(Direction, messages.Direction, "DIRECTION")
-_BLOCKED_REASONS = Numbers(BlockedReason, messages.BlockedReason, "BLOCKED_REASON")
+_BLOCKED_REASONS = Numbers(
+    (BlockedReason.CONFLICT, BlockedReason.UNKNOWN_OUTCOME, BlockedReason.ROLLBACK),
+    messages.BlockedReason,
+    "BLOCKED_REASON",
+)
 
 
 class Translated(NamedTuple):
