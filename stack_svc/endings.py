@@ -81,6 +81,7 @@ class Ending:
         finished: Its last event; None for an operation that did not start.
         blocks: What a BLOCKED operation is blocked by.
         stale: The plan that it was to run and that turned out to be stale; None for any other end.
+        seen_token: The highest token that the platform has seen, where the store is older than the platform; else 0.
     """
 
     position: int
@@ -92,6 +93,7 @@ class Ending:
     finished: LastEvent | None
     blocks: Blocks = NOT_BLOCKED
     stale: StalePlan | None = None
+    seen_token: int = 0
 
 
 _MAY_BECOME = {
@@ -144,7 +146,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
     left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
     generation = left.record.generation if left else 0
     if left:
-        tx.leases.put(operation.stack, leases.given_back(lease))
+        tx.leases.put(operation.stack, leases.given_back(lease, ending.seen_token))
     else:
         tx.stacks.delete(operation.stack)
     _end(tx, operation, ending, generation, now)

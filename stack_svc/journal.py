@@ -49,7 +49,7 @@ class Beginning:
         kind: What it is for; None, as is *create_missing* false: as the plan of *choice* says.
         holder: Who works on it.
         ttl: Microseconds that the lease lasts without renewal.
-        new_stack: Id of the stack that is made, if one is.
+        new_stack: Id of the stack that is made, if one is; that of a stored plan follows from the plan.
         request: The request that it is for.
     """
 
@@ -192,7 +192,8 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         preparing.end_dead(tx, earlier, now)
     elif made := requests.earlier_answer(tx, wanted.request, now):
         return existing(tx, made)
-    stack, lease = _stack_to_work_on(tx, found, choice, create_missing, wanted.new_stack, now)
+    new_id = stacks.id_for_plan(planned.name) if planned and isinstance(choice, Named) else wanted.new_stack
+    stack, lease = _stack_to_work_on(tx, found, choice, create_missing, new_id, now)
     lease = _taken(tx, stack, lease, wanted, now)
     if plan:
         plans.refuse_unusable(plan)

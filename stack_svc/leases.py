@@ -47,7 +47,7 @@ def acquired(lease: Lease, stack: Stack, holder: str, operation: str, ttl: int, 
     """
     _check_ttl(ttl)
     refuse_leased(lease, stack, now)
-    return Lease(holder, operation, max(lease.token + 1, now), ttl, now + ttl)
+    return Lease(holder, operation, max(lease.token + 1, now), ttl, now + ttl, lease.token)
 
 
 def renewed(lease: Lease, ttl: int, now: int) -> Lease:
@@ -61,9 +61,9 @@ def renewed(lease: Lease, ttl: int, now: int) -> Lease:
     return replace(lease, ttl=ttl, expires=now + ttl)
 
 
-def given_back(lease: Lease) -> Lease:
-    """*lease*, over."""
-    return replace(lease, expires=GIVEN_BACK)
+def given_back(lease: Lease, seen: int = 0) -> Lease:
+    """*lease*, over; the tokens of its stack count on from *seen*, if a platform has seen a higher one."""
+    return replace(lease, expires=GIVEN_BACK, token=max(lease.token, seen))
 
 
 def check(lease: Lease | None, stack: str, token: int, now: int) -> Lease:

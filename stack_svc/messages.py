@@ -402,6 +402,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
             _stored_steps(request.blocked_steps),
         ),
         StalePlan(request.stale_plan.plan, request.stale_plan.problem) if request.HasField("stale_plan") else None,
+        request.seen_token if request.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED else 0,
     )
 
 

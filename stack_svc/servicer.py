@@ -43,10 +43,6 @@ SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
 """Full names, for health and reflection."""
 
 
-STACK_ID_BYTES = 8
-"""Of the id of a stack, which is in hexadecimal digits (stack.proto)."""
-
-
 def registrations(store: Store, ids: Ids, limit: int = MESSAGE_LIMIT) -> list[Register]:
     """Both services over one store, for ``serving``; *limit* is the largest message, in bytes, between the services."""
     return [
@@ -69,7 +65,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         named = Named(messages.target_of(request.target), request.name)
         target = named.target
         key = Request(request.request_id, [target.platform, target.org, named.name, request.description])
-        stack_id = self._ids.token(STACK_ID_BYTES)
+        stack_id = self._ids.token(stacks.ID_BYTES)
         stack = await self._store.write(lambda tx: stacks.create(tx, named, request.description, key, stack_id))
         return stack_pb2.CreateStackResponse(stack=messages.stack_to_pb(stack))
 
@@ -176,13 +172,14 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.BeginOperationRequest, context: object
     ) -> journal_pb2.BeginOperationResponse:
         """Take the lease of a stack for a new operation."""
-        wanted = messages.beginning_from_pb(request, self._ids.token(STACK_ID_BYTES))
+        wanted = messages.beginning_from_pb(request, self._ids.token(stacks.ID_BYTES))
         begun = await self._store.write(lambda tx: journal.begin(tx, wanted))
         if isinstance(begun, Operation):
             return journal_pb2.BeginOperationResponse(operation=messages.operation_to_pb(begun))
         return journal_pb2.BeginOperationResponse(
             stack=messages.stack_to_pb(begun.stack),
             token=begun.lease.token,
+            last_token=begun.lease.last_token,
             expire_time=messages.timestamp(begun.lease.expires),
             is_pending=begun.stack.is_pending,
             operation=messages.operation_to_pb(begun.operation),
@@ -251,6 +248,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         answer = journal_pb2.ClaimOperationResponse(
             stack=messages.stack_to_pb(claimed.stack),
             token=claimed.lease.token,
+            last_token=claimed.lease.last_token,
             operation=messages.operation_to_pb(operation, claimed.blocked_steps),
             steps=map(step_record_fields, steps),
             sealed=operation.sealed,

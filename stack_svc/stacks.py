@@ -1,5 +1,7 @@
 """Stacks: their records, by id and by name."""
 
+from hashlib import blake2b
+
 from services.core.errors import (
     RequestInvalid,
     StackExists,
@@ -12,6 +14,9 @@ from stack_svc import leases, preparing, requests, texts
 from stack_svc.requests import Request
 from stack_svc.store.stacks import Choice, Named, Stack, State
 from stack_svc.store.store import Reading, Transaction
+
+ID_BYTES = 8
+"""Of the id of a stack, which is in hexadecimal digits (stack.proto)."""
 
 LONGEST_NAME = 200
 """In characters (stack.proto)."""
@@ -34,6 +39,15 @@ def check_name(name: str, field: str = "name") -> None:
         raise RequestInvalid(
             field, f"a stack's name is 1 to {LONGEST_NAME} printable characters without blanks at the ends"
         )
+
+
+def id_for_plan(plan: str) -> str:
+    """
+    The id of the stack that a stored plan makes.
+
+    A store that was restored from a backup makes it again with the same id, so the platform knows its tokens (11.4).
+    """
+    return blake2b(plan.encode(), digest_size=ID_BYTES).hexdigest()
 
 
 def visible(stack: Stack | None, choice: Choice) -> Stack:

@@ -26,7 +26,11 @@ class Inquiry:
         timeouts: Timeouts,
         claimed: float | None = None,
     ) -> None:
-        """*claimed* is when the operation was taken over, by ``loop_time``; None: it began here."""
+        """
+        *claimed* is when the operation was taken over, by ``loop_time``; None: it began here.
+
+        The token of the operation was shown already: a platform that fences refuses what another applier sent.
+        """
         self._prober = prober
         self._sender = sender
         self._journal = journal
@@ -63,18 +67,9 @@ class Inquiry:
         return failed
 
     async def settle(self) -> None:
-        """
-        Wait until what was sent before can no longer take effect.
-
-        Raises:
-            LeaseLost: Somebody else may be writing.
-            TokenStale: Somebody else is writing.
-        """
-        if self._claimed is not None and self._traits.fences:
-            # From here on the platform refuses what the applier before this one sent.
-            await self._sender.show_token()
-            self._claimed = None
-        times = [time for time in (self._sender.unanswered, self._claimed) if time is not None]
+        """Wait until what was sent before can no longer take effect."""
+        claimed = None if self._traits.fences else self._claimed
+        times = [time for time in (self._sender.unanswered, claimed) if time is not None]
         if times:
             await asyncio.sleep(max(times) + self._timeouts.settle - loop_time())
 

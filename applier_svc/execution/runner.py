@@ -40,7 +40,7 @@ class Runner:
         Do all steps, or undo those that were done; a step that fails is an event and no error.
 
         Args:
-            cause: Why all is to be taken back, as the store did not take the record; empty: nobody asked it yet.
+            cause: Why all is to be taken back, for a reason that lies in no step; empty: there is none yet.
 
         Raises:
             PkgerError: Nothing more may be sent or noted; whoever gets the lease next carries on from the journal.

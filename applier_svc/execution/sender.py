@@ -10,7 +10,7 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.throttle import Throttle
 from applier_svc.execution.timeouts import Timeouts
-from services.core.errors import PkgerError, RequestInvalid, TokenStale
+from services.core.errors import PkgerError, RequestInvalid, ServiceUnavailable, TokenStale
 from services.core.model import PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.effects.effect import Sending
@@ -56,15 +56,28 @@ class Sender:
         self._secrets = secrets
         self._throttle = Throttle(traits.max_concurrency)
 
-    async def show_token(self) -> None:
+    async def show_token(self) -> driver_pb2.Fence:
         """
         Make a platform that fences refuse whatever was sent under an older right.
 
+        Returns:
+            The highest older one that the platform has seen; empty: there is none.
+
         Raises:
             LeaseLost: As ``Right.hold``.
-            TokenStale: Somebody else is writing.
+            TokenStale: The platform has seen a newer one.
+            ServiceUnavailable: Nobody knows whether the platform refuses older ones now.
         """
-        await self._mutate([], {}, "")
+        fence = await self._right.hold(self._timeouts.mutate)
+        request = driver_pb2.MutateRequest(org=self._org, fence=fence)
+        try:
+            with self._driver.answering():
+                return (await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)).seen
+        except TokenStale:
+            raise
+        except PkgerError as error:
+            problem = self._secrets.masked(str(error))
+            raise ServiceUnavailable(self._driver.name, self._driver.address, problem, self._driver.platform) from None
 
     async def send(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> dict[int, Outcome]:
         """

@@ -3,28 +3,39 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
 from applier_svc.execution.inquiry import Inquiry
 from applier_svc.execution.prober import UNREADABLE, Prober
+from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.runner import End, Runner
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.sender import Sender
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease
-from services.core.errors import ResourceOwned, StackMoved
+from services.core.errors import ResourceOwned, ServiceUnavailable, StackMoved, TokenStale
 from services.core.model import InventoryEntry, PlatformTraits
 from services.engine.conclusion import Conclusion, needs_record
 from services.engine.decisions import StepDecision, blocked_steps
 from services.engine.late_writes import LateWrite, kinds_touched, late_writes, writes_secrets
-from services.engine.operation import OperationState
+from services.engine.operation import Direction, OperationState
+from services.engine.outcome import Outcome, Unknown
 from services.engine.scheduler import Block, Finish
 from services.rpc.client import Peer
 from services.rpc.convert.operations import blocked_step_from_pb, finished_to_pb, late_writes_to_pb
 from services.rpc.convert.plans import KINDS
+
+_RESTORED = (
+    "the store was restored from a backup: the platform has seen token {} of {}, which the store does not know; "
+    "nothing was sent, recover the operation to go on"
+)
+
+_AGREED = "the store was restored from a backup, and nothing was sent"
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Why a store that answers does not take a record."""
@@ -82,9 +93,10 @@ async def complete(
     inquiry = Inquiry(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
     exchange = Exchange(lease.operation, place.traits, sender, inquiry, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
-    if decisions:
+    end = await _end_before_sending(work, place, sender, runner)
+    if decisions and not end:
         await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
-    end = await runner.run()
+    end = end or await runner.run()
     try:
         await _finish(work, place, end, prober, inquiry)
     except _REFUSALS as error:
@@ -92,6 +104,58 @@ async def complete(
             raise
         end = await runner.run(cause=f"the outcome could not be recorded: {error}")
         await _finish(work, place, end, prober, inquiry)
+
+
+async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: Runner) -> End | None:
+    """
+    Show the token of the operation before anything is looked up or sent (engine.md 11.4).
+
+    Returns:
+        How the operation ends, as nothing may be sent; None: it goes on.
+
+    Raises:
+        LeaseLost: Somebody else is at work on it.
+    """
+    lease, progress = work.lease, work.journal.progress
+    is_agreed = work.operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED
+    if place.traits.fences and progress.plan.steps:
+        try:
+            seen = await _shown(sender, place.timeouts, is_stubborn=work.taken_over is not None)
+        except ServiceUnavailable as error:
+            return await _unanswered(work, runner, str(error))
+        except TokenStale as error:
+            # Somebody else has taken it over, and the store knows; or the store knows of no such token.
+            await lease.confirm()
+            newest = error.metadata.get("newest", "")
+            seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
+        if seen.token > (lease.token if is_agreed else lease.last_token):
+            return Block(_RESTORED.format(seen.token, seen.operation or "an operation"), seen_token=seen.token)
+    if is_agreed and not progress.was_sent:
+        return await runner.run(cause=_AGREED)
+    return None
+
+
+async def _shown(sender: Sender, timeouts: Timeouts, is_stubborn: bool) -> driver_pb2.Fence:
+    """What ``Sender.show_token`` returns, which is repeated until the platform answers, or for long enough."""
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type(ServiceUnavailable),
+        wait=timeouts.between_attempts,
+        stop=stop_after(timeouts.stubborn) if is_stubborn else stop_after_attempt(timeouts.attempts),
+        reraise=True,
+    )
+    return await repeated(retrying, sender.show_token)
+
+
+async def _unanswered(work: Work, runner: Runner, problem: str) -> End:
+    """How an operation ends whose platform does not answer: nobody knows what became of what was sent before."""
+    progress = work.journal.progress
+    if work.taken_over is None:
+        return await runner.run(cause=problem)
+    for direction in Direction:
+        unknown: dict[int, Outcome] = {effect.number: Unknown(problem) for effect in progress.open(direction)}
+        if unknown:
+            await work.journal.record(unknown, direction)
+    return Block(problem)
 
 
 async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: Inquiry) -> None:
@@ -102,7 +166,8 @@ async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: I
         await _publish_late_writes(work, place, changes.entries, prober)
     blocked = blocked_steps(conclusion.progress) if isinstance(end, Block) else ()
     finished = finished_to_pb(conclusion, conclusion.has_stack(changes))
-    await work.journal.finish(conclusion.change(changes), finished, blocked)
+    seen_token = end.seen_token if isinstance(end, Block) else 0
+    await work.journal.finish(conclusion.change(changes), finished, blocked, seen_token)
 
 
 async def _concluded(work: Work, end: End) -> Conclusion:

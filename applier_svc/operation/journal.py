@@ -175,14 +175,23 @@ class Journal:
         change: Write | Remove | None,
         finished: operation_pb2.Finished,
         blocked: Sequence[BlockedStep] = (),
+        seen_token: int = 0,
     ) -> None:
-        """End the operation, *blocked* or with a *change* of the record (None: it stays as it is), and publish it."""
+        """
+        End the operation, and publish it.
+
+        Args:
+            change: What becomes of the record; None: it stays as it is.
+            finished: The last event.
+            blocked: The steps that keep it from its end.
+            seen_token: As of ``Lease.finish``.
+        """
         reach("before_finish")
         if self._waiting:
             await self.publish()
         async with self._turn:
             [event] = self._feed.stamp(finished)
-            generation = await self._lease.finish(change, finished.state, event, blocked=blocked)
+            generation = await self._lease.finish(change, finished.state, event, blocked=blocked, seen_token=seen_token)
             reach("after_finish")
             event.finished.generation = generation if finished.stack_id else 0
             await self._feed.publish(event)

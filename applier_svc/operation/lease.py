@@ -63,6 +63,8 @@ class Lease:
         is_transient: Whether the stack goes away with the operation, which works on behalf of none.
         is_pending: Whether the stack goes away unless the operation succeeds.
         cancel_requested: Whether somebody asked the operation to turn back.
+        token: Its fencing token.
+        last_token: That of the lease on the stack before it; 0: there was none.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Lease:
         is_transient: bool = False,
         is_pending: bool = False,
         position: int = 0,
+        last_token: int = 0,
     ) -> None:
         """*taken* is when the lease was asked for, by ``loop_time``; *position* is that of the last write."""
         self.stack = stack
@@ -85,7 +88,8 @@ class Lease:
         self.cancel_requested = False
         self._peer = peer
         self._stub = JournalServiceStub(peer.channel)
-        self._token = token
+        self.token = token
+        self.last_token = last_token
         self._position = position
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
@@ -103,10 +107,21 @@ class Lease:
         if self._lost is None and self._left() < needed:
             await self._renew()
             if self._left() < needed:
-                self._lost = self._lost or LeaseLost(self.stack.name or self.stack.id, self._token)
+                self._lost = self._lost or LeaseLost(self.stack.name or self.stack.id, self.token)
         if self._lost:
             raise self._lost
-        return driver_pb2.Fence(scope=self.stack.id, token=self._token)
+        return driver_pb2.Fence(scope=self.stack.id, token=self.token, operation=self.operation)
+
+    async def confirm(self) -> None:
+        """
+        Ask the store whether the lease lasts.
+
+        Raises:
+            LeaseLost: It is over.
+            ServiceUnavailable: The store did not answer while the lease lasted.
+        """
+        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=_ttl(self._timeouts))
+        await self._store(self._stub.RenewLease, request)
 
     async def start(self, request: journal_pb2.StartOperationRequest) -> None:
         """
@@ -117,7 +132,7 @@ class Lease:
             PlanUsed: As before; so also ``PlanStale``, ``PlanExpired`` and ``PlanNotFound``.
             ServiceUnavailable: Nobody knows whether it was.
         """
-        request.operation, request.token = self.operation, self._token
+        request.operation, request.token = self.operation, self.token
         await self._store(self._stub.StartOperation, request)
         self._position = 1
 
@@ -132,7 +147,7 @@ class Lease:
             LeaseLost: Nothing was stored.
             ServiceUnavailable: Nobody knows whether it was.
         """
-        request.operation, request.token, request.position = self.operation, self._token, self._position + 1
+        request.operation, request.token, request.position = self.operation, self.token, self._position + 1
         answer = await self._store(self._stub.AdvanceOperation, request)
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
         refusals = list(map(refusal_from_pb, answer.refused))
@@ -147,6 +162,7 @@ class Lease:
         stale_plan: journal_pb2.StalePlan | None = None,
         blocked: Sequence[BlockedStep] = (),
         cause: str = "",
+        seen_token: int = 0,
     ) -> int:
         """
         Record the outcome, end the operation and give the lease back.
@@ -158,6 +174,7 @@ class Lease:
             stale_plan: The stored plan that kept it from starting, as that is stale; None for any other end.
             blocked: The steps that keep it from its end, when it is BLOCKED.
             cause: Why it did not start; empty for any other end.
+            seen_token: The highest token that the platform has seen, when that is newer than the store; else 0.
 
         Returns:
             Generation of the stack now; 0 when there is none.
@@ -168,7 +185,7 @@ class Lease:
         """
         request = journal_pb2.FinishOperationRequest(
             operation=self.operation,
-            token=self._token,
+            token=self.token,
             position=self._position + 1,
             base_generation=self.stack.generation,
             state=state,
@@ -178,6 +195,9 @@ class Lease:
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
             told = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
             request.blocked_steps.extend(next(told, []))
+        if seen_token:
+            request.blocked_reason = operation_pb2.BLOCKED_REASON_STORE_RESTORED
+            request.seen_token = seen_token
         if stale_plan:
             request.stale_plan.CopyFrom(stale_plan)
         if finished:
@@ -210,7 +230,7 @@ class Lease:
     async def let_go(self) -> None:
         """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
         ttl = Duration(seconds=SHORTEST_LEASE)
-        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self._token, ttl=ttl)
+        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=ttl)
         with contextlib.suppress(PkgerError):
             await self._call(self._stub.RenewLease, request, SHORTEST_CALL)
 
@@ -228,7 +248,7 @@ class Lease:
         await self.drop()
         request = journal_pb2.ReportDefectRequest(
             operation=self.operation,
-            token=self._token,
+            token=self.token,
             problem=problem,
             blocked_steps=map(blocked_step_to_pb, steps),
         )
@@ -274,7 +294,7 @@ class Lease:
     async def _renew(self) -> None:
         """Renew if the store answers; when it says that the lease is over, note it."""
         asked = loop_time()
-        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self._token, ttl=_ttl(self._timeouts))
+        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=_ttl(self._timeouts))
         try:
             answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
         except LeaseLost as error:
@@ -326,7 +346,17 @@ async def take(
         raise AlreadyBegunError(operation.name)
     is_transient = not operation.stack_id
     stack = stack_from_pb(answer.stack)
-    lease = Lease(peer, stack, operation.name, answer.token, asked, timeouts, is_transient, answer.is_pending)
+    lease = Lease(
+        peer,
+        stack,
+        operation.name,
+        answer.token,
+        asked,
+        timeouts,
+        is_transient,
+        answer.is_pending,
+        last_token=answer.last_token,
+    )
     return lease, answer
 
 
@@ -354,6 +384,7 @@ async def claim(
         is_transient,
         answer.is_pending,
         answer.position,
+        answer.last_token,
     )
     lease.cancel_requested = answer.cancel_requested
     return lease, answer

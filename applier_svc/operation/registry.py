@@ -24,6 +24,7 @@ from services.core.errors import (
     ServiceUnavailable,
 )
 from services.engine.decisions import StepDecision, check_decisions
+from services.engine.operation import OperationState
 from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.rpc.call import deadline, loop_time, request_id
 from services.rpc.client import Peer
@@ -100,18 +101,20 @@ class Registry:
         self._run(operation, feed, self._begin(operation, asked))
         return feed
 
-    async def carry_on(self, name: str, decisions: Sequence[StepDecision] = ()) -> Feed:
+    async def carry_on(self, name: str, decisions: Sequence[StepDecision] = (), is_asked_for: bool = False) -> Feed:
         """
         Take over an unfinished operation and return the feed of what happens from now on.
 
         Args:
             name: Its name.
             decisions: What somebody decided for the steps that block it; the others are tried again.
+            is_asked_for: Whether somebody asked for just that, which is the consent to go on with a restored store.
 
         Raises:
             RequestInvalid: A decision does not fit; nothing has happened.
             OperationNotFound: There is none, or it is finished.
             StackLeased: Somebody is at work on it.
+            OperationUnfinished: It waits for the consent.
             ServiceUnavailable: The store does not answer, or the service is about to end.
         """
         self._refuse_when_draining()
@@ -122,6 +125,8 @@ class Registry:
             await refuse_unfit(decisions, operation, self._peers.platforms, self._store)
         lease, claimed = await claim(self._store, name, self._holder, self._peers.timeouts)
         try:
+            if not is_asked_for:
+                _refuse_without_consent(claimed.operation)
             # Somebody else may have carried it on meanwhile, and been blocked by something else.
             check_decisions(decisions, [blocked_step_from_pb(each) for each in claimed.operation.blocked_steps])
         except BaseException:
@@ -244,7 +249,9 @@ class Registry:
         try:
             await operation.begin(asked)
         except OperationUnfinished as error:
-            left_behind = await self.carry_on(error.metadata["operation"])
+            name = error.metadata["operation"]
+            _refuse_without_consent(await self.get(name))
+            left_behind = await self.carry_on(name)
             await left_behind.ends()
             await operation.begin(asked)
 
@@ -274,6 +281,18 @@ class Registry:
     def _refuse_when_draining(self) -> None:
         if self._draining:
             raise ServiceUnavailable("applier", self._holder, "it is shutting down")
+
+
+def _refuse_without_consent(operation: operation_pb2.Operation) -> None:
+    """
+    Leave an operation alone that somebody has to agree to go on with.
+
+    Raises:
+        OperationUnfinished: Names it.
+    """
+    if operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
+        stack = operation.stack_name or operation.stack_id
+        raise OperationUnfinished(stack, operation.name, OperationState.BLOCKED)
 
 
 async def _end(operation: str, feed: Feed, work: Coroutine[None, None, None]) -> None:

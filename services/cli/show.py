@@ -103,6 +103,7 @@ def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str]) -> 
 
 _WAYS_OUT: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
     operation_pb2.BLOCKED_REASON_DEFECT: "`{}` tries again, once the defect is mended",
+    operation_pb2.BLOCKED_REASON_STORE_RESTORED: "`{}` goes on: what sent nothing ends, the rest is looked up",
 }
 """The way out of an operation, for the command that recovers it, where it is not to decide about steps."""
 

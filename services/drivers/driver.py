@@ -46,13 +46,25 @@ class Driver(Protocol):
         Args:
             org: Organisation on the platform.
             fence: The right to write; None for writes on behalf of no stack. A platform that does not fence ignores it.
-            batch: At most ``max_batch_size`` mutations; none only show the token.
+            batch: At most ``max_batch_size`` mutations.
 
         Returns:
             One result for each item, in order; ``Done`` of a create and of an update has the resource.
 
         Raises:
             TokenStale: A newer token was seen in the scope of the fence; nothing was written.
+        """
+
+    async def show_token(self, fence: Fence) -> Fence | None:
+        """
+        Refuse everything older than *fence* in its scope from now on; not called on a platform that does not fence.
+
+        Returns:
+            The highest token lower than that of *fence* that the platform has seen in the scope, with its operation;
+            the same when it is shown again. None: there is none.
+
+        Raises:
+            TokenStale: A newer token was seen in the scope.
         """
 
     async def close(self) -> None:

@@ -151,7 +151,12 @@ Result: TypeAlias = Done | Rejected | Ambiguous
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The right to write within ``scope``, the id of a stack; a higher ``token`` is a newer one."""
+    """
+    The right of ``operation`` to write within ``scope``, the id of a stack.
+
+    A higher ``token`` is a newer one.
+    """
 
     scope: str
     token: int
+    operation: str = ""

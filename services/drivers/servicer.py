@@ -64,8 +64,11 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
 
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         """See driver.proto."""
-        batch = wire.batch_from_pb(request.mutations, await self._driver.describe())
-        results = await self._results(request.org, wire.fence_from_pb(request), batch)
+        traits, fence = await self._driver.describe(), wire.fence_from_pb(request)
+        if fence and traits.fences and not request.mutations:
+            return wire.seen_to_pb(await self._driver.show_token(fence))
+        batch = wire.batch_from_pb(request.mutations, traits)
+        results = await self._results(request.org, fence, batch)
         response = wire.results_to_pb(request.mutations, results)
         log.info("mutated", extra=_counts(request, response))
         return response

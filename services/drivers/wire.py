@@ -58,7 +58,17 @@ def ids_from_pb(messages: Collection[object_pb2.ResourceId], traits: PlatformTra
 
 def fence_from_pb(request: driver_pb2.MutateRequest) -> Fence | None:
     """The fence of a batch; None for writes on behalf of no stack."""
-    return Fence(request.fence.scope, request.fence.token) if request.HasField("fence") else None
+    fence = request.fence
+    return Fence(fence.scope, fence.token, fence.operation) if request.HasField("fence") else None
+
+
+def seen_to_pb(seen: Fence | None) -> driver_pb2.MutateResponse:
+    """The answer to a token that is shown: the one before it."""
+    if seen is None:
+        return driver_pb2.MutateResponse()
+    return driver_pb2.MutateResponse(
+        seen=driver_pb2.Fence(scope=seen.scope, token=seen.token, operation=seen.operation)
+    )
 
 
 def batch_from_pb(messages: Collection[driver_pb2.Mutation], traits: PlatformTraits) -> list[Mutation | Rejected]:

@@ -29,6 +29,7 @@ class Direction(StrEnum):
 class BlockedReason(StrEnum):
     """As in operation.proto; what somebody has to look at first comes first."""
 
+    STORE_RESTORED = "STORE_RESTORED"
     DEFECT = "DEFECT"
     CONFLICT = "CONFLICT"
     UNKNOWN_OUTCOME = "UNKNOWN_OUTCOME"

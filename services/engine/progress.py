@@ -133,6 +133,11 @@ class Progress:
         ended = ((self.effects[step], self.outcome(step)) for step in sorted(self._troubled))
         return [(effect, outcome) for effect, outcome in ended if outcome is not None]
 
+    @property
+    def was_sent(self) -> bool:
+        """Whether any step, or its inverse, was sent and not certainly without effect."""
+        return any(record.state not in (StepState.PLANNED, StepState.SKIPPED) for record in self._records.values())
+
     def is_pending(self, step: int) -> bool:
         """Whether a step is still to be sent, or to be sent again as only the answer shows what became of it."""
         return self.state(step) is StepState.PLANNED or self.outcome(step) is None

@@ -93,11 +93,20 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Somebody has to look; *cause* and *leftovers* as of ``Finish``."""
+    """
+    Somebody has to look.
+
+    Attributes:
+        cause: As of ``Finish``.
+        leftovers: Likewise.
+        seen_token: The highest token that the platform has seen, where the store is older than the platform, as it was
+            restored from a backup; else 0.
+    """
 
     cause: str
     leftovers: Mapping[int, Outcome] = field(default_factory=dict)
     state: OperationState = OperationState.BLOCKED
+    seen_token: int = 0
 
 
 Move = LookUp | RunStage | Seal | AskAgain | RollBack | Undo | Finish | Block

@@ -17,13 +17,14 @@ class SqliteLeases:
     def of(self, stack: str) -> Lease | None:
         """Read the last lease on a stack."""
         row = self._db.execute(
-            "SELECT holder, operation, token, ttl, expires FROM leases WHERE stack = ?", [stack]
+            "SELECT holder, operation, token, ttl, expires, last_token FROM leases WHERE stack = ?", [stack]
         ).fetchone()
         return Lease(*row) if row else None
 
     def put(self, stack: str, lease: Lease) -> None:
         """Replace the lease on a stack."""
         self._db.execute(
-            "UPDATE leases SET holder = ?, operation = ?, token = ?, ttl = ?, expires = ? WHERE stack = ?",
-            [lease.holder, lease.operation, lease.token, lease.ttl, lease.expires, stack],
+            "UPDATE leases SET holder = ?, operation = ?, token = ?, ttl = ?, expires = ?, last_token = ?"
+            " WHERE stack = ?",
+            [lease.holder, lease.operation, lease.token, lease.ttl, lease.expires, lease.last_token, stack],
         )

@@ -509,6 +509,17 @@ def defects(db: sqlite_utils.Database) -> None:
     db.execute("ALTER TABLE operations ADD COLUMN defects BIGINT NOT NULL DEFAULT 0")
 
 
+@MIGRATIONS()
+def last_tokens(db: sqlite_utils.Database) -> None:
+    """
+    Keep the token of the lease before the last one.
+
+    Of older leases it is not known: with their own token, no platform has seen one between the two.
+    """
+    db.execute("ALTER TABLE leases ADD COLUMN last_token BIGINT NOT NULL DEFAULT 0")
+    db.execute("UPDATE leases SET last_token = token")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -15,6 +15,7 @@ class Lease:
         token: Fencing token: higher than that of any lease on the stack before.
         ttl: How long it lasts without renewal, in microseconds.
         expires: When it ends; 0 when it was given back.
+        last_token: Token of the lease on the stack before it; 0: there was none.
     """
 
     holder: str = ""
@@ -22,6 +23,7 @@ class Lease:
     token: int = 0
     ttl: int = 0
     expires: int = 0
+    last_token: int = 0
 
 
 class LeasesReading(Protocol):

@@ -84,6 +84,7 @@ class FaultyDriver(DriverServiceServicer):
         batch_size: Most mutations in a batch, as described; None: as many as the platform takes.
         in_flight: How many calls of Mutate were being answered when each one arrived, itself included.
         looks: How many listings and readings were answered.
+        unshown: How many more calls that only show a token get no answer.
         descriptions: What is answered, one after another, to the next calls of Describe in its place.
     """
 
@@ -113,6 +114,7 @@ class FaultyDriver(DriverServiceServicer):
         self._all_later: CallFault | None = None
         self._gates: dict[int, Gate] = {}
         self._forwarded: set[bytes] = set()
+        self.unshown = 0
         self.descriptions: list[grpc.StatusCode | driver_pb2.DescribeResponse] = []
 
     def fail(
@@ -214,6 +216,9 @@ class FaultyDriver(DriverServiceServicer):
         return kept
 
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
+        if not request.mutations and self.unshown:
+            self.unshown -= 1
+            raise ServiceUnavailable("platform", "elsewhere", "scripted")
         if not request.mutations:
             return await self._behind.call(self._stub.Mutate, self._forgetting(request))
         self._answering += 1

@@ -14,7 +14,7 @@ from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.packages import FRESH, MIXED, UPDATED
 from tests.applier.stores import faulty_store
 from tests.applier.test_events import SMALL
-from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, World, check, end, world
+from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, World, check, end, world
 from tests.stack.service import Clock, stack_service
 
 HASTY = replace(QUICK, mutate=0.3, margin=0.0, lease=1.0)
@@ -156,7 +156,9 @@ async def test_an_operation_whose_end_is_recorded_without_an_answer_is_over(tmp_
         assert end(await case.apply(SMALL)).no_change
 
 
-async def test_an_old_token_is_refused_by_the_platform_and_nothing_is_undone(faulty: World) -> None:
+async def test_a_token_that_the_store_never_gave_blocks_an_operation_and_the_store_counts_on_from_it(
+    faulty: World,
+) -> None:
     case = await faulty.case_with(FRESH)
     before = await case.look()
     assert before.record is not None
@@ -164,7 +166,9 @@ async def test_an_old_token_is_refused_by_the_platform_and_nothing_is_undone(fau
     newer = driver_pb2.MutateRequest(org=case.org, fence=driver_pb2.Fence(scope=before.record.id, token=2**62))
     await platform.call(DriverServiceStub(platform.channel).Mutate, newer)
     case.driver.heal()
-    with pytest.raises(TokenStale, match="older than 4611686018427387904"):
-        await case.apply(UPDATED)
-    assert case.driver.calls == 1
+    events = await case.apply(UPDATED)
+    assert (end(events).state, case.driver.calls) == (BLOCKED, 0)
+    assert "the platform has seen token 4611686018427387904" in end(events).cause
     assert await case.look() == before
+    assert (await case.recover(events[0].operation))[-1].finished.state == ROLLED_BACK
+    assert end(await case.apply(UPDATED)).state == SUCCEEDED

@@ -63,7 +63,7 @@ class DriverClient:
     ) -> list[driver_pb2.MutationResult]:
         request = driver_pb2.MutateRequest(org=org, mutations=mutations)
         if fence:
-            request.fence.CopyFrom(driver_pb2.Fence(scope=fence[0], token=fence[1]))
+            request.fence.CopyFrom(driver_pb2.Fence(scope=fence[0], token=fence[1], operation=f"by {fence[1]}"))
         response = await self._peer.call(self._stub.Mutate, request)
         assert len(response.results) == len(mutations)
         assert all(result.WhichOneof("result") for result in response.results)
@@ -71,6 +71,16 @@ class DriverClient:
         for result in response.results:
             result.ClearField("position")
         return list(response.results)
+
+    async def show_token(self, scope: str, token: int, operation: str = "") -> tuple[int, str] | None:
+        """Show a token; the one before it in its scope, with its operation."""
+        fence = driver_pb2.Fence(scope=scope, token=token, operation=operation)
+        response = await self._peer.call(self._stub.Mutate, driver_pb2.MutateRequest(org=ORG, fence=fence))
+        assert not response.results
+        if not response.HasField("seen"):
+            return None
+        assert response.seen.scope == scope
+        return response.seen.token, response.seen.operation
 
     async def secret_keys(self, org: str = ORG) -> list[str]:
         request = driver_pb2.ListSecretKeysRequest(org=org)

@@ -418,3 +418,24 @@ async def test_tokens_count_within_their_scope_and_the_newest_stays_good(
         await driver.mutate(fence=("one", 8))
     with pytest.raises(TokenStale):
         await driver.mutate(fence=("two", 1))
+
+
+async def test_a_token_that_is_shown_is_answered_with_the_highest_before_it(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample
+) -> None:
+    """A store that was restored from a backup knows lower tokens only: its next operation learns of it (engine.md 11.4)."""
+    if not traits.fences:
+        pytest.skip("the platform does not fence")
+    assert await driver.show_token("one", 5, "operations/a") is None
+    assert await driver.show_token("one", 5, "operations/a") is None
+    assert await driver.show_token("one", 9, "operations/b") == (5, "operations/a")
+    await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("one", 9))
+    # The answer may have got lost.
+    assert await driver.show_token("one", 9, "operations/b") == (5, "operations/a")
+    assert await driver.show_token("two", 7, "operations/c") is None
+    with pytest.raises(TokenStale) as error:
+        await driver.show_token("one", 8, "operations/a")
+    assert error.value.metadata["newest"] == "9"
+    # Tokens are seen with mutations, too.
+    await driver.mutate(create("Label", sample("Label", "b", ""), "2"), fence=("one", 12))
+    assert await driver.show_token("one", 13, "operations/d") == (12, "by 12")

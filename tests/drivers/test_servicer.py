@@ -50,6 +50,9 @@ class Scripted:
         self.sent += batch
         return self.results
 
+    async def show_token(self, fence: Fence) -> Fence | None:
+        return replace(fence, token=fence.token - 1)
+
     async def close(self) -> None:
         pass
 
@@ -215,3 +218,9 @@ async def test_a_driver_is_closed_when_it_is_done_with(tmp_path: Path) -> None:
         pass
     with pytest.raises((RuntimeError, grpc.RpcError)):
         await driver.list_resources("o", ["Label"])
+
+
+@pytest.mark.parametrize(("fences", "seen"), [(True, (6, "operations/a")), (False, None)])
+async def test_only_a_platform_that_fences_is_shown_a_token(fences: bool, seen: tuple[int, str] | None) -> None:
+    async with client_of(Scripted(replace(EMBEDDED, fences=fences))) as client:
+        assert await client.show_token("stack", 7, "operations/a") == seen

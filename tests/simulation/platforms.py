@@ -83,6 +83,9 @@ class SimulatedPlatform:
         results = iter(await self._driver.mutate(org, fence if self._platform.fences else None, taken))
         return [answers.get(number) or self._doubted(next(results)) for number in range(len(batch))]
 
+    async def show_token(self, fence: Fence) -> Fence | None:
+        return await self._driver.show_token(fence)
+
     async def close(self) -> None:
         await self._driver.close()
 

@@ -65,6 +65,10 @@ class EmbeddedDriver:
         draw_id = partial(self._ids.token, _ID_BYTES)
         return await self._database.write(partial(store.mutate, org=org, fence=fence, batch=items, draw_id=draw_id))
 
+    async def show_token(self, fence: Fence) -> Fence | None:
+        """See ``Driver``."""
+        return await self._database.write(partial(store.pass_fence, fence=fence))
+
     async def close(self) -> None:
         """Wait for the work in hand and close the file."""
         self._database.close()

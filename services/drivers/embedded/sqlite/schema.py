@@ -110,3 +110,16 @@ def display_names(db: sqlite_utils.Database) -> None:
         "UPDATE resources SET display_name = ? WHERE id = ?",
         [(spec_from_text(spec).display_name, id_) for id_, spec in rows],
     )
+
+
+@MIGRATIONS()
+def fences_remember_what_was_before(db: sqlite_utils.Database) -> None:
+    """
+    Keep the operation of each token, and the token that was the highest before it; 0: there was none.
+
+    Of the tokens seen until now nobody knows the one before.
+    """
+    fences = db.table("fences")
+    fences.add_column("operation", str, not_null_default="")
+    fences.add_column("lower_token", int, not_null_default=0)
+    fences.add_column("lower_operation", str, not_null_default="")

@@ -95,13 +95,43 @@ def mutate(
         TokenStale: A newer token was seen in the scope; nothing was written.
     """
     if fence:
-        _pass_fence(db, fence)
+        pass_fence(db, fence)
     extract = _extract(db, org, batch)
     before = Extract(dict(extract.resources), dict(extract.holders), dict(extract.created), dict(extract.secrets))
     creates = sum(isinstance(item, Create) for item in batch)
     results = carry_out(batch, extract, iter(_free_ids(db, creates, draw_id)))
     _save(db, org, before, extract)
     return results
+
+
+def pass_fence(db: sqlite_utils.Database, fence: Fence) -> Fence | None:
+    """
+    See to it that no token lower than that of *fence* passes from now on.
+
+    Returns:
+        The highest lower token that was seen in the scope, with its operation; None: there is none.
+
+    Raises:
+        TokenStale: A newer token was seen in the scope.
+    """
+    columns = "token, operation, lower_token, lower_operation"
+    row = db.conn.execute(f"SELECT {columns} FROM fences WHERE scope = ?", [fence.scope]).fetchone()  # noqa: S608
+    if row and row[0] > fence.token:
+        raise TokenStale(fence.scope, fence.token, row[0])
+    if row and row[0] >= fence.token:
+        return Fence(fence.scope, *row[2:]) if row[2] else None
+    lower_token, lower_operation = row[:2] if row else (0, "")
+    db.table("fences").upsert(
+        {
+            "scope": fence.scope,
+            "token": fence.token,
+            "operation": fence.operation,
+            "lower_token": lower_token,
+            "lower_operation": lower_operation,
+        },
+        pk="scope",
+    )
+    return Fence(fence.scope, lower_token, lower_operation) if row else None
 
 
 def _stored(
@@ -118,14 +148,6 @@ def _stored(
     for kind, id_, spec, display_name in rows:
         resource_id, labels_of, references_of = ResourceId(kind, id_), label_ids.get(id_, ()), referred.get(id_, ())
         yield StoredResource(resource_id, spec, display_name, tuple(labels_of), tuple(references_of))
-
-
-def _pass_fence(db: sqlite_utils.Database, fence: Fence) -> None:
-    row = db.conn.execute("SELECT token FROM fences WHERE scope = ?", [fence.scope]).fetchone()
-    if row and row[0] > fence.token:
-        raise TokenStale(fence.scope, fence.token, row[0])
-    if not row or row[0] < fence.token:
-        db.table("fences").upsert({"scope": fence.scope, "token": fence.token}, pk="scope")
 
 
 def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extract:

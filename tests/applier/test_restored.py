@@ -1,0 +1,232 @@
+"""A store restored from a backup is older than the platform: nothing is sent until somebody agrees (engine.md 11.4)."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pkger.model.v1 import operation_pb2
+
+from services.core.errors import OperationUnfinished, PlanUsed, TokenStale
+from tests.applier.faulty import CallFault
+from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, world
+from tests.apply.packages import an_object, text
+from tests.stack.service import Clock, stack_service
+
+RESTORED = operation_pb2.BLOCKED_REASON_STORE_RESTORED
+
+UNKNOWN_OUTCOME = operation_pb2.BLOCKED_REASON_UNKNOWN_OUTCOME
+
+
+def package(version: int) -> str:
+    """Names of dashboards may repeat, so a plan that ran twice leaves two."""
+    return text(
+        an_object("Label", "red", "red", description=str(version)),
+        an_object("Dashboard", "cpu", "cpu", ["red"], description=str(version)),
+    )
+
+
+def back_up(folder: Path) -> None:
+    with (
+        closing(sqlite3.connect(folder / "stack.db")) as live,
+        closing(sqlite3.connect(folder / "backup.db")) as copy,
+    ):
+        live.backup(copy)
+
+
+def restore(folder: Path) -> None:
+    """Put the backup in the place of the store, which is not open."""
+    for path in folder.glob("stack.db-*"):
+        path.unlink()
+    (folder / "backup.db").rename(folder / "stack.db")
+
+
+def same(case: Case, faulty: World) -> Case:
+    """*case*, in the services of *faulty*."""
+    faulty.driver.heal()
+    return Case(faulty.services, faulty.driver, case.org, case.stack)
+
+
+async def applied(case: Case, *versions: int) -> None:
+    for version in versions:
+        assert end(await case.apply(package(version))).state == SUCCEEDED
+
+
+async def check_blocked(case: Case, name: str) -> None:
+    """Nothing was sent, the operation says why, and only somebody's consent goes on with it."""
+    before = await case.look()
+    assert case.driver.sent == []
+    operation = await case.operation(name)
+    assert (operation.state, operation.blocked_reason) == (BLOCKED, RESTORED)
+    assert "the store was restored from a backup" in operation.cause
+    with pytest.raises(OperationUnfinished):
+        await case.apply(package(9))
+    assert (await case.operation(name)).blocked_reason == RESTORED
+    assert await case.look() == before
+    assert case.driver.sent == []
+
+
+async def check_that_all_goes_on(case: Case) -> None:
+    """The next apply holds what it is asked for, once; what the store had forgotten is adopted."""
+    assert end(await case.apply(package(10))).state == SUCCEEDED
+    now = await case.look()
+    assert set(now.recorded.values()) <= now.ids
+    assert end(await case.apply(package(10))).no_change
+
+
+@pytest.mark.parametrize("since", [1, 5])
+async def test_an_apply_on_a_store_of_some_applies_ago_sends_nothing(tmp_path: Path, since: int) -> None:
+    async with world(tmp_path) as faulty:
+        case = faulty.case()
+        await applied(case, 0)
+        back_up(tmp_path)
+        await applied(case, *range(1, since + 1))
+    restore(tmp_path)
+    async with world(tmp_path) as faulty:
+        case = same(case, faulty)
+        before = await case.look()
+        events = await case.apply(package(8))
+        assert end(events).state == BLOCKED
+        await check_blocked(case, events[0].operation)
+        ended = (await case.recover(events[0].operation))[-1].finished
+        assert (ended.state, ended.cause) == (
+            ROLLED_BACK,
+            "the store was restored from a backup, and nothing was sent",
+        )
+        assert (await case.look()).content == before.content
+        assert case.driver.sent == []
+        await check_that_all_goes_on(case)
+        assert len((await case.look()).ids) == 2
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["of a new stack", "of a stack"])
+async def test_a_stored_plan_that_ran_after_the_backup_does_not_run_again(tmp_path: Path, is_first: bool) -> None:
+    async with world(tmp_path) as faulty:
+        case = faulty.case()
+        if not is_first:
+            assert end(await case.apply(text(an_object("Label", "red", "red")))).state == SUCCEEDED
+        plan = await case.plan(
+            text(an_object("Label", "red", "red"), an_object("Dashboard", "cpu", "cpu"))
+            if not is_first
+            else text(an_object("Dashboard", "cpu", "cpu"))
+        )
+        back_up(tmp_path)
+        assert end(await case.apply_plan(plan)).state == SUCCEEDED
+    restore(tmp_path)
+    async with world(tmp_path) as faulty:
+        case = same(case, faulty)
+        before = (await case.look()).ids
+        events = await case.apply_plan(plan)
+        assert end(events).state == BLOCKED
+        await check_blocked(case, events[0].operation)
+        assert (await case.recover(events[0].operation))[-1].finished.state == ROLLED_BACK
+        with pytest.raises(PlanUsed):
+            await case.apply_plan(plan)
+        assert (await case.look()).ids == before
+        assert case.driver.sent == []
+
+
+async def in_the_middle(faulty: World, folder: Path) -> tuple[Case, str]:
+    """An apply that succeeded, and a backup from when its first stage was done."""
+    case = faulty.case()
+    await applied(case, 0)
+    case.driver.heal()
+    gate = case.driver.gate(1)
+    apply = asyncio.create_task(case.apply(package(1) + "\n"))
+    await gate.reached.wait()
+    back_up(folder)
+    gate.opened.set()
+    events: Events = await apply
+    assert end(events).state == SUCCEEDED
+    return case, events[0].operation
+
+
+async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_then_looked_up(tmp_path: Path) -> None:
+    async with world(tmp_path) as faulty:
+        case, name = await in_the_middle(faulty, tmp_path)
+        await applied(case, 2)
+    restore(tmp_path)
+    async with world(tmp_path) as faulty:
+        case = same(case, faulty)
+        assert (await case.settled()).name == name
+        await check_blocked(case, name)
+        # What it had sent when it was backed up has been changed by the apply after it.
+        assert (await case.recover(name))[-1].finished.state == BLOCKED
+        [step] = (await case.operation(name)).blocked_steps
+        assert step.reason == operation_pb2.BLOCKED_REASON_CONFLICT
+        assert (await case.recover(name, _1="keep"))[-1].finished.state == SUCCEEDED
+        await check_that_all_goes_on(case)
+        assert len((await case.look()).ids) == 2
+
+
+async def test_an_operation_that_only_ended_after_the_backup_is_resumed_and_does_nothing_twice(tmp_path: Path) -> None:
+    """Its token is the newest of both, so nobody can tell that from a crash; its steps have their effect once."""
+    async with world(tmp_path) as faulty:
+        case, name = await in_the_middle(faulty, tmp_path)
+        before = await case.look()
+    restore(tmp_path)
+    async with world(tmp_path) as faulty:
+        case = same(case, faulty)
+        operation = await case.settled()
+        assert (operation.name, operation.state) == (name, SUCCEEDED)
+        now = await case.look()
+        assert (now.resources, now.recorded) == (before.resources, before.recorded)
+
+
+async def test_a_restored_store_whose_clock_was_set_back_counts_on_from_what_the_platform_saw(tmp_path: Path) -> None:
+    clock, path = Clock(), tmp_path / "stack.db"
+    async with stack_service(path, clock) as store, world(tmp_path, given={"stack": store.address}) as faulty:
+        case = faulty.case()
+        await applied(case, 0)
+        back_up(tmp_path)
+        clock.forward(3600)
+        await applied(case, 1)
+    restore(tmp_path)
+    clock.forward(-3600)
+    async with stack_service(path, clock) as store, world(tmp_path, given={"stack": store.address}) as faulty:
+        case = same(case, faulty)
+        events = await case.apply(package(8))
+        assert end(events).state == BLOCKED
+        await check_blocked(case, events[0].operation)
+        assert (await case.recover(events[0].operation))[-1].finished.state == ROLLED_BACK
+        await check_that_all_goes_on(case)
+
+
+@pytest.mark.parametrize(("unshown", "state"), [(2, SUCCEEDED), (3, ROLLED_BACK)])
+async def test_nothing_is_sent_before_the_platform_has_seen_the_token(
+    faulty: World, unshown: int, state: operation_pb2.OperationState.ValueType
+) -> None:
+    case = faulty.case()
+    case.driver.unshown = unshown
+    finished = end(await case.apply(package(0)))
+    assert (finished.state, bool(case.driver.sent)) == (state, state == SUCCEEDED)
+    assert ("does not answer" in finished.cause) is (state == ROLLED_BACK)
+    await check_that_all_goes_on(case)
+
+
+async def test_who_takes_over_sends_nothing_before_the_platform_has_seen_the_token(faulty: World) -> None:
+    case = faulty.case()
+    case.driver.fail(calls={1: CallFault.CUT_OFF})
+    gate = case.driver.gate(1)
+    apply = asyncio.create_task(case.apply(package(0)))
+    await gate.reached.wait()
+    sent = list(case.driver.sent)
+    case.driver.unshown = 10**6
+    gate.opened.set()
+    with pytest.raises(TokenStale):
+        await apply
+    name = (await case.settled()).name
+    operation = await case.operation(name)
+    assert (operation.state, operation.blocked_reason) == (BLOCKED, UNKNOWN_OUTCOME)
+    assert [each.reason for each in operation.blocked_steps] == [UNKNOWN_OUTCOME]
+    assert case.driver.sent == sent
+    case.driver.unshown = 0
+    assert (await case.recover(name))[-1].finished.state == SUCCEEDED
+
+
+async def test_an_apply_with_nothing_to_do_shows_no_token(faulty: World) -> None:
+    case = await faulty.case_with(package(0))
+    case.driver.unshown = 1
+    assert end(await case.apply(package(0))).no_change
+    assert case.driver.unshown == 1
