@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from services.engine.operation import OperationState
+from services.engine.operation import FINISHED, OperationState
 from stack_svc import journal, leases, texts
 from stack_svc.journal import Write
 from stack_svc.store.leases import Lease
@@ -13,6 +13,11 @@ from stack_svc.store.store import Transaction
 
 MOST_DEFECTS = 3
 """Attempts to resume an operation that a defect ends, until it is BLOCKED."""
+
+STORE_RESTORED = 5
+"""Number of the ``pkger.model.v1.BlockedReason``."""
+
+RESTORED = "the store was restored from a backup; nobody knows what became of it since"
 
 Told = Callable[[Operation, str, Stack | None, int], bytes]
 """
@@ -86,3 +91,35 @@ def _block(
         tx.operations.unblock(operation.name)
     tx.operations.block(operation.name, blocks)
     return event
+
+
+def mark_restored(tx: Transaction, name: str, told: Told) -> bool | None:
+    """
+    Block an operation of a store that was restored from a backup, or end it when it never started.
+
+    Args:
+        tx: The transaction.
+        name: The operation.
+        told: Makes its last event.
+
+    Returns:
+        Whether it is BLOCKED now; None when nothing changed: it is finished, or was marked before.
+
+    Raises:
+        OperationNotFound: There is no such operation.
+    """
+    stack = tx.lock_stack(tx.operations.stack_of(name) or "")
+    now = tx.now()
+    operation = journal.existing(tx, name)
+    if operation.state in FINISHED or operation.blocks.reason == STORE_RESTORED:
+        return None
+    lease = tx.leases.of(operation.stack) or Lease()
+    blocks = Blocks(STORE_RESTORED, operation.blocks.step_count, tx.operations.blocked_steps(name))
+    tx.leases.put(operation.stack, leases.given_back(lease))
+    if operation.state is OperationState.PREPARING:
+        ended = replace(operation, state=OperationState.FAILED, cause=RESTORED, update_time=now)
+        tx.operations.update(ended)
+        tx.requests.forget(name)
+        return False
+    _block(tx, operation, stack, RESTORED, blocks, told, now)
+    return True

@@ -8,11 +8,15 @@ from services.core.model import Target
 from stack_svc import requests, texts
 from stack_svc.leases import SECOND, rfc3339
 from stack_svc.requests import Request
-from stack_svc.store.plans import Header, Place, PlanState, StoredPlan, Work
+from stack_svc.store.plans import START, Header, Place, PlanState, StoredPlan, Work
 from stack_svc.store.store import Reading, Transaction
 
 KEPT = 24 * 3600 * SECOND
 """How long a plan can be applied, in microseconds (planner.proto)."""
+
+
+EVERYTHING = 2**31
+"""Rows of a page that has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,12 @@ def mark_stale(tx: Transaction, name: str, problem: str) -> None:
     plan = tx.plans.find(name)
     if plan and plan.state is PlanState.PENDING:
         tx.plans.update(replace(plan, state=PlanState.STALE, problem=texts.clean(problem)))
+
+
+def pending(reading: Reading) -> list[str]:
+    """Names of the plans that can be applied, newest first."""
+    found = page(reading, None, "", START, EVERYTHING)
+    return [plan.name for plan, _ in found if plan.state is PlanState.PENDING]
 
 
 def mark_applied(tx: Transaction, name: str) -> None:

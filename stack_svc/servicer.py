@@ -8,6 +8,7 @@ from pkger.journal.v1 import journal_pb2, journal_pb2_grpc
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
+from services.engine.operation import FINISHED, OperationState
 from services.engine.step_life import StepRecord
 from services.machine import Ids
 from services.rpc.call import MESSAGE_LIMIT
@@ -34,7 +35,7 @@ from stack_svc.requests import Request
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
 from stack_svc.store import stacks as stored_stacks
-from stack_svc.store.operations import Operation
+from stack_svc.store.operations import Filter, Operation
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.stacks import Named
 from stack_svc.store.store import Reading, Store, Transaction
@@ -276,6 +277,21 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         events = journal_pb2.StoredEvents.FromString(stored).events
         return journal_pb2.ReportDefectResponse(finished=events[0] if events else None)
 
+    async def MarkRestored(
+        self, request: journal_pb2.MarkRestoredRequest, context: object
+    ) -> journal_pb2.MarkRestoredResponse:
+        """Block what a restored store does not know the end of."""
+        answer = journal_pb2.MarkRestoredResponse()
+        for operation in reversed(await self._store.read(_unfinished)):
+            mark = partial(blocking.mark_restored, name=operation.name, told=messages.blocked_event)
+            is_blocked = await self._store.write(mark)
+            if is_blocked is not None:
+                (answer.blocked if is_blocked else answer.ended).append(operation.name)
+        for name in reversed(await self._store.read(plans.pending)):
+            await self._store.write(partial(plans.mark_stale, name=name, problem=blocking.RESTORED))
+            answer.stale_plans.append(name)
+        return answer
+
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object
     ) -> journal_pb2.RequestCancelResponse:
@@ -323,6 +339,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             has_more=has_more,
             state=messages.state_to_pb(story.state),
         )
+
+
+def _unfinished(reading: Reading) -> list[Operation]:
+    """All unfinished operations, newest first."""
+    wanted = Filter(states=[state for state in OperationState if state not in FINISHED])
+    return reading.operations.page(wanted, stored_operations.START, plans.EVERYTHING)
 
 
 def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:

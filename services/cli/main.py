@@ -401,6 +401,26 @@ def recover_operation(name: str, steps: tuple[str, ...], server: str | None) -> 
     asyncio.run(recover(name, _decisions(steps), environment(server)))
 
 
+@main.group()
+def admin() -> None:
+    """What operators of the services do."""
+
+
+@admin.command("restored")
+@server_option
+def mark_restored(server: str | None) -> None:
+    """
+    Mark a store that was just restored from a backup.
+
+    Run it before an applier runs. Unfinished operations are blocked until somebody recovers them, and plans that wait
+    to be applied are stale: both may have run since the backup.
+    """
+    from services.cli.admin import restored
+    from services.cli.session import environment
+
+    asyncio.run(restored(environment(server)))
+
+
 def _some(files: tuple[str, ...]) -> tuple[str, ...]:
     if not files:
         raise click.UsageError("name at least one package file with -f")

@@ -143,6 +143,24 @@ async def test_the_commands_about_plans_and_operations_run(tmp_path: Path, servi
     assert len((await services.record("fleet")).resources) == 6
 
 
+async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
+    """With an operation that was unfinished when the backup was made, and a plan that waited."""
+    back_up, put_back, mark, resume, apply = blocks(ROOT / "docs" / "backup.md", "sh")
+    env = environment(tmp_path) | {"PKGER_DATA": str(tmp_path / "data"), "BACKUP": str(tmp_path / "backup.db")}
+    await run("pkger plan -f examples/labels.json --stack other --save", env)
+    assert "succeeded" not in await run(f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} || true", env)
+    await run(back_up, env)
+    await run(put_back, env)
+    marked = await run(mark, env)
+    assert (marked.count("blocked: operations/"), marked.count("stale: plans/")) == (1, 1)
+    assert "nothing to mark" in await run(mark, env)
+    resumed = await run(resume, env)
+    assert "the store was restored from a backup" in resumed
+    assert "pkger operations recover" in resumed
+    assert await run("pkger operations list --unfinished -o json", env) == "[]\n"
+    assert "Done:" in await run(apply, env)
+
+
 def test_the_rooms_of_the_architecture_exist() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     folders = re.findall(r"^\| `(\w[\w/]*/)` \|", page, re.MULTILINE)

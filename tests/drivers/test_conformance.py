@@ -423,7 +423,7 @@ async def test_tokens_count_within_their_scope_and_the_newest_stays_good(
 async def test_a_token_that_is_shown_is_answered_with_the_highest_before_it(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:
-    """A store that was restored from a backup knows lower tokens only: its next operation learns of it (engine.md 11.4)."""
+    """A restored store knows lower tokens only, and its next operation learns of it (engine.md 11.4)."""
     if not traits.fences:
         pytest.skip("the platform does not fence")
     assert await driver.show_token("one", 5, "operations/a") is None
