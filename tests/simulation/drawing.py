@@ -108,7 +108,7 @@ def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
         lag=round(draws.spread(f"lag {label}", 0.01, 10.0), 3) if do == "plan" else 0.0,
         is_backed_up="backup" in features and draws.chance(f"backup {label}", 0.4),
         restored_after=round(draws.spread(f"restored {label}", 0.01, 20.0), 3)
-        if "backup" in features and draws.chance(f"restore {label}", 0.4)
+        if "backup" in features and "no_fence" not in features and draws.chance(f"restore {label}", 0.4)
         else -1.0,
     )
 

@@ -190,6 +190,8 @@ class Ends:
             used, left = left, []
             for name in used:
                 end = await self._operator.uninstall(name)
+                if await self._agree(name):
+                    end = await self._operator.uninstall(name)
                 if end.startswith("IN_USE"):
                     left.append(name)
                 elif end != "OPERATION_STATE_SUCCEEDED":
@@ -200,6 +202,16 @@ class Ends:
             is_excused = id_ in self._oracle.by_others | self._oracle.remade | owned or name in self._decided
             if resource and not is_excused:
                 self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")
+
+    async def _agree(self, stack: str) -> bool:
+        """Go on with what a restored store keeps from going on, on a stack; whether there was such an operation."""
+        for operation in self._oracle.store.operations.values():
+            if operation.state == "BLOCKED" and self._oracle.store.stack_names.get(operation.stack) == stack:
+                told = await self._operator.operation(operation.name)
+                if told.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
+                    await self._operator.decide(told, operation_pb2.DECISION_RETRY)
+                    return True
+        return False
 
 
 def _with_skipped_labels(item: Item, before: Mapping[str, Item], skipped: Collection[str]) -> Item:

@@ -33,7 +33,7 @@ FEATURES: Mapping[str, str] = {
     "bad_answers": "answers of the platform are short, long, permuted, of another kind, or say nothing",
     "bad_describe": "Describe lacks a kind, or tells another trait",
     "clock": "wall clocks jump by up to an hour",
-    "backup": "the store is restored from a backup",
+    "backup": "the store is restored from a backup, of a platform that fences: nobody calls MarkRestored",
 }
 
 
@@ -76,20 +76,6 @@ KNOWN: tuple[Known, ...] = (
         "A8: the creation of a replacement is refused after the old resource was deleted",
         "ownership",
         "replacement_is_refused_after_its_deletion",
-    ),
-    Known(
-        frozenset({"backup"}),
-        frozenset({"I5"}),
-        "A7: a restored store runs a plan again",
-        "ownership",
-        "a_restored_store_runs_a_plan_again",
-    ),
-    Known(
-        frozenset({"backup"}),
-        frozenset({"PROBE", "GHOST"}),
-        "A7: a restored store whose clock was set back gives tokens below those that the platform saw",
-        "ownership",
-        "a_restored_store_counts_below_the_platform",
     ),
     Known(
         frozenset({"replace", "keep"}),

@@ -79,6 +79,7 @@ class Oracle:
         self._overwritten: set[tuple[str, str]] = set()
         self.last_look = 0.0
         self._plans: dict[str, str] = {}
+        self._senders: set[str] = set()
         self._states: dict[str, str] = {}
         self._bad_driver = BadDriver(world.draws, world.scenario.features, world.trace, lambda: world.is_calm)
         self._situations = Situations(self._seen, world.nodes, world.trace)
@@ -127,6 +128,8 @@ class Oracle:
                 self._check_order(sent, attempt)
             found.append(sent)
         attempt.note = found
+        if operation and found:
+            self._senders.add(operation.name)
         if operation and found and self._plans.get(operation.plan, operation.name) != operation.name:
             self._trace.violate("I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}")
 
@@ -295,7 +298,8 @@ class Oracle:
                 self._trace.violate("I2", f"{name} wrote with token {token}; the lease is {held} at {now - EPOCH}")
         for stack, lease in self.store.leases.items():
             last = before.get(stack)
-            if last and lease.token != last.token and _lasts(last, now):
+            # One that is given back may count on from what the platform has seen.
+            if last and lease.token != last.token and _lasts(last, now) and lease.expires:
                 self._trace.violate("I2", f"the lease of {stack} was taken while it lasted")
         for before_state, state in self.store.transitions:
             self._trace.count(f"step {before_state} -> {state}")
@@ -370,8 +374,14 @@ class Oracle:
         is_ours = attempt is not None and attempt.caller.name.startswith("applier")
         for id_ in sorted(after.keys() - before.keys()):
             self._trace.say("platform", f"{by} created {after[id_].kind} {id_} {after[id_].display_name!r}")
-            if is_ours:
-                self.made[id_] = self._maker(id_, attempt)
+            if not is_ours:
+                continue
+            maker = self._maker(id_, attempt)
+            if self._has_been_restored and maker not in self.store.operations:
+                # It was on its way when the store forgot the operation.
+                self.by_others.add(id_)
+            else:
+                self.made[id_] = maker
                 self.remade |= self._remade(id_, attempt)
         for id_ in sorted(before.keys() - after.keys()):
             self._trace.say("platform", f"{by} deleted {before[id_].kind} {id_}")
@@ -502,6 +512,8 @@ class Oracle:
         self._has_been_restored = True
         self.by_others |= self.made.keys()
         self.made.clear()
+        # What had sent nothing has not run its plan.
+        self._plans = {plan: name for plan, name in self._plans.items() if name in self._senders}
         self._seen.store = StoreReader(self._world.data / STORE_FILE)
         self.store.refresh()
 

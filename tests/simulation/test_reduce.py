@@ -14,7 +14,7 @@ from tests.simulation.running import HarnessBroken, Result, run
 from tests.simulation.scenario import Action, Client, Crash, Item, Platform, Scenario, from_json, to_json
 from tests.simulation.search import template
 
-FOUND = Path(__file__).parent / "found" / "a_restored_store_runs_a_plan_again.json"
+FOUND = Path(__file__).parent / "found" / "replacement_is_refused_after_its_deletion.json"
 
 RED, CPU, HOOK, ALARM = Item("red", 2), Item("cpu", labels=("red",)), Item("hook"), Item("alarm")
 
@@ -219,15 +219,15 @@ def test_faults_that_do_not_make_the_same_run_are_a_defect_of_the_simulation() -
         reduced(result(FULL, "I3"), "I3", lambda scenario: replace(result(scenario, "I3"), digest="other"))
 
 
-def test_a_plan_that_runs_twice_is_reduced_to_what_it_needs() -> None:
+def test_a_scenario_that_was_found_is_reduced_to_what_it_needs() -> None:
     """The scenario that was found is small, and a crash that does not matter is dropped."""
     found = from_json(json.loads(FOUND.read_text("utf-8")))
     with template() as folder:
         first = run(replace(found, crashes=(*found.crashes, Crash("parser", 2000))), folder)
-        best, runs = reduced(first, "I5", lambda scenario: run(scenario, folder), most=40)
+        best, runs = reduced(first, "CONTENT", lambda scenario: run(scenario, folder), most=40)
     assert runs <= 40
     assert best.scenario == found
     assert sum(len(client.actions) for client in best.scenario.clients) <= 3
-    lines = shown(best, "I5")
+    lines = shown(best, "CONTENT")
     assert len(lines) <= 30
-    assert "VIOLATION I5" in lines[-1]
+    assert "VIOLATION CONTENT" in lines[-1]
