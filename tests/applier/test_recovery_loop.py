@@ -57,14 +57,15 @@ class Answering(JournalServicer):
 
     async def ClaimOperation(
         self, request: journal_pb2.ClaimOperationRequest, context: Any
-    ) -> journal_pb2.ClaimOperationResponse:
+    ) -> AsyncIterator[journal_pb2.ClaimOperationResponse]:
         if request.operation == self.never:
             raise KeyError(request.operation)
         if self._answers("ClaimOperation", context):
-            return journal_pb2.ClaimOperationResponse()
-        claimed = await super().ClaimOperation(request, context)
-        claimed.body = claimed.body if self.body is None else self.body
-        return claimed
+            return
+        async for claimed in super().ClaimOperation(request, context):
+            if self.body is not None and claimed.body:
+                claimed.body = self.body
+            yield claimed
 
     async def AdvanceOperation(
         self, request: journal_pb2.AdvanceOperationRequest, context: Any
