@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from services.core.model import PlatformTraits
-from services.drivers.mutation import Fence, Mutation, ResourceId, Result, StoredResource
+from services.core.model import PlatformTraits, Spec
+from services.drivers.mutation import Create, Fence, Mutation, Rejected, ResourceId, Result, StoredResource, Update
 from services.machine import Ids
 from services.platforms import Platform
 
@@ -35,6 +35,14 @@ class Driver(Protocol):
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> Sequence[StoredResource | None]:
         """Read the resource of each id, in order; None where there certainly is none of that kind and id."""
+
+    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
+        """
+        Say of each write, in order, how the platform would hold its spec, or why it never would; nothing is written.
+
+        Only content is looked at, by the rule that ``mutate`` refuses content by. A reference without id is to a
+        resource that is still to be created. A driver that holds what it is sent gives each spec back.
+        """
 
     async def secret_keys(self, org: str) -> Iterable[str]:
         """List the keys of all secrets, in any order; not called on a platform that holds none."""

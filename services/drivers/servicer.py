@@ -2,9 +2,9 @@
 
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
@@ -23,6 +23,8 @@ SERVICES = ("pkger.driver.v1.DriverService",)
 """Full name, for health and reflection."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
+
+Answer = TypeVar("Answer")
 
 
 class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
@@ -53,6 +55,16 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
         _expect("resources", len(held), len(ids))
         return driver_pb2.ReadResourcesResponse(results=map(wire.read_result_to_pb, held))
 
+    async def PrepareSpecs(
+        self, request: driver_pb2.PrepareSpecsRequest, context: Context
+    ) -> driver_pb2.PrepareSpecsResponse:
+        """See driver.proto."""
+        wanted = wire.wanted_from_pb(request.specs, await self._driver.describe())
+        asked = [item for item in wanted if not isinstance(item, Rejected)]
+        prepared = await self._driver.prepare_specs(request.org, asked) if asked else []
+        _expect("prepared specs", len(prepared), len(asked))
+        return wire.prepared_to_pb(request.specs, _in_place(wanted, prepared))
+
     async def ListSecretKeys(
         self, request: driver_pb2.ListSecretKeysRequest, context: Context
     ) -> driver_pb2.ListSecretKeysResponse:
@@ -78,13 +90,18 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
         sent = [item for item in batch if not isinstance(item, Rejected)]
         results = await self._driver.mutate(org, fence, sent)
         _expect("results", len(results), len(sent))
-        answers = iter(results)
-        return [item if isinstance(item, Rejected) else next(answers) for item in batch]
+        return _in_place(batch, results)
 
 
 def register(driver: Driver) -> Register:
     """What adds DriverService over *driver* to a server."""
     return partial(driver_pb2_grpc.add_DriverServiceServicer_to_server, DriverServicer(driver))
+
+
+def _in_place(items: Sequence[object], answers: Iterable[Answer]) -> list[Answer | Rejected]:
+    """The answer to each of *items*: the item itself where it is rejected already, else the next of *answers*."""
+    given = iter(answers)
+    return [item if isinstance(item, Rejected) else next(given) for item in items]
 
 
 def _expect(what: str, given: int, wanted: int) -> None:

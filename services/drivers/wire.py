@@ -8,7 +8,7 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2
 
 from services.core.errors import KindUnsupported, RequestInvalid
-from services.core.model import KindTraits, PlatformTraits
+from services.core.model import KindTraits, PlatformTraits, Reference, Spec
 from services.drivers.mutation import (
     Ambiguous,
     Attach,
@@ -93,9 +93,8 @@ def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> M
     change = getattr(message, message.WhichOneof("change") or "")
     if isinstance(change, driver_pb2.PutSecret | driver_pb2.DeleteSecret):
         return _secret_from_pb(change, traits)
-    if change.kind not in traits.kinds:
-        problem = f"platform {traits.platform!r} has no kind {change.kind!r}; it has {', '.join(sorted(traits.kinds))}"
-        return Rejected(RejectionReason.KIND_UNSUPPORTED, problem)
+    if refused := _refused_kind(change.kind, traits):
+        return refused
     match change:
         case driver_pb2.CreateResource() | driver_pb2.UpdateResource():
             return _write_from_pb(change, traits.kinds[change.kind])
@@ -107,6 +106,32 @@ def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> M
             return Attach(ResourceId(change.kind, change.id), change.label_id)
         case _:
             return Detach(ResourceId(change.kind, change.id), change.label_id)
+
+
+def wanted_from_pb(
+    messages: Iterable[driver_pb2.WantedSpec], traits: PlatformTraits
+) -> list[Create | Update | Rejected]:
+    """Translate specs that are to be written, as the writes that they are for; rejects what ``batch_from_pb`` does."""
+    return [_wanted_from_pb(message, traits) for message in messages]
+
+
+def _wanted_from_pb(message: driver_pb2.WantedSpec, traits: PlatformTraits) -> Create | Update | Rejected:
+    if refused := _refused_kind(message.kind, traits):
+        return refused
+    content = _content_from_pb(message, traits.kinds[message.kind])
+    if isinstance(content, Rejected):
+        return content
+    spec, references = content
+    if message.id:
+        return Update(ResourceId(message.kind, message.id), spec, references)
+    return Create(message.kind, spec, references=references)
+
+
+def _refused_kind(kind: str, traits: PlatformTraits) -> Rejected | None:
+    if kind in traits.kinds:
+        return None
+    problem = f"platform {traits.platform!r} has no kind {kind!r}; it has {', '.join(sorted(traits.kinds))}"
+    return Rejected(RejectionReason.KIND_UNSUPPORTED, problem)
 
 
 def _secret_from_pb(
@@ -124,6 +149,19 @@ def _secret_from_pb(
 def _write_from_pb(
     change: driver_pb2.CreateResource | driver_pb2.UpdateResource, traits: KindTraits
 ) -> Create | Update | Rejected:
+    content = _content_from_pb(change, traits)
+    if isinstance(content, Rejected):
+        return content
+    spec, references = content
+    if isinstance(change, driver_pb2.CreateResource):
+        return Create(change.kind, spec, change.idempotency_key, references)
+    return Update(ResourceId(change.kind, change.id), spec, references, _expectation_from_pb(change))
+
+
+def _content_from_pb(
+    change: driver_pb2.CreateResource | driver_pb2.UpdateResource | driver_pb2.WantedSpec, traits: KindTraits
+) -> tuple[Spec, tuple[Reference, ...]] | Rejected:
+    """What a resource is to hold, and to refer to."""
     try:
         spec = checked_spec(change.spec_json)
     # TypeError: nested deeper than canonical text can be written.
@@ -135,9 +173,7 @@ def _write_from_pb(
     references = tuple(sorted(references_from_pb(change.references), key=lambda reference: reference.pointer))
     if len({reference.pointer for reference in references}) < len(references):
         return Rejected(RejectionReason.CONTENT_REFUSED, f"a {change.kind} cannot refer to two resources at one place")
-    if isinstance(change, driver_pb2.CreateResource):
-        return Create(change.kind, spec, change.idempotency_key, references)
-    return Update(ResourceId(change.kind, change.id), spec, references, _expectation_from_pb(change))
+    return spec, references
 
 
 def _expectation_from_pb(change: driver_pb2.UpdateResource | driver_pb2.DeleteResource) -> Expectation | None:
@@ -172,6 +208,23 @@ def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
     return driver_pb2.ReadResult(resource=resource_fields(resource))
 
 
+def prepared_to_pb(
+    wanted: Iterable[driver_pb2.WantedSpec], prepared: Sequence[Spec | Rejected]
+) -> driver_pb2.PrepareSpecsResponse:
+    """Translate what would become of the *wanted* specs of a request, one answer for each."""
+    fields: Any = [
+        {**_prepared_fields(sent, answer), "position": position}
+        for position, (sent, answer) in enumerate(zip(wanted, prepared, strict=True))
+    ]
+    return driver_pb2.PrepareSpecsResponse(specs=fields)
+
+
+def _prepared_fields(sent: driver_pb2.WantedSpec, answer: Spec | Rejected) -> Any:
+    if isinstance(answer, Rejected):
+        return {"rejected": _rejected_fields(answer)}
+    return {"held": {"kind": sent.kind, "spec_json": answer.text if answer.text != sent.spec_json else ""}}
+
+
 def results_to_pb(mutations: Iterable[driver_pb2.Mutation], results: Sequence[Result]) -> driver_pb2.MutateResponse:
     """Translate how the *mutations* of a request ended, one result for each."""
     fields: Any = [
@@ -185,17 +238,19 @@ def _result_fields(mutation: driver_pb2.Mutation, result: Result) -> Any:
     match result:
         case Done(resource):
             return {"done": _done_fields(mutation, resource)}
-        case Rejected(reason, message, retry_after, found):
-            return {
-                "rejected": {
-                    "reason": rejection_number(reason),
-                    "message": message,
-                    "retry_after": _duration(retry_after),
-                    "found": resource_fields(found) if found else None,
-                }
-            }
+        case Rejected():
+            return {"rejected": _rejected_fields(result)}
         case Ambiguous(message, retry_after):
             return {"ambiguous": {"message": message, "retry_after": _duration(retry_after)}}
+
+
+def _rejected_fields(rejected: Rejected) -> Any:
+    return {
+        "reason": rejection_number(rejected.reason),
+        "message": rejected.message,
+        "retry_after": _duration(rejected.retry_after),
+        "found": resource_fields(rejected.found) if rejected.found else None,
+    }
 
 
 def _done_fields(mutation: driver_pb2.Mutation, resource: StoredResource | None) -> Any:

@@ -20,7 +20,7 @@ SAFE_METHODS = {
         "ListOperations",
         "ListEvents",
     ),
-    "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources", "ListSecretKeys"),
+    "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources", "PrepareSpecs", "ListSecretKeys"),
 }
 """Methods that may be sent twice (a test holds this to be their idempotency_level): retried when a server is away."""
 

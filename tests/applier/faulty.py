@@ -188,6 +188,11 @@ class FaultyDriver(DriverServiceServicer):
         await self._look()
         return await self._behind.call(self._stub.ReadResources, request)
 
+    async def PrepareSpecs(
+        self, request: driver_pb2.PrepareSpecsRequest, context: Context
+    ) -> driver_pb2.PrepareSpecsResponse:
+        return await self._behind.call(self._stub.PrepareSpecs, request)
+
     async def ListSecretKeys(
         self, request: driver_pb2.ListSecretKeysRequest, context: Context
     ) -> driver_pb2.ListSecretKeysResponse:

@@ -82,6 +82,25 @@ class DriverClient:
         assert response.seen.scope == scope
         return response.seen.token, response.seen.operation
 
+    async def prepared(
+        self, *specs: driver_pb2.WantedSpec, org: str = ORG
+    ) -> list[tuple[str, driver_pb2.Rejected | None]]:
+        """For each spec, the text that the platform would hold, or an empty one and why it would hold none."""
+        request = driver_pb2.PrepareSpecsRequest(org=org, specs=specs)
+        answers = (await self._peer.call(self._stub.PrepareSpecs, request)).specs
+        assert [answer.position for answer in answers] == list(range(len(specs)))
+        assert all(answer.WhichOneof("result") for answer in answers)
+        found: list[tuple[str, driver_pb2.Rejected | None]] = []
+        for wanted, answer in zip(specs, answers, strict=True):
+            if answer.HasField("rejected"):
+                assert answer.rejected.message
+                assert not answer.rejected.HasField("retry_after")
+                found.append(("", answer.rejected))
+            else:
+                assert answer.held.kind == wanted.kind
+                found.append((answer.held.spec_json or wanted.spec_json, None))
+        return found
+
     async def secret_keys(self, org: str = ORG) -> list[str]:
         request = driver_pb2.ListSecretKeysRequest(org=org)
         return list((await self._peer.call(self._stub.ListSecretKeys, request)).keys)
@@ -115,6 +134,13 @@ def update(kind: str, id_: str, spec: Any, references: Iterable[object_pb2.Refer
     return driver_pb2.Mutation(
         update=driver_pb2.UpdateResource(kind=kind, id=id_, spec_json=canonical_text(spec), references=references)
     )
+
+
+def wanted(mutation: driver_pb2.Mutation) -> driver_pb2.WantedSpec:
+    """The spec that a create or an update writes."""
+    change = mutation.create if mutation.HasField("create") else mutation.update
+    id_ = "" if mutation.HasField("create") else mutation.update.id
+    return driver_pb2.WantedSpec(kind=change.kind, id=id_, spec_json=change.spec_json, references=change.references)
 
 
 def reference(pointer: str, kind: str, id_: str) -> object_pb2.Reference:

@@ -45,6 +45,7 @@ from tests.drivers.client import (
     put_secret,
     spec,
     update,
+    wanted,
 )
 from tests.drivers.older_file import older_file
 from tests.drivers.platforms import embedded_driver, sample
@@ -255,6 +256,11 @@ async def test_bucket_names_of_the_system_are_refused(driver: DriverClient, name
     [created, renamed] = await driver.mutate(
         create("Bucket", sample("Bucket", name, ""), "system"), update("Bucket", bucket.id, sample("Bucket", name, ""))
     )
+    foreseen = await driver.prepared(
+        wanted(create("Bucket", sample("Bucket", name, ""))),
+        wanted(update("Bucket", bucket.id, sample("Bucket", name, ""))),
+    )
+    assert [refused for _, refused in foreseen] == [created.rejected, renamed.rejected]
     for result in (created, renamed):
         assert result.rejected.reason == CONTENT_REFUSED
         assert "reserved" in result.rejected.message

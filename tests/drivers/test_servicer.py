@@ -10,17 +10,39 @@ import pytest
 
 import services.drivers.embedded.driver as embedded
 from services.core.errors import Internal, KindUnsupported
-from services.core.model import PlatformTraits
+from services.core.model import PlatformTraits, Spec
 from services.drivers.driver import Driver, OpenDriver, PlaceOf
 from services.drivers.embedded.kinds import EMBEDDED
-from services.drivers.mutation import Ambiguous, Fence, Mutation, ResourceId, Result, StoredResource
+from services.drivers.mutation import (
+    Ambiguous,
+    Create,
+    Fence,
+    Mutation,
+    Rejected,
+    ResourceId,
+    Result,
+    StoredResource,
+    Update,
+)
 from services.drivers.options import OptionsInvalid, read_options
 from services.drivers.registry import DRIVERS, opened, refuse_shared_place
 from services.drivers.servicer import SERVICES, register
+from services.engine.outcome import RejectionReason
+from services.kinds.format.canonical import spec_of
 from services.platforms import Platform
 from services.rpc.process import CannotServe
 from services.rpc.server import serving
-from tests.drivers.client import KIND_UNSUPPORTED, DriverClient, create, delete, ends, put_secret
+from tests.drivers.client import (
+    CONTENT_REFUSED,
+    KIND_UNSUPPORTED,
+    DriverClient,
+    create,
+    delete,
+    ends,
+    put_secret,
+    update,
+    wanted,
+)
 
 OPEN: OpenDriver = embedded.open_driver
 PLACE: PlaceOf = embedded.place_of
@@ -33,6 +55,7 @@ class Scripted:
     def __init__(self, traits: PlatformTraits, results: Sequence[Result] = (), held: Sequence[str] = ()) -> None:
         self.traits, self.results, self.held = traits, results, held
         self.sent: list[Mutation] = []
+        self.prepared: Sequence[Spec | Rejected] = ()
 
     async def describe(self) -> PlatformTraits:
         return self.traits
@@ -42,6 +65,10 @@ class Scripted:
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> Sequence[StoredResource | None]:
         return []
+
+    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
+        self.sent += wanted
+        return self.prepared
 
     async def secret_keys(self, org: str) -> Iterable[str]:
         return {"b", "a"}
@@ -85,6 +112,28 @@ async def test_a_driver_is_sent_only_what_it_may_be_able_to_do() -> None:
         assert len(driver.sent) == 1
         with pytest.raises(KindUnsupported):
             await client.secret_keys()
+
+
+async def test_a_driver_prepares_only_what_it_may_be_able_to_hold() -> None:
+    driver = Scripted(EMBEDDED)
+    driver.prepared = [spec_of({"name": "trimmed"}), Rejected(RejectionReason.CONTENT_REFUSED, "too long")]
+    sent = [
+        create("Spaceship", {"name": "x"}),
+        create("Label", {"name": " trimmed "}),
+        create("Label", {"color": "red"}),
+        update("Label", "1", {"name": "long"}),
+    ]
+    async with client_of(driver) as client:
+        lacking, trimmed, faulty, long = await client.prepared(*map(wanted, sent))
+        assert trimmed == ('{"name":"trimmed"}', None)
+        assert [refused and refused.reason for _, refused in (lacking, faulty, long)] == [
+            KIND_UNSUPPORTED,
+            CONTENT_REFUSED,
+            CONTENT_REFUSED,
+        ]
+        assert [type(each) for each in driver.sent] == [Create, Update]
+        with pytest.raises(Internal):
+            await client.prepared(wanted(sent[1]))
 
 
 async def test_answers_that_belong_to_nothing_are_a_defect_and_never_an_outcome() -> None:

@@ -50,6 +50,11 @@ class Scripted(DriverServiceServicer):
         self.asked += [(each.kind, each.id) for each in request.ids]
         return driver_pb2.ReadResourcesResponse(results=self._read)
 
+    async def PrepareSpecs(
+        self, request: driver_pb2.PrepareSpecsRequest, context: Context
+    ) -> driver_pb2.PrepareSpecsResponse:
+        raise NotImplementedError
+
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         raise NotImplementedError
 

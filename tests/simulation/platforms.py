@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from services.core.model import Identity, PlatformTraits
+from services.core.model import Identity, PlatformTraits, Spec
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import (
@@ -36,7 +36,8 @@ class SimulatedPlatform:
     A ``Driver``.
 
     A refusal is of the content: the same mutation, sent again or late, is refused again, and what took effect is never
-    refused when it is sent again (driver.proto). Only who is busy refuses one sending and not the next.
+    refused when it is sent again (driver.proto). Only who is busy refuses one sending and not the next. No refusal is
+    foreseen by ``prepare_specs``: a plan that is refused writes nothing, and shows nothing.
     """
 
     def __init__(
@@ -73,6 +74,9 @@ class SimulatedPlatform:
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
         return await self._driver.read_resources(org, ids)
+
+    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
+        return await self._driver.prepare_specs(org, wanted)
 
     async def secret_keys(self, org: str) -> list[str]:
         return await self._driver.secret_keys(org)

@@ -50,6 +50,15 @@ class Extract:
     secrets: dict[str, str]
 
 
+def refusal(item: Create | Update, held: StoredResource | None = None) -> Rejected | None:
+    """Why the platform does not accept the content of *item*, which is written to *held*; None when it does."""
+    kind = item.kind if isinstance(item, Create) else item.id.kind
+    problem = content_refusal(kind, item.spec)
+    if held and not problem:
+        problem = change_refusal(kind, Spec(held.spec_json, held.display_name), item.spec)
+    return Rejected(RejectionReason.CONTENT_REFUSED, problem) if problem else None
+
+
 def carry_out(batch: Sequence[Item], extract: Extract, free_ids: Iterator[str]) -> list[Done | Rejected]:
     """
     Apply the items in order; one that is refused changes nothing and stops none.
@@ -90,9 +99,7 @@ def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | R
     if key in extract.created:
         known = ResourceId(item.kind, extract.created[key])
         return Done(extract.resources[known]) if known in extract.resources else _created_and_gone(known)
-    if problem := content_refusal(item.kind, item.spec):
-        return Rejected(RejectionReason.CONTENT_REFUSED, problem)
-    if refused := _name_taken(item.kind, item.spec, extract) or _refers_to_nothing(item, extract):
+    if refused := refusal(item) or _name_taken(item.kind, item.spec, extract) or _refers_to_nothing(item, extract):
         return refused
     new_id = ResourceId(item.kind, next(free_ids))
     resource = StoredResource(new_id, item.spec.text, item.spec.display_name, references=item.references)
@@ -108,13 +115,13 @@ def _update(item: Update, extract: Extract) -> Done | Rejected:
         return _not_found(item.id)
     if (ended := held_to(item, held, EMBEDDED.kinds[item.id.kind])) is not None:
         return ended
-    old = Spec(held.spec_json, held.display_name)
-    if problem := content_refusal(item.id.kind, item.spec) or change_refusal(item.id.kind, old, item.spec):
-        return Rejected(RejectionReason.CONTENT_REFUSED, problem)
     kind, name = item.id.kind, item.spec.display_name
     keeps_name = unique_name(kind, held.display_name) == unique_name(kind, name)
-    taken = None if keeps_name else _name_taken(kind, item.spec, extract)
-    if refused := taken or _refers_to_nothing(item, extract):
+    if refused := (
+        refusal(item, held)
+        or (None if keeps_name else _name_taken(kind, item.spec, extract))
+        or _refers_to_nothing(item, extract)
+    ):
         return refused
     _give_up_name(held, extract)
     written = held._replace(spec_json=item.spec.text, display_name=name, references=item.references)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from services.core.model import PlatformTraits
+from services.core.model import PlatformTraits, Spec
+from services.drivers.embedded.batch import refusal
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.embedded.secrets import without_values
 from services.drivers.embedded.sqlite import store
 from services.drivers.embedded.sqlite.schema import MIGRATIONS
-from services.drivers.mutation import Done, Fence, Mutation, Rejected, ResourceId, StoredResource
+from services.drivers.mutation import Create, Done, Fence, Mutation, Rejected, ResourceId, StoredResource, Update
 from services.drivers.options import OptionsInvalid, read_options
 from services.machine import Ids
 from services.platforms import Platform
@@ -54,6 +55,13 @@ class EmbeddedDriver:
         """See ``Driver``; as of one moment."""
         held = await self._database.read(partial(store.read_resources, org=org, ids=ids))
         return [held.get(resource_id) for resource_id in ids]
+
+    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
+        """See ``Driver``; the platform holds what it is sent."""
+        # What a resource holds matters only where something of it cannot change.
+        ids = [item.id for item in wanted if isinstance(item, Update) and EMBEDDED.kinds[item.id.kind].immutable_paths]
+        held = await self._database.read(partial(store.read_resources, org=org, ids=ids)) if ids else {}
+        return [refusal(item, held.get(item.id) if isinstance(item, Update) else None) or item.spec for item in wanted]
 
     async def secret_keys(self, org: str) -> list[str]:
         """See ``Driver``."""

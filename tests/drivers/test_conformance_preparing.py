@@ -1,0 +1,112 @@
+"""What every driver promises of PrepareSpecs (driver.proto): the spec that would be read, or the refusal of Mutate."""
+
+import json
+
+import pytest
+
+from services.core.model import PlatformTraits
+from tests.drivers.client import (
+    CONTENT_REFUSED,
+    KIND_UNSUPPORTED,
+    DriverClient,
+    create,
+    reference,
+    spec,
+    update,
+    wanted,
+)
+from tests.drivers.platforms import PlatformUnderTest, Sample
+
+
+async def test_a_prepared_spec_is_the_one_that_is_read_once_it_is_written(
+    driver: DriverClient, sample: Sample, kind: str
+) -> None:
+    """Otherwise every plan would find a difference."""
+    creation = create(kind, sample(kind, "first", "what it is"), "key")
+    [(new, _)] = await driver.prepared(wanted(creation))
+    assert await driver.listing(kind) == []
+    [made] = await driver.made(creation)
+    assert spec(made) == json.loads(new)
+    change = update(kind, made.id, sample(kind, "renamed", "new"))
+    [(changed, _)] = await driver.prepared(wanted(change))
+    assert await driver.listing(kind) == [made]
+    [written] = await driver.made(change)
+    assert spec(written) == json.loads(changed)
+
+
+async def test_a_prepared_spec_is_prepared(driver: DriverClient, sample: Sample, kind: str) -> None:
+    creation = create(kind, sample(kind, "first", ""))
+    [once] = await driver.prepared(wanted(creation))
+    creation.create.spec_json = once[0]
+    assert await driver.prepared(wanted(creation)) == [once]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"name":1}', '{"name":""}', "[" * 2000])
+async def test_content_that_no_write_may_have_is_refused(
+    driver: DriverClient, sample: Sample, kind: str, text: str
+) -> None:
+    [made] = await driver.made(create(kind, sample(kind, "first", ""), "first"))
+    for mutation in (create(kind, {}), update(kind, made.id, {})):
+        (mutation.create if mutation.HasField("create") else mutation.update).spec_json = text
+        [(_, refused)] = await driver.prepared(wanted(mutation))
+        assert refused
+        assert refused.reason == CONTENT_REFUSED == await driver.refusal(mutation)
+
+
+async def test_a_change_at_an_immutable_path_is_refused(driver: DriverClient, platform: PlatformUnderTest) -> None:
+    for (kind, _), (before, after) in platform.immutable_change.items():
+        [made] = await driver.made(create(kind, before, "key"))
+        (_, refused), new = await driver.prepared(
+            wanted(update(kind, made.id, after)), wanted(create(kind, {**after, "name": "another"}))
+        )
+        assert refused
+        assert refused.reason == CONTENT_REFUSED
+        assert new[1] is None
+
+
+async def test_credentials_are_refused_without_being_repeated(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+) -> None:
+    for path in traits.kinds[kind].sensitive_paths:
+        if path.count("/") == 1:
+            written = {**sample(kind, "first", ""), path.lstrip("/"): "canary-8a1f"}
+            [(_, refused)] = await driver.prepared(wanted(create(kind, written)))
+            assert refused
+            assert refused.reason == CONTENT_REFUSED
+            assert "canary" not in refused.message
+
+
+async def test_only_content_is_looked_at(
+    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, kind: str
+) -> None:
+    """A name may be free by the time of the write, and a resource may be there by then."""
+    taken = sample(kind, "taken", "")
+    await driver.made(create(kind, taken, "key"))
+    for mutation in (create(kind, taken), update(kind, platform.missing_id, sample(kind, "x", ""))):
+        [(_, refused)] = await driver.prepared(wanted(mutation))
+        assert refused is None
+
+
+async def test_what_is_referred_to_may_still_be_created(
+    driver: DriverClient, traits: PlatformTraits, sample: Sample
+) -> None:
+    if not {"NotificationRule", "NotificationEndpointHTTP"} <= traits.kinds.keys():
+        pytest.skip("the platform lacks the kinds")
+    planned = reference("/endpointName", "NotificationEndpointHTTP", "")
+    rule = create("NotificationRule", sample("NotificationRule", "rule", ""), references=[planned])
+    [(_, refused)] = await driver.prepared(wanted(rule))
+    assert refused is None
+    [(_, refused)] = await driver.prepared(
+        wanted(create("NotificationRule", sample("NotificationRule", "rule", ""), references=[planned, planned]))
+    )
+    assert refused
+
+
+async def test_one_refusal_stops_no_other_and_answers_keep_their_order(driver: DriverClient, sample: Sample) -> None:
+    assert await driver.prepared() == []
+    names = [str(number) for number in range(20)]
+    refused = create("Spaceship", {"name": "x"})
+    specs = [wanted(create("Label", sample("Label", name, ""))) for name in names]
+    answers = await driver.prepared(wanted(refused), *specs, wanted(create("Label", {"name": ""})))
+    assert [answer and answer.reason for _, answer in (answers[0], answers[-1])] == [KIND_UNSUPPORTED, CONTENT_REFUSED]
+    assert [json.loads(text)["name"] for text, _ in answers[1:-1]] == names
