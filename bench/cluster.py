@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -106,8 +106,14 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(more: Mapping[str, str] | None = None) -> AsyncIterator[Cluster]:
-    """Run the services on empty databases in a folder of their own, which is gone afterwards; with *more* settings."""
+async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> AsyncIterator[Cluster]:
+    """
+    Run the services on empty databases in a folder of their own, which is gone afterwards.
+
+    Args:
+        more: Further settings.
+        platform: The module to run as the platform; empty: the embedded one.
+    """
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as name:
         folder = Path(name)
         addresses = {address_variable(service): f"unix:{folder / service}.sock" for service in MODULES}
@@ -115,9 +121,11 @@ async def cluster(more: Mapping[str, str] | None = None) -> AsyncIterator[Cluste
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
         environ = {**inherited, **addresses, "PKGER_HOME": name, **(more or {})}
         settings = load(environ)
-        supervisor = Supervisor(
-            children(MODULES, settings, read_platforms(settings).values()), environ, partial(_log, folder)
-        )
+        running_services = [
+            replace(child, command=(platform,)) if platform and child.name == "platform" else child
+            for child in children(MODULES, settings, read_platforms(settings).values())
+        ]
+        supervisor = Supervisor(running_services, environ, partial(_log, folder))
         async with AsyncExitStack() as running:
             await supervisor.start()
             running.push_async_callback(supervisor.stop)

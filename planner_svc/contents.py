@@ -8,7 +8,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, plan_pb2
 
 from planner_svc.views import Planned
-from services.core.model import ResourceDiff
+from services.core.model import ResourceDiff, Spec
 from services.rpc.convert.objects import key_fields
 from services.rpc.convert.plans import diff_fields, mapping_fields
 from services.rpc.parts import parts
@@ -29,20 +29,27 @@ def _parts(planned: Planned, objects: Iterable[object_pb2.Object]) -> Iterator[j
     """The content in parts: the texts of messages, one behind the other, are the text of the whole message."""
     for some in parts(objects, object_pb2.Object.ByteSize):
         yield journal_pb2.PlanContent(objects=some)
-    diffs = planned.diffs()
+    diffs, package = planned.diffs(), {item.key: item.spec for item in planned.desired.package.objects}
     referred: Any = [{"key": key_fields(key), "resource_id": id_} for key, id_ in sorted(planned.referred().items())]
     yield journal_pb2.PlanContent(
         skipped=map(key_fields, sorted(planned.skipped())),
         diffs=plan_pb2.PlanDiffs(
-            resources=map(_kept_fields, diffs.resources), label_mappings=map(mapping_fields, diffs.label_mappings)
+            resources=[_kept_fields(diff, package.get(diff.key)) for diff in diffs.resources],
+            label_mappings=map(mapping_fields, diffs.label_mappings),
         ),
         referred=referred,
     )
 
 
-def _kept_fields(diff: ResourceDiff) -> Any:
-    """A diff without the specs that stand in objects and steps: a platform may write a spec otherwise that it holds."""
+def _kept_fields(diff: ResourceDiff, declared: Spec | None) -> Any:
+    """
+    A diff without the specs that stand in objects and steps; *declared* is that of the package.
+
+    A platform may write a spec otherwise that it holds, and would hold another than the package has.
+    """
     fields = diff_fields(diff, has_specs=False)
     if diff.old_spec and diff.new_spec and diff.old_spec != diff.new_spec and not diff.changes:
         fields["old_spec_json"] = diff.old_spec.text
+    if diff.new_spec and diff.new_spec != declared:
+        fields["new_spec_json"] = diff.new_spec.text
     return fields

@@ -48,9 +48,9 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
     Raises:
         UnreadableSpecError: The spec of a live resource is none.
     """
-    changed = _spec_changes(matching, platform)
+    changed = spec_changes(matching, platform)
     # Nothing refers to what refers to others, so a reference never makes another one change.
-    replaced = _replacements(matching, changed, platform).keys()
+    replaced = replacements(matching, changed, platform).keys()
     references, missing = wanted_references(desired, matching, replaced, platform)
     names = names_of_resources(matching, replaced)
     for key, match in matching.matches.items():
@@ -59,11 +59,17 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
             told = {change.path for change in changed[key]}
             further = [change for change in differing if change.path not in told]
             changed[key] = tuple(sorted([*changed[key], *further], key=lambda change: change.path))
-    found = _replacements(matching, changed, platform)
+    found = replacements(matching, changed, platform)
     return Differences(changed, found, references, names_of_resources(matching, found.keys()), missing)
 
 
-def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:
+def spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:
+    """
+    The differences of the specs of live resource and wanted object, for each key that has both.
+
+    Raises:
+        UnreadableSpecError: The spec of a live resource is none.
+    """
     found: dict[Key, tuple[FieldChange, ...]] = {}
     for key, match in matching.matches.items():
         if match.live and match.wanted:
@@ -72,9 +78,10 @@ def _spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tup
     return found
 
 
-def _replacements(
+def replacements(
     matching: Matching, changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits
 ) -> dict[Key, str]:
+    """The keys whose resource cannot be *changed* as wanted, with what of it cannot change: a field, or its kind."""
     found: dict[Key, str] = {}
     for key, differing in changed.items():
         live = matching.matches[key].live

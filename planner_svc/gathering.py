@@ -9,8 +9,9 @@ from pkger.planner.v1 import planner_pb2
 
 from planner_svc.matching import kinds_to_list, match, owner_questions
 from planner_svc.planning import Remarks, make_plan
+from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
-from planner_svc.refusals import Asked, run_checks
+from planner_svc.refusals import Asked, Matched, run_checks
 from planner_svc.secrets import secrets_of
 from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.uses import possible_users
@@ -70,9 +71,12 @@ async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known
     matching = match(desired, stack, live, traits)
     asked = [*owner_questions(matching), *possible_users(matching, traits)]
     owners = await reader.owners(stack.target, asked)
+    run_checks(Matched(desired, stack, matching, owners))
     try:
         # In a thread: a large plan takes a moment, in which other calls are answered.
-        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held, owners)
+        wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
+        prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
+        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held, owners, prepared)
     except UnreadableSpecError as error:
         driver = reader.driver(stack.target)
         raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error

@@ -9,7 +9,8 @@ from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
 from planner_svc.matching import Match, Matching, Owner, ResourceKey
-from planner_svc.refusals import Compared, Matched, Staged, run_checks
+from planner_svc.preparing import with_prepared
+from planner_svc.refusals import Compared, Prepared, Staged, run_checks
 from planner_svc.secrets import missing_secrets, secret_steps
 from planner_svc.steps import schedule, stages
 from planner_svc.views import Planned
@@ -25,9 +26,11 @@ from services.core.model import (
     PlanRemarks,
     PlatformTraits,
     RecordChanges,
+    Spec,
     StackRecord,
     by_key,
 )
+from services.engine.outcome import Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def make_plan(
     remarks: Remarks,
     held_secrets: Set[str] = frozenset(),
     owners: Mapping[ResourceKey, Owner] = MappingProxyType({}),
+    prepared: Mapping[Key, Spec | Failed] = MappingProxyType({}),
 ) -> Planned:
     """
     Make the plan that carries *matching* out.
@@ -65,13 +69,15 @@ def make_plan(
         platform: Rules of the platform.
         remarks: Passed on.
         held_secrets: Keys of the secrets that the platform holds.
-        owners: Owners of the resources that are adopted, or that use what is deleted, as far as they have any.
+        owners: Owners of the resources that use what is deleted, as far as they have any.
+        prepared: What the platform would hold of each spec of ``specs_to_prepare``; missing: the spec as it is.
 
     Raises:
         PkgerError: A check of ``refusals.py`` refuses the plan.
         UnreadableSpecError: The spec of a live resource is none.
     """
-    run_checks(Matched(desired, stack, matching, owners))
+    run_checks(Prepared(stack.target.platform, matching, prepared))
+    matching = with_prepared(matching, prepared)
     found = differences(desired, matching, platform)
     conflicts = conflicts_of(matching, found, platform)
     run_checks(Compared(desired, platform, matching, found, conflicts))

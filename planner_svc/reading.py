@@ -8,11 +8,19 @@ from pkger.planner.v1 import planner_pb2
 
 from planner_svc.matching import Owner, ResourceKey, kinds_of_record
 from services.core.errors import RequestInvalid, StackNotFound
-from services.core.model import PlatformTraits, Resource, StackRecord, Target
+from services.core.model import PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
+from services.engine.outcome import Failed
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.parsing import Parsed, parse_package
-from services.rpc.resources import find_owners, list_resources, list_secret_keys, platform_traits, read_record
+from services.rpc.resources import (
+    find_owners,
+    list_resources,
+    list_secret_keys,
+    platform_traits,
+    prepare_specs,
+    read_record,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,11 @@ class Reader:
         """All resources of *kinds*: those that are not listed yet in one call, whatever their number."""
         more = await self._live(known.stack, [kind for kind in kinds if kind not in known.listed])
         return [resource for resource in (*known.live, *more) if resource.kind in kinds]
+
+    async def prepared(self, known: Known, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:
+        """What the platform would hold of each of *wanted*; no call when there is nothing to ask."""
+        target = known.stack.target
+        return await prepare_specs(self._platforms.driver(target.platform), target.org, wanted, known.platform)
 
     async def _record(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
         """

@@ -27,16 +27,18 @@ def wanted_references(
     Returns:
         The references by object, and, in words, those to what is skipped and does not exist.
     """
-    referring = {key: match.wanted for key, match in matching.matches.items() if match.wanted and KINDS[key.kind].uses}
+    referring = [key for key, match in matching.matches.items() if match.wanted and KINDS[key.kind].uses]
     if not referring:
         return {}, []
     objects = {(KINDS[item.key.kind].family, item.key.name): item for item in desired.package.objects}
+    # The words of the package: a platform may drop them from the spec that it would hold.
+    declared = {item.key: item.spec for item in desired.package.objects}
     found: dict[Key, References] = {}
     missing: list[str] = []
-    for key, item in referring.items():
+    for key in referring:
         references = []
         for field, family in sorted(KINDS[key.kind].uses.items()):
-            name = item.spec.value[field]
+            name = declared[key].value[field]
             other = objects.get((family, name))
             referred = _resource(other, matching, platform) if other else None
             if referred:

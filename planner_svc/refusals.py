@@ -28,13 +28,15 @@ from planner_svc.matching import (
     refuse_unsupported_kinds,
 )
 from planner_svc.names import refuse_equal_names, refuse_taken_names
+from planner_svc.preparing import refuse_content
 from planner_svc.references import refuse_missing_references
 from planner_svc.secrets import refuse_unusable_keys
 from planner_svc.skipping import refuse_unknown_kinds
 from planner_svc.steps import Schedule, refuse_cycles
 from planner_svc.uses import refuse_used
 from services.core.errors import RequestInvalid
-from services.core.model import Conflict, Credential, Desired, Key, PlatformTraits, StackRecord, Step
+from services.core.model import Conflict, Credential, Desired, Key, PlatformTraits, Spec, StackRecord, Step
+from services.engine.outcome import Failed
 
 Facts = TypeVar("Facts")
 
@@ -75,6 +77,23 @@ class Matched:
     stack: StackRecord
     matching: Matching
     owners: Mapping[ResourceKey, Owner]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """
+    What the platform would hold.
+
+    Attributes:
+        platform: Configured name of the platform.
+        matching: The matches.
+        specs: For each object that differs from what is live, the spec that the platform would hold, or why it would
+            hold none.
+    """
+
+    platform: str
+    matching: Matching
+    specs: Mapping[Key, Spec | Failed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +150,7 @@ class Check(Generic[Facts]):
     refuse: Callable[[Facts], None]
 
 
-FACTS = (planner_pb2.CreatePlanRequest, Asked, Matched, Compared, Schedule, Staged)
+FACTS = (planner_pb2.CreatePlanRequest, Asked, Matched, Prepared, Compared, Schedule, Staged)
 """The types of facts, in the order in which they become known."""
 
 
@@ -164,6 +183,11 @@ CHECKS: tuple[Check[Any], ...] = (
         "another stack owns a resource",
         Matched,
         lambda matched: refuse_owned(matched.matching, matched.owners, matched.stack),
+    ),
+    Check(
+        "the platform refuses content",
+        Prepared,
+        lambda prepared: refuse_content(prepared.platform, prepared.matching, prepared.specs),
     ),
     Check(
         "a reference leads to nothing",

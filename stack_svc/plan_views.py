@@ -88,7 +88,7 @@ def _fill_in(
     written = _written_over(body)
     for diff in content.diffs.resources:
         key = key_from_pb(diff.key)
-        if diff.status != plan_pb2.DIFF_STATUS_REMOVE:
+        if diff.status != plan_pb2.DIFF_STATUS_REMOVE and not diff.new_spec_json:
             diff.new_spec_json = wanted.get(key, "")
         old = written.get((diff.old_kind or key.kind, diff.resource_id))
         if old is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import older_platform
 from tests.cluster import Calls, Cluster, cluster
 
 # No test depends on how fast the machine is; the gate tries the same examples each time, everybody else new ones.
@@ -40,6 +41,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
     """All services on an empty store."""
     async with cluster(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def older_services(tmp_path: Path) -> AsyncIterator[Cluster]:
+    """All services on an empty store, with a driver that foresees no refusal: each comes with the write."""
+    async with cluster(tmp_path, {"platform": older_platform.opened}) as running:
         yield running
 
 

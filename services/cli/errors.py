@@ -46,8 +46,19 @@ def told_plainly() -> Iterator[None]:
         raise Failed(text_of(error)) from error
 
 
+def _listed(error: PkgerError) -> str:
+    """The refusals of a platform, each on a line of its own, below the sum."""
+    told, count = error.metadata["objects"].split("\n"), int(error.metadata["count"])
+    left = [f"and {count - len(told)} more"] if count > len(told) else []
+    objects = "1 object" if count == 1 else f"{count} objects"
+    first = f"platform {error.metadata['platform']!r} refuses {objects}; nothing was written"
+    return "\n".join([first, *told, *left])
+
+
 def text_of(error: PkgerError) -> str:
     """The text of *error*, and the command or the options that help with it in parentheses."""
+    if error.reason is Reason.CONTENT_REFUSED:
+        return _listed(error)
     hint = HINTS.get(error.reason)
     if error.reason is Reason.OPERATION_UNFINISHED and error.metadata.get("state") != "BLOCKED":
         # An applier resumes it without anybody's help.

@@ -7,6 +7,9 @@ from typing import NamedTuple
 _SHOWN = 10
 """Most resources that the text of an error names."""
 
+_SHOWN_LENGTH = 1400
+"""So much text, as ASCII with escapes, tells of objects: trailers of 8 KiB hold the text of an error four times."""
+
 
 class Reason(StrEnum):
     """Why a call failed; the same words as protos/pkger/errors/v1/reason.proto (a test holds them equal)."""
@@ -43,6 +46,7 @@ class Reason(StrEnum):
     REPLACEMENT_REFUSED = "REPLACEMENT_REFUSED"
     IN_USE = "IN_USE"
     PLAN_TOO_LARGE = "PLAN_TOO_LARGE"
+    CONTENT_REFUSED = "CONTENT_REFUSED"
 
 
 class PkgerError(Exception):
@@ -462,6 +466,28 @@ class PlanTooLarge(PkgerError):
             " the package into several stacks, or apply a part of its changes first",
             bytes=str(size),
             limit=str(limit),
+        )
+
+
+class ContentRefused(PkgerError):
+    """The platform cannot hold the content of objects; *refused* has a line about each of them."""
+
+    reason = Reason.CONTENT_REFUSED
+
+    def __init__(self, platform: str, refused: Sequence[str]) -> None:
+        shown = list(refused[:1])
+        for each in refused[1:]:
+            if len(ascii("; ".join([*shown, each]))) > _SHOWN_LENGTH:
+                break
+            shown.append(each)
+        left = len(refused) - len(shown)
+        objects = "1 object" if len(refused) == 1 else f"{len(refused)} objects"
+        super().__init__(
+            f"platform {platform!r} refuses {objects}; nothing was written: {'; '.join(shown)}"
+            + (f"; and {left} more" if left else ""),
+            platform=platform,
+            objects="\n".join(shown),
+            count=str(len(refused)),
         )
 
 

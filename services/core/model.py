@@ -309,6 +309,23 @@ class Resource(NamedTuple):
     references: tuple[Reference, ...] = ()
 
 
+class WantedSpec(NamedTuple):
+    """
+    A spec that is to be written.
+
+    Attributes:
+        kind: Its kind.
+        resource_id: The resource that it is written to; empty for one that is still to be created.
+        spec: The spec.
+        references: What it is to refer to; ids are empty where that is still to be created.
+    """
+
+    kind: str
+    resource_id: str
+    spec: Spec
+    references: tuple[Reference, ...] = ()
+
+
 class Origin(Enum):
     """How a resource came to a stack."""
 

@@ -40,6 +40,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.IN_USE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.REPLACEMENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_TOO_LARGE: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.CONTENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_USED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_EXPIRED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.DIGEST_MISMATCH: grpc.StatusCode.FAILED_PRECONDITION,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+import grpc
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import object_pb2
@@ -10,17 +11,22 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
-from services.core.model import PlatformTraits, Resource, StackRecord, Target
+from services.core.model import PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
 from services.engine.effects.effect import ResourceKey
+from services.engine.outcome import Failed
 from services.rpc.client import Peer
-from services.rpc.convert.drivers import platform_from_pb
+from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields
 from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb
+from services.rpc.parts import parts, text_bytes
 
 LISTED_AT_ONCE = 5000
 """Entries of a record on a page: as many as a page may have (stack.proto)."""
 
 RECORD_ATTEMPTS = 5
 """How often a record is read anew that changes while it is read."""
+
+_REFERENCE_BYTES = 96
+"""Most bytes that a reference, or a spec, takes in a message beside its longer texts."""
 
 READ_AT_ONCE = 500
 """Most ids in one request: its answer holds their specs and stays below the message limit."""
@@ -95,6 +101,67 @@ async def read_resources(driver: Peer, org: str, ids: Sequence[ResourceKey]) -> 
             raise _unreliable(driver, f"it gave {len(answer.results)} answers to {len(some)} questions")
         found += [_read(driver, asked, result) for asked, result in zip(some, answer.results, strict=True)]
     return found
+
+
+async def prepare_specs(
+    driver: Peer, org: str, wanted: Sequence[WantedSpec], platform: PlatformTraits
+) -> list[Spec | Failed]:
+    """
+    What the platform would hold of each spec, in order, or why it would not hold it; a spec as it is where it would.
+
+    A driver of before PrepareSpecs holds specs as they are, as far as it can tell.
+
+    Args:
+        driver: The driver.
+        org: The organisation.
+        wanted: Specs of kinds that the platform has.
+        platform: What the platform can do.
+
+    Raises:
+        ServiceUnavailable: The driver answers something else than was asked.
+        PkgerError: It does not tell.
+    """
+    stub = DriverServiceStub(driver.channel)
+    found: list[Spec | Failed] = []
+    for some in parts(wanted, _wanted_bytes):
+        request = driver_pb2.PrepareSpecsRequest(org=org, specs=map(wanted_spec_fields, some))
+        try:
+            answers = (await driver.call(stub.PrepareSpecs, request)).specs
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+                raise
+            return [each.spec for each in wanted]
+        if len(answers) != len(some):
+            raise _unreliable(driver, f"it gave {len(answers)} answers to {len(some)} specs")
+        if [answer.position for answer in answers] != list(range(len(some))):
+            raise _unreliable(driver, "its answers to specs are out of order")
+        found += [_prepared(driver, each, answer, platform) for each, answer in zip(some, answers, strict=True)]
+    return found
+
+
+def _wanted_bytes(wanted: WantedSpec) -> int:
+    """Estimate the size of a spec in a message."""
+    references = sum(_REFERENCE_BYTES + text_bytes(each.pointer + each.kind + each.id) for each in wanted.references)
+    return _REFERENCE_BYTES + text_bytes(wanted.spec.text) + references
+
+
+def _prepared(
+    driver: Peer, wanted: WantedSpec, answer: driver_pb2.PreparedSpec, platform: PlatformTraits
+) -> Spec | Failed:
+    what, traits = f"{wanted.kind} {wanted.spec.display_name!r}", platform.kinds[wanted.kind]
+    try:
+        prepared = prepared_from_pb(wanted, answer)
+    except (ValueError, TypeError) as error:
+        raise _unreliable(driver, f"what it would hold of {what} is no spec: {error}") from error
+    if prepared is None:
+        raise _unreliable(driver, f"it does not tell what it would hold of {what}")
+    if isinstance(prepared, Failed) or prepared is wanted.spec:
+        return prepared
+    if traits.unique_name(prepared.display_name) != traits.unique_name(wanted.spec.display_name):
+        raise _unreliable(driver, f"it would hold {what} under another name, {prepared.display_name!r}")
+    if paths := traits.written_secrets(prepared):
+        raise _unreliable(driver, f"it would hold a credential at {paths[0]} of {what}")
+    return prepared
 
 
 def _read(driver: Peer, asked: object_pb2.ResourceId, result: driver_pb2.ReadResult) -> Resource | None:

@@ -191,7 +191,10 @@ class FaultyDriver(DriverServiceServicer):
     async def PrepareSpecs(
         self, request: driver_pb2.PrepareSpecsRequest, context: Context
     ) -> driver_pb2.PrepareSpecsResponse:
-        return await self._behind.call(self._stub.PrepareSpecs, request)
+        """Foresees no refusal: what the platform behind refuses, it refuses when it is written."""
+        held = [driver_pb2.HeldSpec(kind=spec.kind) for spec in request.specs]
+        prepared = [driver_pb2.PreparedSpec(held=each, position=position) for position, each in enumerate(held)]
+        return driver_pb2.PrepareSpecsResponse(specs=prepared)
 
     async def ListSecretKeys(
         self, request: driver_pb2.ListSecretKeysRequest, context: Context

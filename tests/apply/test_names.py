@@ -10,6 +10,7 @@ from pkger.model.v1 import operation_pb2
 from services.core.errors import NameTaken
 from services.drivers.embedded.kinds import unique_name
 from services.kinds.format.canonical import spec_of
+from tests import older_platform
 from tests.apply.packages import an_object, text
 from tests.cluster import Cluster, cluster
 from tests.drivers.older_file import older_file
@@ -59,7 +60,7 @@ async def test_a_stack_of_an_earlier_version_with_one_name_twice_lives_on(
         await services.apply(text(named(kind, "one", first), named(kind, "two", "other")), stack="s")
         recorded = {entry.key.name: entry.resource_id for entry in (await services.record("s")).resources}
     _rename(tmp_path, recorded["two"], kind, second)
-    async with cluster(tmp_path) as services:
+    async with cluster(tmp_path, {"platform": older_platform.opened}) as services:
         with pytest.raises(NameTaken, match=f"{kind} 'one' of the same package"):
             await services.apply(text(named(kind, "one", first), named(kind, "two", second)), stack="s")
         before = await services.resources()

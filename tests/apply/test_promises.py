@@ -21,20 +21,20 @@ async def everything(services: Cluster) -> tuple[list[bytes], list[Record]]:
     return resources, [await services.record(name) for name in await services.stack_names()]
 
 
-async def test_a_refused_resource_leaves_platform_and_record_exactly_as_they_were(services: Cluster) -> None:
-    await services.apply(STEPS[1], stack="s")
-    before = await everything(services)
+async def test_a_refused_resource_leaves_platform_and_record_exactly_as_they_were(older_services: Cluster) -> None:
+    await older_services.apply(STEPS[1], stack="s")
+    before = await everything(older_services)
     changed = text(RENAMED, BUCKET, DASHBOARD, an_object("Variable", "v", "v", ["lucid_einstein"]), REFUSED)
-    finished = await services.apply(changed, stack="s")
+    finished = await older_services.apply(changed, stack="s")
     assert finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
     assert finished.cause.startswith("create Bucket 'reserved': ")
-    assert await everything(services) == before
+    assert await everything(older_services) == before
 
 
-async def test_a_refused_first_apply_leaves_nothing_at_all(services: Cluster) -> None:
-    finished = await services.apply(text(LABEL, REFUSED), stack="s")
+async def test_a_refused_first_apply_leaves_nothing_at_all(older_services: Cluster) -> None:
+    finished = await older_services.apply(text(LABEL, REFUSED), stack="s")
     assert finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
-    assert await everything(services) == ([], [])
+    assert await everything(older_services) == ([], [])
     assert not finished.stack_id
 
 
@@ -69,7 +69,14 @@ async def test_a_dry_run_writes_nothing_anywhere(services: Cluster, calls: Calls
     await services.apply(STEPS[1], stack="s")
     before, served = await everything(services), len(calls.methods)
     await services.plan(STEPS[6], stack="s")
-    assert set(calls.methods[served:]) <= {"CreatePlan", "ParsePackage", "GetStack", "Describe", "ListResources"}
+    assert set(calls.methods[served:]) <= {
+        "CreatePlan",
+        "ParsePackage",
+        "GetStack",
+        "Describe",
+        "ListResources",
+        "PrepareSpecs",
+    }
     await services.plan(STEPS[4], stack="another", org="elsewhere")
     assert await everything(services) == before
 

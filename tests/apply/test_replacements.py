@@ -188,17 +188,17 @@ async def test_the_summary_of_a_rule_tells_its_skipped_endpoint(services: Cluste
     )
 
 
-async def test_a_replacement_that_fails_is_in_no_summary(services: Cluster) -> None:
-    await services.apply(PLAIN, stack="s")
+async def test_a_replacement_that_fails_is_in_no_summary(older_services: Cluster) -> None:
+    await older_services.apply(PLAIN, stack="s")
     reserved = text(an_object("Bucket", "b", "_readings", schemaType="explicit"))
-    finished = await services.apply(reserved, stack="s")
+    finished = await older_services.apply(reserved, stack="s")
     assert finished.leftover_count == 1
-    operation = await services.newest_operation()
-    plan = await services.stored_plan(operation.plan)
+    operation = await older_services.newest_operation()
+    plan = await older_services.stored_plan(operation.plan)
     assert plan.summary is not None
     [bucket] = plan.summary["buckets"]
     assert "id" not in bucket
-    assert (await services.record("s")).resources == []
+    assert (await older_services.record("s")).resources == []
 
 
 async def test_an_apply_without_a_stack_that_changes_nothing_says_so(services: Cluster) -> None:

@@ -179,14 +179,31 @@ async def test_a_service_that_is_down_is_named(
     assert ended.err == f"Error: the {called} at {nobody} does not answer: no connection\n"
 
 
-async def test_what_the_platform_refuses_is_told_and_undone(services: Cluster, tmp_path: Path) -> None:
+async def test_what_the_platform_refuses_is_told_and_undone(older_services: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "package.json"
     file.write_text(text(LABEL, an_object("Bucket", "ok", "fine"), an_object("Bucket", "reserved", "_system")))
-    ended = await pkger("apply", "-f", str(file), "--stack", "s", env=environment(tmp_path, services.addresses))
+    ended = await pkger("apply", "-f", str(file), "--stack", "s", env=environment(tmp_path, older_services.addresses))
     assert ended.code == 1
     assert "create Bucket 'reserved'" in ended.err
     assert ended.err.endswith("everything that was done is undone\n")
-    assert await services.resources() == []
+    assert await older_services.resources() == []
+    assert await older_services.stack_names() == []
+
+
+async def test_content_that_the_platform_refuses_is_told_line_by_line(services: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "p.yml"
+    buckets = [f"{LABEL_YAML.format(name).replace('Label', 'Bucket')}spec: {{name: _{name}}}\n" for name in "ab"]
+    file.write_text("---\n".join([LABEL_YAML.format("red"), *buckets]))
+    env = environment(tmp_path, services.addresses)
+    reason = "bucket names that start with an underscore are reserved for the system; choose a name other than"
+    for arguments in (["plan"], ["apply", "--yes", "--stack", "s"]):
+        ended = await pkger(*arguments, "-f", str(file), env=env)
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.err.splitlines() == [
+            "Error: platform 'embedded' refuses 2 objects; nothing was written",
+            f"{file}:6:1: Bucket 'a': {reason} '_a'",
+            f"{file}:12:1: Bucket 'b': {reason} '_b'",
+        ]
     assert await services.stack_names() == []
 
 

@@ -49,7 +49,7 @@ def check(told: Ended, reasons: Sequence[str], what: str, end: str) -> None:
 )
 @pytest.mark.parametrize("stack", [[], ["--stack", "s"]])
 async def test_a_refusal_of_the_platform_is_told_once(
-    services: Cluster,
+    older_services: Cluster,
     tmp_path: Path,
     package: str,
     reasons: Sequence[str],
@@ -59,7 +59,7 @@ async def test_a_refusal_of_the_platform_is_told_once(
 ) -> None:
     file = tmp_path / "package.json"
     file.write_text(package)
-    env = environment(tmp_path, services.addresses)
+    env = environment(tmp_path, older_services.addresses)
     check(await pkger("apply", "-f", str(file), "--yes", *stack, env=env), reasons, what, end)
     name = (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0]
     check(await pkger("operations", "watch", name, env=env), reasons, what, f"rolled back: {end}")

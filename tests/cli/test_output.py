@@ -74,8 +74,8 @@ CASES: dict[str, tuple[str, list[str]]] = {
 """Commands in the order in which they run, on one store; FILE is the package, PLAN the plan that was told of last."""
 
 
-async def test_what_people_read(services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    env, file, told = environment(tmp_path, services.addresses), tmp_path / "package.json", {}
+async def test_what_people_read(older_services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    env, file, told = environment(tmp_path, older_services.addresses), tmp_path / "package.json", {}
     meant = {"FILE": str(file)}
     for name, (package, arguments) in CASES.items():
         file.write_text(package)

@@ -2,12 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import grpc
 from pkger.driver.v1 import driver_pb2
-from pkger.driver.v1.driver_pb2_grpc import add_DriverServiceServicer_to_server
 
 from services.drivers.driver import Driver
 from services.drivers.registry import opened as opened_driver
@@ -15,6 +13,7 @@ from services.drivers.servicer import SERVICES, DriverServicer
 from services.platforms import Platform
 from services.rpc.process import Service, run_process
 from services.settings import Settings
+from tests.older_platform import older
 
 
 class Echoing(DriverServicer):
@@ -43,7 +42,7 @@ class Echoing(DriverServicer):
 async def opened(settings: Settings) -> AsyncIterator[Service]:
     """The platform in the database of *settings*."""
     async with opened_driver(Platform("embedded", "embedded", ""), settings.data) as driver:
-        yield Service([partial(add_DriverServiceServicer_to_server, Echoing(driver))], SERVICES)
+        yield Service([older(Echoing(driver))], SERVICES)
 
 
 if __name__ == "__main__":

@@ -98,8 +98,12 @@ def check(before: Snapshot, operation: operation_pb2.Operation, after: Snapshot,
 
 @asynccontextmanager
 async def crashing(folder: Path, lease: int = 2, modules: Mapping[str, str] | None = None) -> AsyncIterator[Crashing]:
-    """All services but the applier, running; arguments as of ``Processes``."""
-    async with processes(folder, lease, modules) as running:
+    """
+    All services but the applier, running; arguments as of ``Processes``.
+
+    The driver foresees no refusal, so that a package can be refused when much of it is written.
+    """
+    async with processes(folder, lease, {"platform": "tests.older_platform", **(modules or {})}) as running:
         peers = {name: Peer(name, address) for name, address in running.addresses.items()}
         yield Crashing(running, Cluster(running.addresses, peers))
         for peer in peers.values():

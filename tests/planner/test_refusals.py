@@ -26,6 +26,7 @@ def test_the_checks_stand_in_their_order() -> None:
         "objects and resources clash by name",
         "an empty package takes all",
         "another stack owns a resource",
+        "the platform refuses content",
         "a reference leads to nothing",
         "a resource of nobody would be replaced",
         "two objects have one name",

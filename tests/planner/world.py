@@ -1,12 +1,13 @@
 """A platform and a stack as plain values, and what carrying a plan out makes of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from planner_svc.matching import kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
-from planner_svc.refusals import Asked, run_checks
+from planner_svc.preparing import specs_to_prepare
+from planner_svc.refusals import Asked, Matched, run_checks
 from planner_svc.views import Planned
 from services.core.model import (
     LABEL,
@@ -19,13 +20,16 @@ from services.core.model import (
     PlatformTraits,
     Reference,
     Resource,
+    Spec,
     StackRecord,
     Step,
     Target,
+    WantedSpec,
 )
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update, effect_of
 from services.engine.ids import Ids
+from services.engine.outcome import Failed
 from services.kinds.format.canonical import spec_of
 from services.kinds.registry import KINDS
 
@@ -59,6 +63,8 @@ class World:
         created: How many resources were ever created.
         platform: What the platform can do.
         secrets: Keys of its secrets.
+        prepare: How the platform would hold a spec, or why it would not.
+        asked: The specs that the last plan asked about.
         last: The last plan that was made, with all that its views are made of.
     """
 
@@ -67,6 +73,8 @@ class World:
     created: int = 0
     platform: PlatformTraits = EMBEDDED
     secrets: set[str] = field(default_factory=set)
+    prepare: Callable[[WantedSpec], Spec | Failed] = lambda wanted: wanted.spec
+    asked: dict[Key, WantedSpec] = field(default_factory=dict)
     last: Planned = field(init=False)
 
     def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:
@@ -89,7 +97,10 @@ class World:
         kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
         matching = match(desired, self.record, listed, self.platform)
-        self.last = make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets)
+        run_checks(Matched(desired, self.record, matching, {}))
+        self.asked = specs_to_prepare(desired, matching, self.platform)
+        prepared = {key: self.prepare(wanted) for key, wanted in self.asked.items()}
+        self.last = make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets, prepared=prepared)
         return self.last.plan
 
     def apply(self, *objects: Object, skip: Iterable[Key] = (), allow_replace: bool = False) -> Plan:

@@ -44,6 +44,7 @@ EXAMPLES: list[PkgerError] = [
     errors.ReplacementRefused([("Bucket", "one", "Bucket 'one' will be deleted")]),
     errors.InUse(["Label 'red' is attached to Bucket 'raw' of stack 'b'"]),
     errors.PlanTooLarge(70_000_000, 67_108_864),
+    errors.ContentRefused("lab", ["p.yml:1:1: Bucket 'one': no", "Bucket 'two': no"]),
     errors.ValuesMissing("REGION,ZONE", "token"),
     errors.PlanNotFound("plans/1"),
     errors.PlanUsed("plans/1", "operations/1"),

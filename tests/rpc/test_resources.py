@@ -8,12 +8,18 @@ import grpc
 import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceServicer, add_DriverServiceServicer_to_server
-from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from services.core.errors import ServiceUnavailable
+from services.core.model import Spec, WantedSpec
+from services.drivers.embedded.kinds import EMBEDDED
+from services.engine.outcome import Failed, RejectionReason
+from services.kinds.format.canonical import spec_of
 from services.rpc.client import Peer
 from services.rpc.dispatcher import Dispatcher
-from services.rpc.resources import list_resources, platform_traits, read_resources
+from services.rpc.resources import list_resources, platform_traits, prepare_specs, read_resources
+from services.rpc.server import serving
+from tests.older_platform import older
 from tests.rpc.in_memory import Network
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -33,10 +39,17 @@ GONE = driver_pb2.ReadResult(gone=driver_pb2.Gone())
 
 
 class Scripted(DriverServiceServicer):
-    """Lists and reads what it is told to."""
+    """Lists, reads and prepares what it is told to; it would hold specs as they are, unless it is told."""
 
-    def __init__(self, listed: Sequence[tuple[str, str]], read: Sequence[driver_pb2.ReadResult]) -> None:
+    def __init__(
+        self,
+        listed: Sequence[tuple[str, str]] = (),
+        read: Sequence[driver_pb2.ReadResult] = (),
+        prepared: Sequence[driver_pb2.PreparedSpec] | None = None,
+    ) -> None:
         self.asked: list[tuple[str, str]] = []
+        self.batches: list[int] = []
+        self.prepared = prepared
         self._listed, self._read = listed, read
 
     async def ListResources(
@@ -53,7 +66,12 @@ class Scripted(DriverServiceServicer):
     async def PrepareSpecs(
         self, request: driver_pb2.PrepareSpecsRequest, context: Context
     ) -> driver_pb2.PrepareSpecsResponse:
-        raise NotImplementedError
+        self.batches.append(len(request.specs))
+        if self.prepared is not None:
+            return driver_pb2.PrepareSpecsResponse(specs=self.prepared)
+        held = [driver_pb2.HeldSpec(kind=spec.kind) for spec in request.specs]
+        prepared = [driver_pb2.PreparedSpec(held=each, position=at) for at, each in enumerate(held)]
+        return driver_pb2.PrepareSpecsResponse(specs=prepared)
 
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         raise NotImplementedError
@@ -128,3 +146,79 @@ async def test_a_trait_that_nobody_knows_is_no_fault_of_the_caller(field: str) -
 
     with pytest.raises(ServiceUnavailable, match=r"its description has an unknown .*: 77 is not a value to send"):
         await platform_traits(driver(Described([], [])))
+
+
+def wanted(name: str, kind: str = "Label", **content: str) -> WantedSpec:
+    return WantedSpec(kind, "", spec_of({"name": name, **content}))
+
+
+def held(text: str = "", kind: str = "Label", position: int = 0) -> driver_pb2.PreparedSpec:
+    return driver_pb2.PreparedSpec(held=driver_pb2.HeldSpec(kind=kind, spec_json=text), position=position)
+
+
+def rejected(message: str, position: int = 0, **more: Any) -> driver_pb2.PreparedSpec:
+    refusal = driver_pb2.Rejected(reason=operation_pb2.REJECTION_REASON_CONTENT_REFUSED, message=message, **more)
+    return driver_pb2.PreparedSpec(rejected=refusal, position=position)
+
+
+async def prepared(scripted: Scripted, *specs: WantedSpec) -> list[Spec | Failed]:
+    return await prepare_specs(driver(scripted), "org", specs, EMBEDDED)
+
+
+async def test_a_spec_is_as_it_would_be_held_or_refused() -> None:
+    answers = [held(position=0), held(' {"name": "b", "color": "red"}', position=1), rejected("too\nlong", position=2)]
+    specs = [wanted("a"), wanted("b"), wanted("c")]
+    found = await prepared(Scripted(prepared=answers), *specs)
+    assert found == [
+        specs[0].spec,
+        spec_of({"color": "red", "name": "b"}),
+        Failed("too long", RejectionReason.CONTENT_REFUSED),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "problem"),
+    [
+        ([], "0 answers to 1 specs"),
+        ([held(), held(position=1)], "2 answers to 1 specs"),
+        ([held(position=1)], "out of order"),
+        ([driver_pb2.PreparedSpec()], "does not tell what it would hold of NotificationEndpointSlack 'chat'"),
+        ([held(kind="Label")], "does not tell what it would hold"),
+        ([rejected("later", retry_after={"seconds": 1})], "does not tell what it would hold"),
+        ([held("[]", "NotificationEndpointSlack")], "is no spec"),
+        ([held("[" * 2000, "NotificationEndpointSlack")], "is no spec"),
+        ([held('{"name":"talk"}', "NotificationEndpointSlack")], "under another name, 'talk'"),
+        ([held('{"name":"chat","token":"canary"}', "NotificationEndpointSlack")], "a credential at /token of"),
+    ],
+)
+async def test_a_prepared_spec_that_cannot_be_right_is_none(
+    answers: list[driver_pb2.PreparedSpec], problem: str
+) -> None:
+    with pytest.raises(ServiceUnavailable, match=problem) as raised:
+        await prepared(Scripted(prepared=answers), wanted("chat", "NotificationEndpointSlack"))
+    assert "canary" not in str(raised.value)
+
+
+async def test_answers_to_other_specs_are_none() -> None:
+    with pytest.raises(ServiceUnavailable, match="out of order"):
+        await prepared(Scripted(prepared=[held(position=1), held(position=0)]), wanted("a"), wanted("b"))
+
+
+async def test_specs_are_asked_about_in_batches_below_the_limit_of_a_message() -> None:
+    scripted = Scripted()
+    specs = [wanted(str(number), description="x" * 100_000) for number in range(12)]
+    specs.insert(3, wanted("large", description="x" * 2_000_000))
+    assert await prepared(scripted, *specs) == [each.spec for each in specs]
+    assert scripted.batches == [3, 1, 5, 4]
+    assert await prepared(scripted) == []
+    assert len(scripted.batches) == 4
+
+
+async def test_a_driver_that_cannot_tell_holds_specs_as_they_are() -> None:
+    scripted, specs = Scripted(prepared=[]), [wanted("a"), wanted("b")]
+    async with (
+        serving([older(scripted)], ["pkger.driver.v1.DriverService"], "127.0.0.1:0") as address,
+        Peer("platform", address) as peer,
+    ):
+        assert await prepare_specs(peer, "org", specs, EMBEDDED) == [each.spec for each in specs]
+    assert scripted.batches == []

@@ -92,6 +92,7 @@ UNREACHABLE: dict[str, str] = {
             Reason.REQUEST_ID_REUSED,
         )
     },
+    "error CONTENT_REFUSED": "its platforms foresee no refusal",
     "error PLAN_EXPIRED": "a stored plan outlives every run",
 }
 """What no seed reaches today, with the reason."""

@@ -1,6 +1,6 @@
 """What drivers say of their platforms, and what is asked of them."""
 
-from typing import assert_never
+from typing import Any, assert_never
 
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import plan_pb2
@@ -159,6 +159,34 @@ def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
         return what_changed(sending.expected, resource_from_pb(rejected.found))
     except (RequestInvalid, model.UnreadableSpecError):
         return ""
+
+
+def wanted_spec_fields(wanted: model.WantedSpec) -> Any:
+    """A spec that is to be written as part of another message."""
+    return {
+        "kind": wanted.kind,
+        "id": wanted.resource_id,
+        "spec_json": wanted.spec.text,
+        "references": references_to_pb(wanted.references),
+    }
+
+
+def prepared_from_pb(wanted: model.WantedSpec, answer: driver_pb2.PreparedSpec) -> model.Spec | Failed | None:
+    """
+    What would become of *wanted*, as a driver tells it: the spec, or why there would be none; None: it does not tell.
+
+    Raises:
+        ValueError: What it would hold is no spec.
+        TypeError: It is nested deeper than canonical text can be written.
+    """
+    match answer.WhichOneof("result"):
+        case "held" if answer.held.kind == wanted.kind:
+            # What is held as it was sent was read before; anything else may be written in any way.
+            return spec_from_text(answer.held.spec_json) if answer.held.spec_json else wanted.spec
+        case "rejected" if not answer.rejected.HasField("retry_after"):
+            return Failed(_shortened(answer.rejected.message), rejection_from_pb(answer.rejected.reason))
+        case _:
+            return None
 
 
 def _observed(done: driver_pb2.Done) -> str:

@@ -1,0 +1,70 @@
+"""What a plan writes, as the platform would hold it: which specs are asked about, and what the answers change."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from planner_svc.differences import replacements, spec_changes
+from planner_svc.matching import Match, Matching
+from planner_svc.references import wanted_references
+from services.core.errors import ContentRefused
+from services.core.model import Desired, Key, PlatformTraits, Reference, Spec, WantedSpec
+from services.engine.outcome import Failed
+
+
+def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTraits) -> dict[Key, WantedSpec]:
+    """
+    The specs of wanted objects that differ from what is live; others are as the platform holds them already.
+
+    What is replaced is asked about as a new resource: no update is sent for it.
+
+    Raises:
+        UnreadableSpecError: The spec of a live resource is none.
+    """
+    changed = spec_changes(matching, platform)
+    replaced = replacements(matching, changed, platform).keys()
+    asked = {
+        key: match
+        for key, match in matching.matches.items()
+        if match.wanted and (match.live is None or changed[key] or key in replaced)
+    }
+    references, _ = wanted_references(desired, matching, replaced, platform) if asked else ({}, [])
+    found: dict[Key, WantedSpec] = {}
+    for key, match in asked.items():
+        assert match.wanted is not None  # noqa: S101 - only wanted objects are asked about
+        referred = tuple(Reference(each.pointer, each.key.kind, each.id) for each in references.get(key, ()))
+        resource_id = match.live.id if match.live and key not in replaced else ""
+        found[key] = WantedSpec(key.kind, resource_id, match.wanted.spec, referred)
+    return found
+
+
+def with_prepared(matching: Matching, prepared: Mapping[Key, Spec | Failed]) -> Matching:
+    """*matching* with the specs of *prepared* in the place of those of the package."""
+    changed = {
+        key: _with_spec(matching.matches[key], spec)
+        for key, spec in prepared.items()
+        if isinstance(spec, Spec) and matching.matches[key].wanted
+    }
+    return replace(matching, matches={**matching.matches, **changed}) if changed else matching
+
+
+def refuse_content(platform: str, matching: Matching, prepared: Mapping[Key, Spec | Failed]) -> None:
+    """
+    Refuse objects whose content the platform cannot hold; *platform* is its configured name.
+
+    Raises:
+        ContentRefused: Names all of them, each with its place, as far as there is room.
+    """
+    refused = [
+        _told(matching.matches[key], answer.message) for key, answer in prepared.items() if isinstance(answer, Failed)
+    ]
+    if refused:
+        raise ContentRefused(platform, refused)
+
+
+def _with_spec(match: Match, spec: Spec) -> Match:
+    return match._replace(wanted=match.wanted._replace(spec=spec)) if match.wanted else match
+
+
+def _told(match: Match, problem: str) -> str:
+    place = f"{match.wanted.location}: " if match.wanted and match.wanted.location else ""
+    return f"{place}{match.key}: {problem}"

@@ -1,0 +1,120 @@
+"""A plan compares and writes specs as the platform would hold them."""
+
+import pytest
+
+from services.core.errors import ContentRefused
+from services.core.model import Key, Location, Origin, Reference, Spec, WantedSpec
+from services.engine.outcome import Failed, RejectionReason
+from services.kinds.format.canonical import spec_of
+from tests.planner.world import World, an_object, told
+
+
+def filling_in(wanted: WantedSpec) -> Spec:
+    """A platform that has a description of its own, and forgets what an endpoint was called."""
+    content = dict(wanted.spec.value) | {"description": "of the platform"}
+    return spec_of(content | ({"endpointName": ""} if wanted.kind == "NotificationRule" else {}))
+
+
+def refusing(wanted: WantedSpec) -> Spec | Failed:
+    name = wanted.spec.display_name
+    return Failed(f"{name!r} is too red", RejectionReason.CONTENT_REFUSED) if "red" in name else wanted.spec
+
+
+RED, BLUE = an_object("Label", "red"), an_object("Label", "blue")
+ENDPOINT = an_object("NotificationEndpointHTTP", "pager")
+RULE = an_object("NotificationRule", "rule", endpointName="pager", statusRules=[{"currentLevel": "CRIT"}])
+
+
+def test_what_the_platform_fills_in_is_planned_once_and_is_no_difference_then() -> None:
+    world = World(prepare=filling_in)
+    plan = world.apply(RED)
+    assert [step.new_spec and step.new_spec.value["description"] for step in plan.steps] == ["of the platform"]
+    again = world.plan(RED)
+    assert (told(again), again.no_change) == ([], True)
+    [diff] = world.last.diffs().resources
+    assert diff.new_spec == diff.old_spec
+    # What the package says still differs from what is live, so it is asked about; what does not, is not.
+    assert world.asked == {Key("Label", "red"): WantedSpec("Label", world.entry("Label", "red").resource_id, RED.spec)}
+    world.prepare = lambda wanted: wanted.spec
+    world.apply(RED)
+    world.plan(RED, BLUE)
+    assert [*world.asked] == [Key("Label", "blue")]
+
+
+def test_the_digest_is_that_of_what_would_be_held() -> None:
+    as_it_is, filled_in = World(), World(prepare=filling_in)
+    assert as_it_is.plan(RED).digest != filled_in.plan(RED).digest
+    assert World(prepare=filling_in).plan(RED).digest == filled_in.plan(RED).digest
+
+
+def test_a_reference_is_that_of_the_package_where_the_platform_drops_its_word() -> None:
+    world = World(prepare=filling_in)
+    plan = world.apply(ENDPOINT, RULE)
+    assert world.asked[RULE.key].references == (Reference("/endpointName", "NotificationEndpointHTTP", ""),)
+    [endpoint] = [each for each in world.live.values() if each.kind == "NotificationEndpointHTTP"]
+    [rule] = [each for each in world.live.values() if each.kind == "NotificationRule"]
+    assert rule.references == (Reference("/endpointName", "NotificationEndpointHTTP", endpoint.id),)
+    assert rule.spec.value["endpointName"] == ""
+    assert len(plan.steps) == 2
+    assert world.plan(ENDPOINT, RULE).no_change
+    assert world.asked[RULE.key].references == rule.references
+
+
+def test_what_is_replaced_is_prepared_as_a_new_resource() -> None:
+    world = World()
+    world.apply(an_object("Bucket", "b", schemaType="implicit"))
+    world.plan(an_object("Bucket", "b", schemaType="explicit"))
+    assert world.asked[Key("Bucket", "b")].resource_id == ""
+    world.plan(an_object("Bucket", "b", description="new"))
+    assert world.asked[Key("Bucket", "b")].resource_id == world.entry("Bucket", "b").resource_id
+
+
+def test_what_the_platform_would_not_change_is_not_replaced() -> None:
+    """It holds nothing at an immutable path, whatever the package says."""
+    world = World()
+    world.apply(an_object("Bucket", "b"))
+    world.prepare = lambda wanted: spec_of(dict(wanted.spec.value) | {"schemaType": ""})
+    assert world.plan(an_object("Bucket", "b", schemaType="explicit")).no_change
+
+
+def test_all_refusals_are_told_at_once_with_their_places() -> None:
+    world = World(prepare=refusing)
+    world.apply(BLUE)
+    placed = RED._replace(location=Location("p.yml", 4, 3))
+    with pytest.raises(ContentRefused) as raised:
+        world.plan(BLUE, placed, an_object("Label", "infrared"), an_object("Label", "green"))
+    assert raised.value.metadata == {
+        "platform": "embedded",
+        "count": "2",
+        "objects": "Label 'infrared': 'infrared' is too red\np.yml:4:3: Label 'red': 'red' is too red",
+    }
+    assert str(raised.value) == (
+        "platform 'embedded' refuses 2 objects; nothing was written:"
+        " Label 'infrared': 'infrared' is too red; p.yml:4:3: Label 'red': 'red' is too red"
+    )
+
+
+def test_many_refusals_are_counted_where_there_is_no_room_for_them() -> None:
+    with pytest.raises(ContentRefused) as raised:
+        World(prepare=refusing).plan(*(an_object("Label", f"red {number}") for number in range(200)))
+    shown = raised.value.metadata["objects"].split("\n")
+    assert 10 < len(shown) < 200
+    assert str(raised.value).endswith(f"; and {200 - len(shown)} more")
+
+
+def test_what_leaves_or_is_skipped_is_not_asked_about() -> None:
+    world = World()
+    world.apply(RED, BLUE)
+    world.prepare = refusing
+    world.plan(an_object("Label", "red", color="new"), skip=[Key("Label", "red"), Key("Label", "blue")])
+    assert world.asked == {}
+    world.plan(is_end=True)
+    assert world.asked == {}
+
+
+def test_an_adopted_resource_is_asked_about_by_its_id() -> None:
+    world = World()
+    there = world.add("Label", "red", color="old")
+    plan = world.plan(RED)
+    assert world.asked[RED.key].resource_id == there.id
+    assert [entry.origin for entry in plan.record.entries] == [Origin.ADOPTED]
