@@ -19,6 +19,7 @@ from services.core.model import (
     StackRecord,
     by_key,
 )
+from services.engine.listing import listed_whole
 from services.kinds.registry import KINDS
 
 ResourceKey = tuple[str, str]
@@ -109,7 +110,7 @@ class Matching:
 
 def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> list[str]:
     """
-    The kinds that a plan has to know whole, sorted.
+    The kinds that a plan has to know whole, sorted; of others, it has to know what is recorded.
 
     The deletion of a label, one that is replaced too, detaches it from resources of any kind, so that one asks for all;
     that of something that others refer to takes their references away. Names are shared by the kinds of one scope, and
@@ -155,7 +156,7 @@ def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits)
     # An object may change its kind within its family.
     replaceable = {kind for kind in wanted if platform.kinds[kind].immutable_paths or families[KINDS[kind].family] > 1}
     if LABEL in removed | replaceable:
-        return sorted(platform.kinds)
+        return listed_whole(platform.kinds, removed | replaceable, platform)
     used = {family for kind in wanted for family in KINDS[kind].uses.values()}
     deleted = {KINDS[kind].family for kind in removed | replaceable}
     scopes = {platform.kinds[kind].scope for kind in wanted}
@@ -164,7 +165,7 @@ def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits)
     for kind in KINDS.keys() & platform.kinds.keys():
         if KINDS[kind].family in used or deleted & set(KINDS[kind].uses.values()):
             kinds.add(kind)
-    return sorted(kinds)
+    return listed_whole(kinds, removed | replaceable, platform)
 
 
 def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platform: PlatformTraits) -> Matching:
@@ -177,7 +178,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     Args:
         desired: What is wanted.
         stack: What is recorded; empty without a stack.
-        live: All resources of the kinds of ``kinds_to_list``.
+        live: All resources of the kinds of ``kinds_to_list``, and what is recorded of those with a costly listing.
         platform: What the platform demands of names.
     """
     recorded = [entry for entry in stack.resources if not desired.skips(entry.key)]

@@ -17,6 +17,7 @@ from services.rpc.resources import (
     find_owners,
     list_resources,
     list_secret_keys,
+    live_resources,
     platform_traits,
     prepare_specs,
     read_record,
@@ -32,7 +33,7 @@ class Known:
         stack: The record that the plan is based on.
         platform: What the platform can do.
         listed: The kinds that have been listed.
-        live: All their resources.
+        live: All their resources, and what is recorded of kinds with a costly listing.
     """
 
     stack: StackRecord
@@ -76,12 +77,21 @@ class Reader:
         stack = await self._record(request)
         platform = await self._traits(stack.target)
         kinds = kinds_of_record(stack, platform)
-        return Known(stack, platform, kinds, await self._live(stack, kinds))
+        driver = self.driver(stack.target)
+        live = await live_resources(driver, stack.target.org, kinds, _recorded(stack), platform)
+        return Known(stack, platform, kinds, live)
 
     async def live(self, known: Known, kinds: Sequence[str]) -> list[Resource]:
-        """All resources of *kinds*: those that are not listed yet in one call, whatever their number."""
-        more = await self._live(known.stack, [kind for kind in kinds if kind not in known.listed])
-        return [resource for resource in (*known.live, *more) if resource.kind in kinds]
+        """
+        All resources of *kinds*: those that are not listed yet in one call, whatever their number.
+
+        Those that are recorded of kinds with a costly listing are there in any case.
+        """
+        unlisted = [kind for kind in kinds if kind not in known.listed]
+        driver, org = self.driver(known.stack.target), known.stack.target.org
+        more = await list_resources(driver, org, unlisted, _recorded(known.stack)) if unlisted else []
+        live = {(resource.kind, resource.id): resource for resource in (*known.live, *more)}
+        return [each for each in live.values() if each.kind in kinds or known.platform.kinds[each.kind].costly_listing]
 
     async def prepared(self, known: Known, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:
         """What the platform would hold of each of *wanted*; no call when there is nothing to ask."""
@@ -149,13 +159,7 @@ class Reader:
         """Keys of the secrets that the platform holds."""
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
 
-    async def _live(self, stack: StackRecord, kinds: Sequence[str]) -> list[Resource]:
-        """
-        All resources of *kinds*: one call, and none when there is nothing to ask.
 
-        One more asks for those of *stack* that the listing lacks.
-        """
-        if not kinds:
-            return []
-        recorded = [(entry.key.kind, entry.resource_id) for entry in stack.resources]
-        return await list_resources(self._platforms.driver(stack.target.platform), stack.target.org, kinds, recorded)
+def _recorded(stack: StackRecord) -> list[ResourceKey]:
+    """What *stack* owns; of that, the driver is asked what a listing lacks."""
+    return [(entry.key.kind, entry.resource_id) for entry in stack.resources]

@@ -233,6 +233,7 @@ kind_traits = st.builds(
     st.booleans(),
     st.just("") | words,
     _word_lists,
+    st.booleans(),
 )
 
 platform_traits = st.builds(

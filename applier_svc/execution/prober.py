@@ -13,7 +13,7 @@ from services.engine.effects import AnyEffect, Create
 from services.engine.effects.effect import ResourceKey, Sending
 from services.engine.outcome import Done, Failed, Finding, Unknown
 from services.rpc.client import Peer
-from services.rpc.resources import find_owners, list_resources, list_secret_keys, read_resources
+from services.rpc.resources import find_owners, list_resources, list_secret_keys, live_resources, read_resources
 
 UNREADABLE = (PkgerError, UnreadableSpecError, grpc.aio.AioRpcError)
 """What comes of a driver, or a store, that does not tell what is there, or tells what nobody can read."""
@@ -94,12 +94,14 @@ class Prober:
         self, kinds: Sequence[str], known: Collection[ResourceKey]
     ) -> tuple[list[Resource], set[ResourceKey]]:
         """
-        All resources of *kinds*, and those of them that a stack owns; *known* as of ``find_out``.
+        All resources of *kinds*, and *known* ones of others with a costly listing; and those of them that a stack owns.
+
+        *known* as of ``find_out``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
         """
-        live = await self._listed(kinds, known)
+        live = await live_resources(self._driver, self._target.org, kinds, known, self._traits)
         owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
         return live, set(owners)
 

@@ -12,7 +12,7 @@ from services.engine.staleness import adopted, kinds_to_read, owned_parts, resou
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.convert.operations import blocked_step_from_pb
-from services.rpc.resources import find_owners, list_resources, list_secret_keys, read_resources
+from services.rpc.resources import find_owners, list_secret_keys, live_resources, read_resources
 
 
 async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, driver: Peer, store: Peer) -> list[str]:
@@ -32,8 +32,7 @@ async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, dri
         PkgerError: Somebody cannot be asked; that never means that all is as it was.
     """
     org = plan.target.org
-    kinds = kinds_to_read(plan, traits)
-    live = await list_resources(driver, org, kinds, resources_named(plan)) if kinds else []
+    live = await live_resources(driver, org, kinds_to_read(plan, traits), resources_named(plan), traits)
     try:
         parts = stale_parts(plan, live, traits)
     except UnreadableSpecError as error:

@@ -610,6 +610,7 @@ class KindTraits:
         labelled: Whether labels can be attached.
         name_scope: Kinds that share their unique names have the same; empty: a scope of its own.
         sensitive_paths: Pointers to credentials, where no text is accepted but only the name of a secret.
+        costly_listing: Whether known resources are read rather than all listed; only where names may repeat.
     """
 
     kind: str
@@ -622,6 +623,7 @@ class KindTraits:
     labelled: bool = True
     name_scope: str = ""
     sensitive_paths: tuple[str, ...] = ()
+    costly_listing: bool = False
 
     @property
     def scope(self) -> str:

@@ -33,7 +33,8 @@ def late_writes(
 
     Args:
         progress: What became of the steps.
-        live: All resources of the kinds that the plan touches.
+        live: All resources of the kinds of ``kinds_to_look_at``, and what the operation knows of those with a costly
+            listing.
         owned: Those that a stack owns, or that the operation is about to record.
         platform: The platform.
         held_secrets: Keys of the secrets that the platform holds, for a plan that writes some.
@@ -49,9 +50,15 @@ def late_writes(
     return sorted(found, key=lambda each: (each.key.kind, each.resource_id, each.message))
 
 
-def kinds_touched(progress: Progress) -> list[str]:
-    """The kinds whose resources a plan touches, sorted."""
-    return sorted({effect.step.key.kind for effect in progress.effects if not effect.is_of_secret})
+def kinds_to_look_at(progress: Progress, platform: PlatformTraits) -> list[str]:
+    """
+    The kinds whose resources a plan touches, sorted.
+
+    Of those with a costly listing, only the ones of which something was created: that has to be searched for.
+    """
+    touched = {effect.step.key.kind for effect in progress.effects if not effect.is_of_secret}
+    created = {effect.step.key.kind for effect in progress.effects if _created(effect, progress)}
+    return sorted(kind for kind in touched if kind in created or not platform.kinds[kind].costly_listing)
 
 
 def writes_secrets(progress: Progress) -> bool:

@@ -9,6 +9,7 @@ from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec
 from services.engine.effects import AnyEffect, PutSecret, effect_of
 from services.engine.effects.effect import ResourceKey
 from services.engine.ids import Ids
+from services.engine.listing import listed_whole
 from services.kinds.comparing import differences
 
 SHOWN = 10
@@ -31,7 +32,8 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
     """
     The kinds that tell whether *plan* fits, sorted: those it touches, refers to and takes unique names from.
 
-    A deletion takes labels and references from resources of any kind, so a plan with one asks for all.
+    A deletion takes labels and references from resources of any kind, so a plan with one asks for all, but for those
+    with a costly listing that it does not change; of these, the resources of ``resources_named`` tell.
 
     Raises:
         KindUnsupported: The plan has a kind that the platform has not.
@@ -39,17 +41,20 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
     effects = _of_resources(plan)
     kinds = _kinds_named(effects)
     _refuse_lost(kinds, platform)
-    if any(effect.removes and not effect.links for effect in effects):
-        return sorted(platform.kinds)
+    deleted = {effect.step.key.kind for effect in effects if effect.removes and not effect.links}
+    if deleted:
+        return listed_whole(platform.kinds, deleted, platform)
     scopes = {platform.kinds[effect.step.key.kind].scope for effect in effects if effect.step.new_spec}
-    return sorted(kinds | {kind for kind, traits in platform.kinds.items() if traits.scope in scopes})
+    kinds |= {kind for kind, traits in platform.kinds.items() if traits.scope in scopes}
+    return listed_whole(kinds, deleted, platform)
 
 
 def resources_named(plan: Plan) -> set[ResourceKey]:
-    """The resources that the steps of *plan* are about, and were there when it was made; kind and id of each."""
+    """Kind and id of the resources that steps of *plan* are about or refer to, and that were there when it was made."""
     steps = [effect.step for effect in _of_resources(plan)]
     found = {(step.key.kind, step.resource_id) for step in steps}
     found |= {(step.label.kind, step.label_id) for step in steps if step.label}
+    found |= {(each.key.kind, each.id) for step in steps for each in (*step.references, *step.old_references)}
     return {(kind, id_) for kind, id_ in found if id_}
 
 
@@ -78,7 +83,7 @@ def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) 
 
     Args:
         plan: The plan.
-        live: All resources of the kinds of ``kinds_to_read``.
+        live: All resources of the kinds of ``kinds_to_read``, and those of ``resources_named`` whose listing is costly.
         platform: What the platform demands of names.
 
     Returns:

@@ -11,7 +11,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
-from services.core.model import PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
+from services.core.model import NameUniqueness, PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
 from services.engine.effects.effect import ResourceKey
 from services.engine.outcome import Failed
 from services.rpc.client import Peer
@@ -37,15 +37,20 @@ async def platform_traits(driver: Peer) -> PlatformTraits:
     What the platform of *driver* can do.
 
     Raises:
-        ServiceUnavailable: The driver does not answer, or describes a kind in words that this version does not know.
+        ServiceUnavailable: The driver does not answer, describes a kind in words that this version does not know, or
+            with traits that no kind can have together.
     """
     stub = DriverServiceStub(driver.channel)
     described = await driver.call(stub.Describe, driver_pb2.DescribeRequest())
     try:
-        return platform_from_pb(described)
+        platform = platform_from_pb(described)
     except RequestInvalid as error:
         field, problem = error.metadata["field"], error.metadata["problem"]
         raise _unreliable(driver, f"its description has an unknown {field}: {problem}") from error
+    for kind, traits in platform.kinds.items():
+        if traits.costly_listing and traits.name_uniqueness is not NameUniqueness.NONE:
+            raise _unreliable(driver, f"the listing of {kind} is costly, and its names are unique: names are listed")
+    return platform
 
 
 async def list_resources(
@@ -82,6 +87,21 @@ async def list_resources(
         if resource:
             raise _unreliable(driver, f"its listing lacks {resource.kind} {resource.id}, which is there")
     return listed
+
+
+async def live_resources(
+    driver: Peer, org: str, kinds: Sequence[str], known: Collection[ResourceKey], platform: PlatformTraits
+) -> list[Resource]:
+    """
+    All resources of *kinds*, and those of *known* that are of another kind with a costly listing, in a call each.
+
+    Nothing is called where there is nothing to ask. Arguments and errors as of ``list_resources``; *platform* is what
+    the platform can do.
+    """
+    listed = await list_resources(driver, org, kinds, known) if kinds else []
+    costly = {kind for kind, traits in platform.kinds.items() if traits.costly_listing}.difference(kinds)
+    read = await read_resources(driver, org, sorted({key for key in known if key[0] in costly}))
+    return [*listed, *filter(None, read)]
 
 
 async def read_resources(driver: Peer, org: str, ids: Sequence[ResourceKey]) -> list[Resource | None]:

@@ -47,6 +47,11 @@ async def test_special_paths_are_json_pointers(traits: PlatformTraits) -> None:
             assert path.startswith("/")
 
 
+async def test_only_kinds_whose_names_may_repeat_have_a_costly_listing(traits: PlatformTraits) -> None:
+    costly = [kind for kind in traits.kinds.values() if kind.costly_listing]
+    assert {kind.name_uniqueness for kind in costly} <= {NameUniqueness.NONE}
+
+
 async def test_a_created_resource_is_read_and_listed_as_it_was_written(
     driver: DriverClient, sample: Sample, kind: str
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from planner_svc.matching import Owner, kinds_of_record, kinds_to_list, match, refuse_owned
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
-from services.core.model import Desired, Key, Origin, Package, Resource, StackRecord, Target
+from services.core.model import Desired, InventoryEntry, Key, Origin, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, told
 
@@ -253,6 +253,25 @@ def test_the_kinds_of_the_record_are_those_of_a_plan_with_nothing_to_do() -> Non
     listed = kinds_of_record(world.record, EMBEDDED)
     assert listed == kinds_to_list(Desired(Package(package)), world.record, EMBEDDED)
     assert listed == ["Bucket", "CheckDeadman", "CheckThreshold", "Label"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "removed", "listed"),
+    [
+        (("Label", "Dashboard"), (), ["Label"]),
+        (("Dashboard",), ("Task",), ["Task"]),
+        ((), ("Dashboard",), []),
+        (("Dashboard",), ("Label",), sorted(EMBEDDED.kinds)),
+    ],
+)
+def test_a_kind_with_a_costly_listing_is_listed_only_where_labels_go(
+    kept: tuple[str, ...], removed: tuple[str, ...], listed: list[str]
+) -> None:
+    costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
+    platform = replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
+    owned = tuple(InventoryEntry(Key(kind, "k"), "1", Origin.CREATED) for kind in (*kept, *removed))
+    desired = Desired(Package(tuple(an_object(kind, "k") for kind in kept)))
+    assert kinds_to_list(desired, StackRecord("1", Target(), "s", 1, owned), platform) == listed
 
 
 def test_recorded_kinds_that_the_platform_has_not_are_not_listed() -> None:

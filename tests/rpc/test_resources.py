@@ -1,6 +1,7 @@
 """What a driver says of resources is believed as far as it can be (engine.md 11.3)."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,14 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceServicer, add_DriverSer
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from services.core.errors import ServiceUnavailable
-from services.core.model import Spec, WantedSpec
+from services.core.model import PlatformTraits, Spec, WantedSpec
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.outcome import Failed, RejectionReason
 from services.kinds.format.canonical import spec_of
 from services.rpc.client import Peer
+from services.rpc.convert.drivers import platform_to_pb
 from services.rpc.dispatcher import Dispatcher
-from services.rpc.resources import list_resources, platform_traits, prepare_specs, read_resources
+from services.rpc.resources import list_resources, live_resources, platform_traits, prepare_specs, read_resources
 from services.rpc.server import serving
 from tests.older_platform import older
 from tests.rpc.in_memory import Network
@@ -50,6 +52,7 @@ class Scripted(DriverServiceServicer):
         self.asked: list[tuple[str, str]] = []
         self.batches: list[int] = []
         self.prepared = prepared
+        self.traits = EMBEDDED
         self._listed, self._read = listed, read
 
     async def ListResources(
@@ -77,7 +80,7 @@ class Scripted(DriverServiceServicer):
         raise NotImplementedError
 
     async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
-        raise NotImplementedError
+        return platform_to_pb(self.traits)
 
     async def ListSecretKeys(
         self, request: driver_pb2.ListSecretKeysRequest, context: Context
@@ -146,6 +149,36 @@ async def test_a_trait_that_nobody_knows_is_no_fault_of_the_caller(field: str) -
 
     with pytest.raises(ServiceUnavailable, match=r"its description has an unknown .*: 77 is not a value to send"):
         await platform_traits(driver(Described([], [])))
+
+
+def costly(kind: str) -> PlatformTraits:
+    """The embedded platform, if a listing of *kind* cost much."""
+    return replace(EMBEDDED, kinds={**EMBEDDED.kinds, kind: replace(EMBEDDED.kinds[kind], costly_listing=True)})
+
+
+async def test_what_is_known_of_a_kind_with_a_costly_listing_is_read() -> None:
+    scripted = Scripted([RED], [found(("Dashboard", "4")), GONE])
+    known = [("Dashboard", "5"), RED, ("Task", "3"), ("Dashboard", "4")]
+    live = await live_resources(driver(scripted), "org", ["Label"], known, costly("Dashboard"))
+    assert [(each.kind, each.id) for each in live] == [RED, ("Dashboard", "4")]
+    assert scripted.asked == [("Dashboard", "4"), ("Dashboard", "5")]
+
+
+async def test_a_kind_that_is_listed_is_not_read() -> None:
+    scripted = Scripted([("Dashboard", "4")])
+    live = await live_resources(driver(scripted), "org", ["Dashboard"], [("Dashboard", "4")], costly("Dashboard"))
+    assert len(live) == 1
+    assert await live_resources(driver(scripted), "org", [], [RED], costly("Dashboard")) == []
+    assert scripted.asked == []
+
+
+async def test_a_kind_whose_names_are_looked_up_has_no_costly_listing() -> None:
+    scripted = Scripted()
+    scripted.traits = costly("Dashboard")
+    assert await platform_traits(driver(scripted)) == scripted.traits
+    scripted.traits = costly("Bucket")
+    with pytest.raises(ServiceUnavailable, match="the listing of Bucket is costly, and its names are unique"):
+        await platform_traits(driver(scripted))
 
 
 def wanted(name: str, kind: str = "Label", **content: str) -> WantedSpec:

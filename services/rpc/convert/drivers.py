@@ -66,6 +66,7 @@ def _traits_to_pb(traits: model.KindTraits) -> driver_pb2.KindTraits:
         labelled=traits.labelled,
         name_scope=traits.name_scope,
         sensitive_paths=traits.sensitive_paths,
+        costly_listing=traits.costly_listing,
     )
 
 
@@ -81,6 +82,7 @@ def _traits_from_pb(message: driver_pb2.KindTraits) -> model.KindTraits:
         labelled=message.labelled,
         name_scope=message.name_scope,
         sensitive_paths=tuple(message.sensitive_paths),
+        costly_listing=message.costly_listing,
     )
 
 

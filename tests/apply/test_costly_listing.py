@@ -1,0 +1,99 @@
+"""A platform that refuses to list dashboards, through real servers: known ones are read by their ids."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import operation_pb2
+
+from services.core.errors import PlanStale, ServiceUnavailable
+from services.core.model import PlatformTraits, Verb
+from services.drivers.embedded.driver import EmbeddedDriver
+from services.drivers.embedded.kinds import EMBEDDED
+from services.drivers.mutation import StoredResource
+from services.drivers.servicer import SERVICES, register
+from services.machine import MachineIds
+from services.rpc.process import Service
+from services.settings import Settings
+from tests.apply.packages import LABEL, an_object, text
+from tests.cluster import Calls, Cluster, cluster
+
+BOARDS = [an_object("Dashboard", f"d{number}", f"board {number}", ["lucid_einstein"]) for number in range(3)]
+PACKAGE = text(LABEL, *BOARDS)
+SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
+
+
+class Slow(EmbeddedDriver):
+    """Has no time for a listing of dashboards."""
+
+    async def describe(self) -> PlatformTraits:
+        costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
+        return replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
+
+    async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
+        if "Dashboard" in kinds:
+            raise ServiceUnavailable("platform", "here", "dashboards take too long")
+        return await super().list_resources(org, kinds)
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Service]:
+    driver = Slow(settings.data / "platform.db", MachineIds())
+    yield Service([register(driver)], SERVICES)
+    await driver.close()
+
+
+@pytest.fixture
+async def slow(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster(tmp_path, {"platform": opened}) as running:
+        yield running
+
+
+async def test_known_resources_are_read_and_kept_as_others_are(slow: Cluster, calls: Calls) -> None:
+    assert (await slow.apply(PACKAGE, stack="s")).state == SUCCEEDED
+    calls.methods.clear()
+    assert (await slow.plan(PACKAGE, stack="s")).no_change
+    # Of the two listings, one is that of the record.
+    assert [calls.count(each) for each in ("Describe", "ListResources", "ReadResources")] == [1, 2, 1]
+    ids = (await slow.record("s")).ids
+    await slow.mutate(
+        driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind="Dashboard", id=ids["Dashboard", "d0"]))
+    )
+    plan = await slow.plan(text(LABEL, *BOARDS[:2]), stack="s", store=True)
+    assert [(step.verb, step.key.name) for step in plan.steps if step.key.kind == "Dashboard"] == [
+        (Verb.CREATE, "d0"),
+        (Verb.ATTACH, "d0"),
+        (Verb.DETACH, "d2"),
+        (Verb.DELETE, "d2"),
+    ]
+    events = [event async for event in slow.apply_plan(plan.name, plan.digest)]
+    assert events[-1].finished.state == SUCCEEDED
+    assert (await slow.plan(text(LABEL, *BOARDS[:2]), stack="s")).no_change
+    assert (await slow.apply(text(LABEL), stack="s")).state == SUCCEEDED
+
+
+async def test_a_stored_plan_is_stale_when_a_known_resource_changed(slow: Cluster) -> None:
+    await slow.apply(PACKAGE, stack="s")
+    changed = [an_object("Dashboard", "d0", "renamed", ["lucid_einstein"]), *BOARDS[1:]]
+    plan = await slow.plan(text(LABEL, *changed), stack="s", store=True)
+    edited = driver_pb2.UpdateResource(
+        kind="Dashboard", id=(await slow.record("s")).ids["Dashboard", "d0"], spec_json='{"name":"by hand"}'
+    )
+    await slow.mutate(driver_pb2.Mutation(update=edited))
+    with pytest.raises(PlanStale, match="Dashboard 'd0' changed in"):
+        [event async for event in slow.apply_plan(plan.name, plan.digest)]
+
+
+async def test_without_a_stack_nothing_is_said_of_others_with_the_name(slow: Cluster) -> None:
+    await slow.apply(PACKAGE)
+    plan = await slow.plan(PACKAGE)
+    assert (len([step for step in plan.steps if step.verb is Verb.CREATE]), plan.warnings) == (3, [])
+
+
+async def test_the_deletion_of_a_label_needs_the_listing(slow: Cluster) -> None:
+    await slow.apply(PACKAGE, stack="s")
+    with pytest.raises(ServiceUnavailable, match="dashboards take too long"):
+        await slow.plan(destroy=True, stack="s")
