@@ -61,12 +61,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "intent_after_effect",
         _BATCH,
         """\
-        await self._intend([effect for effect in effects if effect.number not in self._intended])
+        await self._intend(fresh)
+        if sent_first := [effect for effect in fresh if effect.number in self._intended - sent_before]:
+            await self._refuse_known_secrets(sent_first)
         answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
 """,
         """\
         answers = await self._answers(effects, sendings)
-        await self._intend([effect for effect in effects if effect.number not in self._intended])
+        await self._intend(fresh)
 """,
         frozenset({"I1"}),
         10,
@@ -147,13 +149,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "updates_not_rolled_back",
         _SCHEDULER,
-        "return outcome is not None and effect.is_to_be_undone(outcome) and not progress.stays(effect.number)",
-        "return (\n"
-        "        outcome is not None\n"
-        "        and effect.is_to_be_undone(outcome)\n"
-        "        and not progress.stays(effect.number)\n"
-        '        and effect.step.verb.value != "update"\n'
-        "    )",
+        "return progress.is_certainly_ours(effect.number)",
+        'return progress.is_certainly_ours(effect.number) and effect.step.verb.value != "update"',
         frozenset({"ORDER", "CONTENT"}),
         100,
     ),

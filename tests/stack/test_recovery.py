@@ -89,6 +89,7 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
         last_seq=3,
         position=3,
         expire_time=claimed.expire_time,
+        last_token=dead.token,
     )
     assert claimed.expire_time.ToMicroseconds() == clock.now + 20_000_000
     assert (claimed.operation.holder, claimed.operation.state) == ("applier-2", OPERATION_STATE_APPLYING)
