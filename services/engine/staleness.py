@@ -25,7 +25,7 @@ def refuse_lost_kinds(plan: Plan, platform: PlatformTraits) -> None:
     Raises:
         KindUnsupported: Names the first that it has not.
     """
-    _refuse_lost(_kinds_named(_of_resources(plan)), platform)
+    _refuse_lost(_kinds_named(_of_resources(plan)) | {each.kind for each in plan.adoptions}, platform)
 
 
 def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:

@@ -106,8 +106,17 @@ CREATE, CREATE_AFTER = Sending(), Sending(before_ids=("t1",))
     [
         pytest.param(TRAITS, CREATE, [ELSE], (), NotHappened(), id="nothing found"),
         pytest.param(TRAITS, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="one found"),
-        pytest.param(TRAITS, CREATE, [live(spec=OLD)], (), NotHappened(), id="one of other content"),
-        pytest.param(TRAITS, CREATE, [live(spec=NEW, to=TO)], (), NotHappened(), id="one that refers elsewhere"),
+        pytest.param(
+            TRAITS, CREATE, [live(spec=OLD)], (), Unknown("", is_conflict=True, found="t1"), id="one of other content"
+        ),
+        pytest.param(
+            TRAITS,
+            CREATE,
+            [live(spec=NEW, to=TO)],
+            (),
+            Unknown("", is_conflict=True, found="t1"),
+            id="one that refers elsewhere",
+        ),
         pytest.param(TRAITS, CREATE, [live(spec=NEW)], ("t1",), NotHappened(), id="one that somebody owns"),
         pytest.param(TRAITS, CREATE_AFTER, [live(spec=NEW)], (), NotHappened(), id="one that was there before"),
         pytest.param(

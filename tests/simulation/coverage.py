@@ -70,6 +70,7 @@ UNREACHABLE: dict[str, str] = {
     "step INTENT -> UNDO_UNKNOWN": _BLIND,
     **{f"step UNKNOWN -> {state}": _SENT_FIRST for state in ("FAILED", "UNDONE", "UNDO_FAILED", "UNDO_UNKNOWN")},
     "step UNDO_UNKNOWN -> UNDO_FAILED": _SENT_FIRST,
+    "step UNKNOWN -> UNDO_INTENT": "what is in doubt is not taken back; older journals hold secrets that were",
     "step PLANNED -> DONE": _IN_ORDER,
     "step DONE -> UNDONE": _IN_ORDER,
     **{f"step SKIPPED -> {state}": _NOT_HEARD for state in ("INTENT", "DONE", "FAILED", "PLANNED", "SKIPPED")},

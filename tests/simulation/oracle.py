@@ -74,6 +74,7 @@ class Oracle:
         self.by_others: set[str] = set()
         self.remade: set[str] = set()
         self._secret_writers: dict[str, str] = {}
+        self._secret_times: dict[str, float] = {}
         # How often each operation was taken over when a person wrote a secret.
         self._takeovers_at_write: dict[str, dict[str, int]] = {}
         self._overwritten: set[tuple[str, str]] = set()
@@ -401,8 +402,10 @@ class Oracle:
             self.by_others |= _changed(before, after)
             for key in _changed(secrets, self.platform.secrets):
                 self._secret_writers[key] = by
-                wrote = [each.name for each in self._seen.unfinished() if secrets.get(key) is not None]
-                self._takeovers_at_write[key] = {name: self.takeovers(name) for name in wrote}
+                self._secret_times[key] = self._world.loop.now
+                self._takeovers_at_write[key] = {
+                    each.name: self.takeovers(each.name) for each in self._seen.unfinished()
+                }
 
     def _judge_effects(self, attempt: Attempt, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         """Hold each effect of a batch to what its operation may do, by what it met."""
@@ -427,7 +430,9 @@ class Oracle:
         name = sent.operation.name
         writer = self._secret_writers.get(key)
         if verb == "put_secret":
-            if key in before and writer != name:
+            # Nobody can see what is written right before.
+            is_old = self._world.loop.now - self._secret_times.get(key, -math.inf) > self._world.scenario.lease
+            if key in before and writer != name and is_old:
                 self._overwritten.add((name, key))
             self._secret_writers[key] = name
         elif key in before and writer != name and self._is_certainly_anothers(key, name):

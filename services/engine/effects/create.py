@@ -100,14 +100,19 @@ class Create(Effect):
         return platform.kinds[self.step.key.kind].identity
 
     def _searched(self, sending: Sending, named: Sequence[Resource], traits: KindTraits) -> Finding:
-        new = [each for each in named if each.id not in sending.before_ids and self._is_it(each, sending, traits)]
-        match new:
+        new = [each for each in named if each.id not in sending.before_ids]
+        alike = [each for each in new if self._is_it(each, sending, traits)]
+        match alike:
+            case [] if new:
+                # Somebody may have edited what was created; to create it again would leave that behind.
+                problem = f"{new[0].kind} {new[0].id} is new, has the name, and is not what was to be created"
+                return Unknown(problem, is_conflict=True, found="" if new[1:] else new[0].id)
             case []:
                 return NotHappened()
             case [resource]:
                 return Done(resource.id)
             case _:
-                return Unknown(_several(new))
+                return Unknown(_several(alike))
 
     def _has_its_name(self, resource: Resource, traits: KindTraits) -> bool:
         assert self.step.new_spec is not None  # noqa: S101 - what is created has a spec
