@@ -6,6 +6,7 @@ from typing import ClassVar
 from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
+from services.engine.expectation import Expectation, what_changed
 from services.engine.ids import Ids
 from services.engine.likeness import is_alike
 from services.engine.outcome import Done, Finding, NotHappened, Unknown
@@ -36,8 +37,8 @@ class Update(Effect):
             return Done(sending.resource_id)
         if is_alike(live, self.step.old_spec, sending.old_references, traits):
             return NotHappened()
-        problem = "the resource is neither as it was nor as it was to be: somebody else has changed it"
-        return Unknown(problem, is_conflict=True, found=sending.resource_id)
+        before = Expectation(self.step.old_spec.text if self.step.old_spec else "{}", sending.old_references)
+        return Unknown(what_changed(before, live), is_conflict=True, found=sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
         """It finds what it was planned for, and takes its new name."""

@@ -1,0 +1,81 @@
+"""kill -9 of an applier while another stack wants what it was at work on (engine.md 11.7, cases 1, 3 and 4)."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
+
+from services.core.errors import ResourceOwned
+from tests.applier.test_blocked import ended
+from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, end
+from tests.apply.packages import an_object, text
+from tests.crash.changes import rare
+from tests.crash.world import Crashing, crashing
+from tests.drivers.client import update
+
+LABEL = text(an_object("Label", "l", "sensors"))
+OURS = text(an_object("Label", "l", "sensors"), an_object("Bucket", "b", "raw", description="old"))
+NEXT = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "raw", description="new"))
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
+    async with crashing(tmp_path) as running:
+        yield running
+
+
+async def wants(case: Case, package: str) -> str:
+    """Why an apply of *package* is refused; nothing of it is left."""
+    try:
+        finished = end(await case.apply(package))
+    except ResourceOwned as error:
+        return str(error)
+    assert finished.state == ROLLED_BACK
+    return finished.cause
+
+
+@pytest.mark.parametrize("failpoint", ["after_intent", "after_send", rare("after_record"), rare("before_finish")])
+async def test_what_a_dead_applier_was_making_no_other_stack_gets(world: Crashing, failpoint: str) -> None:
+    case = await world.case_with("")
+    theirs = replace(case, stack="theirs")
+    await world.applier(failpoint)
+    assert await world.apply_and_die(case, LABEL)
+    journal, newest = case.services.peers["stack"], journal_pb2.ListOperationsRequest(page_size=1)
+    [mine] = (await journal.call(JournalServiceStub(journal.channel).ListOperations, newest)).operations
+    await world.applier()
+
+    # Whether the operation is over by then, or not.
+    assert "of stack 's'" in await wants(theirs, LABEL) or "which stack 's'" in await wants(theirs, LABEL)
+
+    events = [event async for event in case.watch(mine.name)]
+    assert events[-1].finished.state == SUCCEEDED
+    [label] = (await case.look()).resources
+    assert set((await case.look()).recorded.values()) == {("Label", label.id)}
+    assert (await theirs.look()).record is None
+    assert end(await case.uninstall()).state == SUCCEEDED
+    assert end(await theirs.apply(LABEL)).state == SUCCEEDED
+
+
+async def test_what_somebody_edits_while_no_applier_lives_stays(world: Crashing) -> None:
+    case = await world.case_with(OURS)
+    # The label is updated; the bucket is about to be.
+    await world.applier("after_intent:2")
+    assert await world.apply_and_die(case, NEXT)
+    [bucket] = [each for each in (await case.look()).resources if each.kind == "Bucket"]
+    edited = {**json.loads(bucket.spec_json), "description": "theirs"}
+    await case.services.mutate(update("Bucket", bucket.id, edited), org=case.org)
+    await world.applier()
+
+    operation = await world.settled()
+
+    # It may have been sent, so somebody has to look.
+    assert operation.state == BLOCKED
+    [step] = (await case.operation(operation.name)).blocked_steps
+    assert '/description is "theirs", and not "old"' in step.message
+    assert ended(await case.recover(operation.name, **{f"_{step.step.number}": "skip"})).state == SUCCEEDED
+    specs = {each.kind: json.loads(each.spec_json) for each in (await case.look()).resources}
+    assert (specs["Bucket"]["description"], specs["Label"]["color"]) == ("theirs", "#000002")
