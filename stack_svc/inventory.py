@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from services.core.errors import RequestInvalid
 from services.core.model import InventoryEntry, Key, RecordChanges
-from services.engine.claims import Claim, ClaimedResource
+from services.engine.claims import Claim, ClaimedResource, Refusal
 from services.engine.effects.effect import ResourceKey
 from stack_svc import owners
-from stack_svc.owners import Refused
 from stack_svc.store.owners import RECORDED
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import Transaction
@@ -72,8 +71,8 @@ def _check(changes: RecordChanges) -> None:
         resources.add(_resource(entry))
 
 
-def _refuse(refused: Sequence[Refused], stack: str) -> None:
+def _refuse(refused: Sequence[Refusal], stack: str) -> None:
     for each in refused:
-        if each.owner.stack == stack:
+        if each.holder.stack == stack:
             raise RequestInvalid("record.changes", f"{each.claim.key.kind} {each.claim.what} belongs to two objects")
     raise owners.refusal(refused)

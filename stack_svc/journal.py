@@ -12,10 +12,9 @@ from typing import Any
 
 from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, RequestInvalid, StackExists
 from services.core.model import OperationKind, Target
-from services.engine.claims import Claim
+from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import leases, owners, plans, preparing, requests, stacks, texts
-from stack_svc.owners import Refused
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.journal import Row
@@ -126,7 +125,7 @@ class Advanced:
     """
 
     cancel_requested: bool
-    refused: Sequence[Refused] = ()
+    refused: Sequence[Refusal] = ()
 
 
 @dataclass(frozen=True, slots=True)

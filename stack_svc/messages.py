@@ -13,7 +13,7 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.model import InventoryEntry, Key, RecordChanges, Target
-from services.engine.claims import Claim
+from services.engine.claims import Claim, Refusal
 from services.engine.effects.effect import ResourceKey
 from services.engine.operation import FINISHED, OperationState
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb
@@ -24,7 +24,6 @@ from services.rpc.convert.plans import KINDS, record_changes_from_pb
 from stack_svc import plan_views, stacks, texts
 from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Write
-from stack_svc.owners import Refused
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.operations import Blocks, Filter, Operation
@@ -151,15 +150,15 @@ def claims_from_pb(claims: Iterable[journal_pb2.Claim], field: str) -> list[Clai
     return [claim_from_pb(claim, f"{field}[{position}]") for position, claim in enumerate(claims)]
 
 
-def refused_to_pb(refused: Refused) -> journal_pb2.RefusedClaim:
+def refused_to_pb(refused: Refusal) -> journal_pb2.RefusedClaim:
     """Translate a claim that somebody is in the way of, and who that is."""
-    owner = refused.owner
+    holder = refused.holder
     return journal_pb2.RefusedClaim(
         claim=claim_to_pb(refused.claim),
-        stack_id=owner.stack,
-        stack_name=owner.stack_name,
-        operation=owner.operation,
-        since=timestamp(owner.since),
+        stack_id=holder.stack,
+        stack_name=holder.stack_name,
+        operation=holder.operation,
+        since=timestamp(holder.since),
     )
 
 

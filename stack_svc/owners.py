@@ -1,32 +1,24 @@
 """Who has what only one stack at a time may have: resources, names, associations, secrets (engine.md 11.1)."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
-from services.core.errors import Owned, ResourceOwned
+from services.core.errors import ResourceOwned
 from services.core.model import Target
-from services.engine.claims import Claim, Claimed, ClaimedAssociation, ClaimedName, ClaimedResource, ClaimedSecret
+from services.engine.claims import (
+    Claim,
+    Claimed,
+    ClaimedAssociation,
+    ClaimedName,
+    ClaimedResource,
+    ClaimedSecret,
+    Holder,
+    Refusal,
+)
 from services.engine.effects.effect import ResourceKey
 from stack_svc import texts
 from stack_svc.store.operations import Operation
 from stack_svc.store.owners import Owner
 from stack_svc.store.store import Reading, Transaction
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A claim that *owner* is in the way of."""
-
-    claim: Claim
-    owner: Owner
-
-    @property
-    def owned(self) -> Owned:
-        """The same, for people."""
-        kind, name = self.claim.key
-        what, owner = self.claim.what, self.owner
-        resource_id = what.resource_id if isinstance(what, ClaimedResource) else ""
-        return Owned(kind, name, str(what), resource_id, owner.stack, owner.stack_name, owner.operation)
 
 
 def of_resources(
@@ -37,7 +29,7 @@ def of_resources(
     return sorted((asked[owner.what], owner) for owner in reading.owners.of(target, asked))
 
 
-def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: int) -> list[Refused]:
+def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: int) -> list[Refusal]:
     """
     Let an operation have what it claims until its end.
 
@@ -57,15 +49,20 @@ def give_back(tx: Transaction, operation: Operation, claims: Sequence[Claim]) ->
         tx.owners.give_back(operation.stack, operation.target, [_what(each.what) for each in claims])
 
 
-def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refused]:
+def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]:
     """Which of *claims* the *owners* are in the way of, in order."""
     by_what = {owner.what: owner for owner in owners}
     if not by_what:
         return []
-    return [Refused(each, by_what[what]) for each in claims if (what := _what(each.what)) in by_what]
+    found = [(each, by_what.get(_what(each.what))) for each in claims]
+    return [
+        Refusal(each, Holder(owner.stack, owner.stack_name, owner.operation, owner.since))
+        for each, owner in found
+        if owner
+    ]
 
 
-def refusal(found: Sequence[Refused]) -> ResourceOwned:
+def refusal(found: Sequence[Refusal]) -> ResourceOwned:
     """The error for claims that somebody is in the way of."""
     return ResourceOwned([each.owned for each in found])
 

@@ -9,7 +9,7 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from applier_svc.failpoints import reach
 from applier_svc.operation.events import Event, Feed
 from applier_svc.operation.lease import Lease
-from services.core.errors import Owned, ResourceOwned
+from services.core.errors import ResourceOwned
 from services.core.model import PlatformTraits
 from services.engine.claims import Claim, ClaimedResource, Holder, Refusal, adopted_claims
 from services.engine.conclusion import Remove, Write
@@ -145,7 +145,7 @@ class Journal:
                 ended[record.step] = GivenUp(record.message)
         claims = self._made(records, direction)
         if refusals := await self._fold(records, records, outcomes_to_pb(ended, direction), claims=claims):
-            raise ResourceOwned([_owned(each) for each in refusals])
+            raise ResourceOwned([each.owned for each in refusals])
 
     async def start_stage(self, index: int, name: str, step_count: int) -> None:
         """Publish, with what is noted next, that a stage is about to run."""
@@ -251,12 +251,6 @@ class Journal:
                 self._waiting.clear()
                 await self._feed.publish(*stamped)
             return refusals
-
-
-def _owned(refusal: Refusal) -> Owned:
-    (_, key, what), holder = refusal
-    resource_id = what.resource_id if isinstance(what, ClaimedResource) else ""
-    return Owned(*key, str(what), resource_id, holder.stack, holder.stack_name, holder.operation)
 
 
 def _ends(record: StepRecord, direction: Direction) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from services.core.errors import Owned
 from services.core.model import Adoption, Key, PlatformTraits, Spec
 
 
@@ -82,7 +83,7 @@ class Holder(NamedTuple):
 
     def __str__(self) -> str:
         stack = f"stack {self.stack_name!r} ({self.stack})" if self.stack_name else f"stack {self.stack}"
-        return f"{self.operation} of {stack}, which is not over," if self.operation else stack
+        return f"{self.operation} of {stack}, which is not over" if self.operation else stack
 
 
 class Refusal(NamedTuple):
@@ -92,7 +93,14 @@ class Refusal(NamedTuple):
     holder: Holder
 
     def __str__(self) -> str:
-        return f"{self.claim.what} belongs to {self.holder}".removesuffix(",")
+        return f"{self.claim.what} belongs to {self.holder}"
+
+    @property
+    def owned(self) -> Owned:
+        """The same as a part of an error."""
+        (_, key, what), holder = self
+        resource_id = what.resource_id if isinstance(what, ClaimedResource) else ""
+        return Owned(*key, str(what), resource_id, holder.stack, holder.stack_name, holder.operation)
 
 
 def claimed_names(kind: str, specs: Iterable[Spec | None], platform: PlatformTraits) -> list[ClaimedName]:
