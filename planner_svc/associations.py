@@ -59,8 +59,8 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
         if platform.kinds[match.key.kind].labelled:
             labels = _labels(match, matching)
             found += _wanted(match, labels, matching, replaced)
-            found += _unwanted(match, labels, matching, replaced)
-    deleted = replaced | {key for key, match in matching.matches.items() if match.is_removal}
+            found += _unwanted(match, matching, replaced)
+    deleted = replaced | {key for key, match in matching.matches.items() if match.is_deletion}
     covered = {(item.resource.kind, item.resource_id, item.label_id) for item in found if not item.wanted}
     lost = list(_lost(matching, deleted, replaced, covered))
     found += lost
@@ -80,21 +80,21 @@ def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozen
     attached_ids = match.live.label_ids if match.live else ()
     resource_id = "" if match.live is None or is_new else match.live.id
     for label in labels:
-        label_id = "" if label in replaced else _label_id(label, matching)
+        label_id = "" if label in replaced else label_id_of(label, matching)
         attached = not is_new and label not in replaced and label_id in attached_ids
         yield Association(match.key, resource_id, label, label_id, wanted=True, attached=attached)
 
 
-def _unwanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
-    """What the stack recorded and the package does not ask for any more."""
+def _unwanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
+    """What the stack recorded and the package does not ask for any more, nor the record of another stack."""
     if match.recorded is None:
         return
     key = match.live_key if match.key in replaced else match.key
     attached_ids = match.live.label_ids if match.live else ()
     resource_id = match.live.id if match.live else match.recorded.resource_id
-    for label in recorded_labels(match.recorded, matching) - labels:
-        label_id = _label_id(label, matching)
-        if label not in matching.untouched:
+    for label in unwanted_labels(match, matching):
+        label_id = label_id_of(label, matching)
+        if not match.is_wanted_elsewhere(label_id):
             yield Association(key, resource_id, label, label_id, wanted=False, attached=label_id in attached_ids)
 
 
@@ -132,6 +132,14 @@ def _following(
             yield Association(heir, "", each.label, each.label_id, wanted=True, attached=False)
 
 
+def unwanted_labels(match: Match, matching: Matching) -> set[Key]:
+    """The labels that the stack recorded and the package does not ask for any more; none of those that are skipped."""
+    if not (match.recorded and match.recorded.associations):
+        return set()
+    left = recorded_labels(match.recorded, matching) - _labels(match, matching)
+    return {label for label in left if label not in matching.untouched}
+
+
 def _labels(match: Match, matching: Matching) -> Set[Key]:
     """The labels that the package asks for: the parser saw to it that it has them; one that has no match is skipped."""
     if match.wanted is None:
@@ -139,7 +147,7 @@ def _labels(match: Match, matching: Matching) -> Set[Key]:
     return {label for label in match.wanted.associations if label in matching.matches}
 
 
-def _label_id(label: Key, matching: Matching) -> str:
+def label_id_of(label: Key, matching: Matching) -> str:
     """Id of a label that the package or the stack knows; empty while it is to be created."""
     match = matching.matches.get(label)
     if match and match.live:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 
-from planner_svc.matching import kinds_to_list, match, owner_questions
+from planner_svc.matching import kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
 from planner_svc.refusals import Asked, Matched, run_checks
 from planner_svc.secrets import secrets_of
+from planner_svc.sharing import shareable, with_holders
 from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.uses import possible_users
 from planner_svc.views import Planned
@@ -69,14 +70,15 @@ async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known
     held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
     live = await reader.live(known, kinds_to_list(desired, stack, traits))
     matching = match(desired, stack, live, traits)
-    asked = [*owner_questions(matching), *possible_users(matching, traits)]
-    owners = await reader.owners(stack.target, asked)
-    run_checks(Matched(desired, stack, matching, owners))
     try:
         # In a thread: a large plan takes a moment, in which other calls are answered.
         wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
+        asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, traits)}
+        holders = await reader.holders(stack.target, sorted(asked))
+        matching = with_holders(matching, holders, stack)
+        run_checks(Matched(desired, stack, matching, holders))
         prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
-        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held, owners, prepared)
+        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held, holders, prepared)
     except UnreadableSpecError as error:
         driver = reader.driver(stack.target)
         raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error

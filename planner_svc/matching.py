@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
-from services.core.errors import KindUnsupported, NameTaken, Owned, PackageEmpty, ResourceOwned
+from services.core.errors import KindUnsupported, NameTaken, PackageEmpty
 from services.core.model import (
     LABEL,
     Desired,
@@ -26,6 +26,28 @@ ResourceKey = tuple[str, str]
 """Kind and remote id."""
 
 
+class Holder(NamedTuple):
+    """
+    Another stack that owns a resource, or uses it.
+
+    Attributes:
+        stack_id: Its id.
+        stack_name: Its name; may be empty.
+        operation: The operation that claims that until its end; empty for what is recorded.
+        label_ids: The labels that its record wants on the resource.
+    """
+
+    stack_id: str
+    stack_name: str
+    operation: str = ""
+    label_ids: frozenset[str] = frozenset()
+
+    @property
+    def called(self) -> str:
+        """What people call the stack."""
+        return f"stack {self.stack_name or self.stack_id!r}"
+
+
 class Match(NamedTuple):
     """
     One object key with all that is known of it; object and entry are never both None.
@@ -37,17 +59,36 @@ class Match(NamedTuple):
             are new to the stack.
         live: The resource on the platform; None when there certainly is none. Its kind may be another one of the
             family.
+        owner: The other stack that owns the resource; None when none does.
+        users: The other stacks that use it; the oldest one first.
     """
 
     key: Key
     wanted: Object | None
     recorded: InventoryEntry | None
     live: Resource | None
+    owner: Holder | None = None
+    users: tuple[Holder, ...] = ()
 
     @property
     def is_removal(self) -> bool:
         """Whether the object left the package."""
         return self.wanted is None
+
+    @property
+    def stays(self) -> bool:
+        """Whether the object left the package, and the resource is left to other stacks."""
+        is_shared = self.recorded is not None and self.recorded.origin is Origin.SHARED
+        return self.is_removal and (is_shared or bool(self.owner or self.users))
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether the object left the package, and the resource goes with it."""
+        return self.is_removal and not self.stays
+
+    def is_wanted_elsewhere(self, label_id: str) -> bool:
+        """Whether the record of another stack wants a label on the resource."""
+        return any(label_id in each.label_ids for each in (self.owner, *self.users) if each)
 
     @property
     def live_key(self) -> Key:
@@ -63,17 +104,21 @@ class Match(NamedTuple):
         """How the resource comes, or came, to the stack."""
         if self.live is None:
             return Origin.CREATED
-        if self.recorded and self.recorded.resource_id == self.live.id:
-            return self.recorded.origin
-        return Origin.ADOPTED
+        if self.owner:
+            return Origin.SHARED
+        return self.recorded.origin if self.recorded and self._is_owned else Origin.ADOPTED
 
+    @property
+    def is_adoption(self) -> bool:
+        """Whether the resource belongs to no stack yet, as far as is known."""
+        return self.live is not None and self.owner is None and not self._is_owned
 
-class Owner(NamedTuple):
-    """The stack that owns a resource; *operation* claims it until its end, or is empty for what is recorded."""
-
-    stack_id: str
-    stack_name: str
-    operation: str = ""
+    @property
+    def _is_owned(self) -> bool:
+        """Whether the stack has the resource as its own."""
+        entry = self.recorded
+        is_same = entry is not None and self.live is not None and entry.resource_id == self.live.id
+        return is_same and entry is not None and entry.origin is not Origin.SHARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +145,8 @@ class Matching:
 
     @property
     def adopted(self) -> list[Match]:
-        """The matches found by name whose resource the stack does not own yet."""
-        return [
-            match
-            for match in self.matches.values()
-            if match.live and (match.recorded is None or match.recorded.resource_id != match.live.id)
-        ]
+        """The matches with an object whose resource the stack does not own yet."""
+        return [match for match in self.matches.values() if match.wanted and match.is_adoption]
 
 
 def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> list[str]:
@@ -309,29 +350,3 @@ def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) ->
     """
     if not (desired.is_end or desired.allow_empty or desired.package.objects) and matching.matches:
         raise PackageEmpty(stack.name or stack.id, len(matching.matches))
-
-
-def refuse_owned(matching: Matching, owners: Mapping[ResourceKey, Owner], stack: StackRecord) -> None:
-    """
-    Refuse to adopt what another stack owns (engine.md I8).
-
-    Args:
-        matching: The matches.
-        owners: Owners of the adopted resources, as far as they have any.
-        stack: The stack that the plan is for.
-
-    Raises:
-        ResourceOwned: Names all such resources and their owners.
-    """
-    owned = [
-        Owned(*found.key, f"resource {found.live.id}", found.live.id, *owner)
-        for found in matching.adopted
-        if found.live and (owner := owners.get((found.live.kind, found.live.id))) and owner.stack_id != stack.id
-    ]
-    if owned:
-        raise ResourceOwned(owned)
-
-
-def owner_questions(matching: Matching) -> Sequence[ResourceKey]:
-    """The resources whose owners ``refuse_owned`` wants to know."""
-    return [(found.live.kind, found.live.id) for found in matching.adopted if found.live]

@@ -71,7 +71,7 @@ def name_order(matching: Matching, turns: Mapping[Key, int], platform: PlatformT
     removed = {
         (found.live.kind, found.live.id): found.key
         for found in matching.matches.values()
-        if found.live and found.is_removal
+        if found.live and found.is_deletion
     }
     needs: dict[Key, set[Key]] = {}
     clashes: list[NameTaken] = []

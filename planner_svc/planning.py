@@ -8,10 +8,11 @@ from planner_svc.associations import associations, recorded_labels
 from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
-from planner_svc.matching import Match, Matching, Owner, ResourceKey
+from planner_svc.matching import Match, Matching, ResourceKey
 from planner_svc.preparing import with_prepared
 from planner_svc.refusals import Compared, Prepared, Staged, run_checks
 from planner_svc.secrets import missing_secrets, secret_steps
+from planner_svc.sharing import Holders, remarks_of, staying_labels, uses_of
 from planner_svc.steps import schedule, stages
 from planner_svc.views import Planned
 from planner_svc.warnings import warnings_of
@@ -56,7 +57,7 @@ def make_plan(
     platform: PlatformTraits,
     remarks: Remarks,
     held_secrets: Set[str] = frozenset(),
-    owners: Mapping[ResourceKey, Owner] = MappingProxyType({}),
+    holders: Mapping[ResourceKey, Holders] = MappingProxyType({}),
     prepared: Mapping[Key, Spec | Failed] = MappingProxyType({}),
 ) -> Planned:
     """
@@ -69,7 +70,7 @@ def make_plan(
         platform: Rules of the platform.
         remarks: Passed on.
         held_secrets: Keys of the secrets that the platform holds.
-        owners: Owners of the resources that use what is deleted, as far as they have any.
+        holders: Owners of the resources that use what is deleted, as far as they have any.
         prepared: What the platform would hold of each spec of ``specs_to_prepare``; missing: the spec as it is.
 
     Raises:
@@ -87,9 +88,10 @@ def make_plan(
     links = associations(matching, replaced, platform)
     ordered = stages(scheduled, matching, found, links, secret_steps(desired.secret_keys, held_secrets))
     steps = tuple(step for stage in ordered for step in stage.steps)
-    run_checks(Staged(steps, matching, owners, stack))
+    run_checks(Staged(steps, matching, holders, stack))
     inventory = _inventory(desired, matching, replaced)
-    record = _record_changes(inventory, stack)
+    record = _record_changes(inventory, matching, stack)
+    changes_anything = bool(steps or record.entries or record.removed)
     plan = Plan(
         target=stack.target,
         stack_id=stack.id,
@@ -97,24 +99,29 @@ def make_plan(
         stages=tuple(stage.name for stage in ordered),
         steps=steps,
         record=record,
-        no_change=not (steps or record.entries or record.removed),
+        no_change=not changes_anything,
         kind=OperationKind.UNINSTALL if desired.is_end else OperationKind.APPLY,
         remarks=PlanRemarks(
             missing_env_refs=remarks.missing_env_refs,
             unresolved_env_refs=_unresolved(desired, remarks),
             missing_secrets=missing_secrets(remarks.secret_refs, desired.secret_keys, held_secrets),
-            warnings=(*remarks.warnings, *warnings_of(desired, matching, steps, stack, platform)),
+            warnings=(
+                *remarks.warnings,
+                *warnings_of(desired, matching, steps, stack, platform),
+                *remarks_of(matching, found),
+            ),
             conflicts=conflicts,
         ),
         sources=desired.package.sources,
         digest=plan_digest(desired, stack, platform, ordered, inventory),
         stack_name=stack.name,
         adoptions=_adoptions(matching) if steps or record.entries else (),
+        uses=uses_of(matching, links, stack) if steps or record.entries else (),
     )
     return Planned(plan, desired, matching, found, links)
 
 
-def _record_changes(inventory: Collection[InventoryEntry], stack: StackRecord) -> RecordChanges:
+def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, stack: StackRecord) -> RecordChanges:
     """What of the record is different once the plan has run and the stack owns *inventory*, which is sorted."""
     if not stack.is_kept:
         return RecordChanges()
@@ -122,6 +129,8 @@ def _record_changes(inventory: Collection[InventoryEntry], stack: StackRecord) -
     return RecordChanges(
         tuple(entry for entry in inventory if recorded.get(entry.key) != entry),
         tuple(sorted(recorded.keys() - wanted)),
+        tuple(sorted(key for key, match in matching.matches.items() if match.stays and key in recorded)),
+        staying_labels(matching),
     )
 
 

@@ -1,12 +1,14 @@
 """What a plan is made from: the package, the stack record and the live resources, as few calls as possible."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
 
-from planner_svc.matching import Owner, ResourceKey, kinds_of_record
+from planner_svc.matching import Holder, ResourceKey, kinds_of_record
+from planner_svc.sharing import Holders
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
 from services.engine.outcome import Failed
@@ -14,7 +16,7 @@ from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import (
-    find_owners,
+    find_holders,
     list_resources,
     list_secret_keys,
     live_resources,
@@ -137,10 +139,13 @@ class Reader:
                 raise
             return StackRecord("", target, request.stack.name, 0)
 
-    async def owners(self, target: Target, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Owner]:
-        """Which stacks own *resources*, or claim them; one call, and none when there is nothing to ask."""
-        owners = await find_owners(self._stack, target, resources)
-        return {key: Owner(owner.stack_id, owner.stack_name, owner.operation) for key, owner in owners.items()}
+    async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Holders]:
+        """Which stacks own or use *resources*, or claim that; one call, and none when there is nothing to ask."""
+        owners, users = await find_holders(self._stack, target, resources)
+        return {
+            key: Holders(_holder(owners[key]) if key in owners else None, tuple(map(_holder, users.get(key, ()))))
+            for key in owners.keys() | users.keys()
+        }
 
     def driver(self, target: Target) -> Peer:
         """The driver of the platform of *target*."""
@@ -158,6 +163,10 @@ class Reader:
     async def secret_keys(self, target: Target) -> frozenset[str]:
         """Keys of the secrets that the platform holds."""
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
+
+
+def _holder(found: stack_pb2.Ownership) -> Holder:
+    return Holder(found.stack_id, found.stack_name, found.operation, frozenset(found.label_ids))
 
 
 def _recorded(stack: StackRecord) -> list[ResourceKey]:

@@ -20,17 +20,16 @@ from planner_svc.credentials import refuse_written_secrets
 from planner_svc.differences import Differences
 from planner_svc.matching import (
     Matching,
-    Owner,
     ResourceKey,
     refuse_clashes,
     refuse_emptying,
-    refuse_owned,
     refuse_unsupported_kinds,
 )
 from planner_svc.names import refuse_equal_names, refuse_taken_names
 from planner_svc.preparing import refuse_content
 from planner_svc.references import refuse_missing_references
 from planner_svc.secrets import refuse_unusable_keys
+from planner_svc.sharing import Holders, refuse_differing, refuse_owned, refuse_used_replacements
 from planner_svc.skipping import refuse_unknown_kinds
 from planner_svc.steps import Schedule, refuse_cycles
 from planner_svc.uses import refuse_used
@@ -70,13 +69,13 @@ class Matched:
         desired: What is wanted.
         stack: The record that the plan is based on.
         matching: The matches.
-        owners: Owners of the resources that the plan adopts, as far as they have any.
+        holders: Owners of the resources that the plan takes from elsewhere, as far as they have any.
     """
 
     desired: Desired
     stack: StackRecord
     matching: Matching
-    owners: Mapping[ResourceKey, Owner]
+    holders: Mapping[ResourceKey, Holders]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +123,13 @@ class Staged:
     Attributes:
         steps: Its steps.
         matching: The matches.
-        owners: Owners of the resources that use what the plan deletes, as far as they have any.
+        holders: Owners of the resources that use what the plan deletes, as far as they have any.
         stack: The record that the plan is based on.
     """
 
     steps: Sequence[Step]
     matching: Matching
-    owners: Mapping[ResourceKey, Owner]
+    holders: Mapping[ResourceKey, Holders]
     stack: StackRecord
 
 
@@ -180,9 +179,9 @@ CHECKS: tuple[Check[Any], ...] = (
         lambda matched: refuse_emptying(matched.desired, matched.matching, matched.stack),
     ),
     Check(
-        "another stack owns a resource",
+        "another operation claims a resource",
         Matched,
-        lambda matched: refuse_owned(matched.matching, matched.owners, matched.stack),
+        lambda matched: refuse_owned(matched.matching, matched.holders, matched.stack),
     ),
     Check(
         "the platform refuses content",
@@ -193,6 +192,16 @@ CHECKS: tuple[Check[Any], ...] = (
         "a reference leads to nothing",
         Compared,
         lambda compared: refuse_missing_references(compared.differences.missing_references),
+    ),
+    Check(
+        "a shared resource differs",
+        Compared,
+        lambda compared: refuse_differing(compared.matching, compared.differences),
+    ),
+    Check(
+        "another stack uses what is replaced",
+        Compared,
+        lambda compared: refuse_used_replacements(compared.matching, compared.differences),
     ),
     Check(
         "a resource of nobody would be replaced",
@@ -209,7 +218,7 @@ CHECKS: tuple[Check[Any], ...] = (
     Check(
         "another stack uses what is deleted",
         Staged,
-        lambda staged: refuse_used(staged.steps, staged.matching, staged.owners, staged.stack),
+        lambda staged: refuse_used(staged.steps, staged.matching, staged.holders, staged.stack),
     ),
 )
 """All checks, in the order in which they run. A new reason is a row behind the reasons that take precedence."""

@@ -112,7 +112,7 @@ def _turns(matching: Matching, found: Differences, platform: PlatformTraits) -> 
     """The turn of each object that leaves, or is written only after a deletion."""
     turns: dict[Key, int] = {}
     for key, match in matching.matches.items():
-        if match.live and (match.is_removal or key in found.replaced):
+        if match.live and (match.is_deletion or key in found.replaced):
             turns[key] = 2 if platform.kinds[match.live.kind].delete_undo is Undo.NONE else 1
     for key, references in found.references.items():
         awaited = [turns[each.key] for each in references if each.key in found.replaced]
@@ -158,7 +158,7 @@ def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step])
     deleted = {
         (match.live.kind, match.live.id)
         for key, match in matching.matches.items()
-        if match.live and (match.is_removal or key in found.replaced)
+        if match.live and (match.is_deletion or key in found.replaced)
     }
     steps: list[Step] = []
     referring = {resource_key for resource_key, resource in matching.live.items() if resource.references}
@@ -222,7 +222,7 @@ def _deletions(
 ) -> list[Stage]:
     steps: dict[Key, Step] = {}
     for key, match in matching.matches.items():
-        if match.live and turns.get(key) == turn and (match.is_removal or key in found.replaced):
+        if match.live and turns.get(key) == turn and (match.is_deletion or key in found.replaced):
             undo = platform.kinds[match.live.kind].delete_undo
             reason = _why_replaced(found.replaced[key], undo) if key in found.replaced else "left the package"
             steps[match.live_key] = Step(

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from planner_svc.matching import Match, Matching, Owner, ResourceKey
+from planner_svc.matching import Match, Matching, ResourceKey
+from planner_svc.sharing import Holders
 from services.core.errors import InUse
 from services.core.model import LABEL, PlatformTraits, Resource, StackRecord, Step
 
@@ -24,7 +25,7 @@ def possible_users(matching: Matching, platform: PlatformTraits) -> Sequence[Res
 
 
 def refuse_used(
-    steps: Iterable[Step], matching: Matching, owners: Mapping[ResourceKey, Owner], stack: StackRecord
+    steps: Iterable[Step], matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord
 ) -> None:
     """
     Refuse to take anything from what another stack has.
@@ -32,7 +33,7 @@ def refuse_used(
     Args:
         steps: The steps of the plan.
         matching: The matches.
-        owners: Owners of ``possible_users``, as far as they have any.
+        holders: Owners of ``possible_users``, as far as they have any.
         stack: The stack that the plan is for.
 
     Raises:
@@ -42,10 +43,10 @@ def refuse_used(
     # Of what no object names, a plan only takes away what refers to something that it deletes.
     for step in (each for each in steps if each.resource_id and not each.key.name):
         resource = step.key.kind, step.resource_id
-        owner = owners.get(resource)
+        owner = holders.get(resource, Holders()).owner
         if owner and owner.stack_id != stack.id:
             name = matching.live[resource].spec.display_name
-            holder = f"{step.key.kind} {name!r} of stack {owner.stack_name or owner.stack_id!r}"
+            holder = f"{step.key.kind} {name!r} of {owner.called}"
             uses += [f"{what} {holder}" for what in _taken(step)]
     if uses:
         raise InUse(uses)
@@ -53,7 +54,7 @@ def refuse_used(
 
 def _may_be_deleted(match: Match, platform: PlatformTraits) -> bool:
     if match.wanted is None or match.live is None:
-        return match.is_removal
+        return match.is_deletion
     return match.live.kind != match.key.kind or bool(platform.kinds[match.live.kind].immutable_paths)
 
 

@@ -42,10 +42,11 @@ class Planned:
     links: Sequence[Association]
 
     def diffs(self) -> PlanDiffs:
-        """The differences, for each object and for each association."""
+        """The differences, for each object and for each association; what stays with other stacks has none."""
         matches = self.matching.matches.values()
         return PlanDiffs(
-            tuple(_diff(match, self.found.changed) for match in matches), _mapping_diffs(self.links, self.matching)
+            tuple(_diff(match, self.found.changed) for match in matches if not match.stays),
+            _mapping_diffs(self.links, self.matching),
         )
 
     def skipped(self) -> set[Key]:

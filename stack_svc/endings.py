@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
-from services.core.model import RecordChanges
+from services.core.model import Key, RecordChanges, Use
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import inventory, journal, leases, plans, texts
+from stack_svc import claiming, inheriting, inventory, journal, leases, plans, texts
+from stack_svc.inheriting import Estate
 from stack_svc.journal import Write
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
 from stack_svc.store.stacks import Stack, State
@@ -34,7 +35,10 @@ class Abandon:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The stack owns nothing any more and goes away."""
+    """The stack owns nothing any more and goes away; *staying*: what others use or own, and was not deleted."""
+
+    staying: Sequence[Key] = ()
+    staying_labels: Sequence[Use] = ()
 
 
 Outcome = Record | Abandon | Remove
@@ -112,7 +116,24 @@ _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
 """What is BLOCKED is not over: the record stays as it was when the operation began, and the journal says the rest."""
 
 
-def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """
+    What became of a stack.
+
+    Attributes:
+        generation: Its generation; 0 when it went away, now or before, and for an operation on behalf of none.
+        orphaned: Keys of what was to stay with other stacks, and that would belong to none. If there is any, nothing
+            was written.
+        orphaned_labels: Labels that were to stay attached, and that no record would want. Likewise.
+    """
+
+    generation: int = 0
+    orphaned: Sequence[Key] = ()
+    orphaned_labels: Sequence[Use] = ()
+
+
+def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     """
     End the operation that has the lease with *token*.
 
@@ -120,8 +141,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
     stay as they are. A pending stack becomes an active one, made now, with the record of an operation that SUCCEEDED,
     or with one that lists resources; after any other end it goes away.
 
-    Returns:
-        Generation of the stack; 0 when it went away, now or before, and for an operation on behalf of none.
+    What the stack lets go while others use it is handed over to the one that has used it longest.
 
     Raises:
         OperationNotFound: There is no such operation.
@@ -130,27 +150,48 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> int:
         RequestInvalid: The operation cannot end so, or the changes of a record contradict each other.
         ResourceOwned: Another stack has some of the resources.
     """
-    stack = tx.lock_stack(tx.operations.stack_of(name) or "")
+    stack_id = tx.operations.stack_of(name) or ""
+    found = tx.stacks.find(stack_id)
+    heirs = _estate(tx, found, ending.outcome).stacks if found else set()
+    # In one order, whoever locks them.
+    locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *heirs})}
+    stack = locked[stack_id]
     now = tx.now()
     operation = journal.existing(tx, name)
     if _is_repeated(tx, operation, token, ending):
         if ending.finished and operation.last_event:
-            return ending.finished.generation_of(operation.last_event)
-        return stack.record.generation if stack else 0
+            return Ended(ending.finished.generation_of(operation.last_event))
+        return Ended(stack.record.generation if stack else 0)
     lease = leases.check(tx.leases.of(operation.stack), operation.stack, token, now)
     if stack is None or operation.token != token:
         raise LeaseLost(operation.stack, token)
     _check(operation, ending)
     if ending.position != operation.position + 1:
         raise RequestInvalid("position", f"{name} goes on at {operation.position + 1}, and not at {ending.position}")
+    estate = _estate(tx, stack, ending.outcome)
+    if estate.orphaned or estate.orphaned_labels:
+        return Ended(0, estate.orphaned, estate.orphaned_labels)
     left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
     generation = left.record.generation if left else 0
     if left:
         tx.leases.put(operation.stack, leases.given_back(lease, ending.seen_token))
     else:
         tx.stacks.delete(operation.stack)
+    inheriting.hand_over(tx, estate, {key: each for key, each in locked.items() if each}, now)
     _end(tx, operation, ending, generation, now)
-    return generation
+    return Ended(generation)
+
+
+def _estate(reading: Reading, stack: Stack, outcome: Outcome) -> Estate:
+    """What *stack* lets go."""
+    target, stack_id = stack.record.target, stack.record.id
+    match outcome:
+        case Record(changes=changes):
+            return inheriting.estate_of(reading, target, stack_id, changes)
+        case Remove(staying=staying, staying_labels=labels):
+            return inheriting.whole_estate(reading, target, stack_id, staying, labels)
+        case Abandon():
+            return inheriting.NOTHING
 
 
 def _is_repeated(reading: Reading, operation: Operation, token: int, ending: Ending) -> bool:
@@ -193,7 +234,7 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
     if ending.state is OperationState.BLOCKED:
         tx.operations.block(operation.name, ending.blocks)
     if ending.state in FINISHED:
-        tx.owners.drop(operation.stack, operation.name)
+        claiming.drop(tx, operation)
         plans.mark_applied(tx, operation.plan)
     if ending.state is OperationState.FAILED:
         tx.requests.forget(operation.name)
@@ -205,7 +246,7 @@ def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, n
     """The stack after a finished operation; None: it goes away."""
     match ending.outcome:
         case Record() as record:
-            _check_generation(stack, ending.base_generation)
+            _check_generation(stack, operation, ending.base_generation)
             # What could not be taken back needs a stack that owns it.
             is_kept = ending.state is OperationState.SUCCEEDED or bool(record.changes.entries)
             if stack.state is State.ACTIVE or is_kept:
@@ -214,7 +255,7 @@ def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, n
         case Abandon():
             return stack if stack.state is State.ACTIVE else None
         case Remove():
-            _check_generation(stack, ending.base_generation)
+            _check_generation(stack, operation, ending.base_generation)
             return None
 
 
@@ -236,6 +277,8 @@ def _recorded(tx: Transaction, stack: Stack, record: Record, now: int) -> Stack:
     return recorded
 
 
-def _check_generation(stack: Stack, base_generation: int) -> None:
-    if stack.record.generation != base_generation:
+def _check_generation(stack: Stack, operation: Operation, base_generation: int) -> None:
+    # While an operation has the lease, only what others hand over moves the generation.
+    moved = stack.record.generation - base_generation
+    if not 0 <= moved <= operation.handed_over:
         raise StackMoved(stack.called, base_generation, stack.record.generation)

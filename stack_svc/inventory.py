@@ -1,20 +1,22 @@
-"""What stacks own: the map from object keys to resources; a resource has one owner (engine.md 1, I8)."""
+"""What stacks own and use: the map from object keys to resources; a resource has one owner (engine.md 1, I8)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from services.core.errors import RequestInvalid
-from services.core.model import InventoryEntry, Key, RecordChanges
+from services.core.model import InventoryEntry, Key, Origin, RecordChanges, Target
 from services.engine.claims import Claim, ClaimedResource, Refusal
 from services.engine.effects.effect import ResourceKey
 from stack_svc import owners
 from stack_svc.store.owners import RECORDED
 from stack_svc.store.stacks import Stack
-from stack_svc.store.store import Transaction
+from stack_svc.store.store import Reading, Transaction
 
 
 def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> tuple[bool, int]:
     """
-    Change what a stack owns, from *now* on.
+    Change what a stack owns and uses, from *now* on.
+
+    What it is to use, and has become the owner of meanwhile, it goes on to own.
 
     Returns:
         Whether anything is different now, and the number of its resources; the order of associations means nothing.
@@ -29,19 +31,57 @@ def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> t
         entry.key: entry
         for entry in tx.inventory.entries(stack_id, [*changes.removed, *(entry.key for entry in changes.entries)])
     }
+    entries = _with_origins(tx, target, recorded.values(), changes.entries)
     gone = [key for key in changes.removed if key in recorded]
-    new = [entry for entry in changes.entries if not _is_same(recorded.get(entry.key), entry)]
+    new = [entry for entry in entries if not _is_same(recorded.get(entry.key), entry)]
     if not (gone or new):
         return False, stack.resource_count
     leaving = [recorded[key] for key in (*gone, *(entry.key for entry in new)) if key in recorded]
-    tx.owners.give_back(stack_id, target, [owners.what_of(*_resource(entry)) for entry in leaving])
-    wanted = {owners.what_of(*_resource(entry)): entry.key.name for entry in new}
-    in_the_way = tx.owners.take(stack_id, target, RECORDED, wanted, now)
-    claims = [Claim(0, entry.key, ClaimedResource(*_resource(entry))) for entry in new] if in_the_way else []
-    if refused := owners.refused(claims, in_the_way):
+    owned, used = _apart(new)
+    owned_before, used_before = _apart(leaving)
+    tx.owners.give_back(stack_id, target, owned_before)
+    # Whoever goes on to use something is as old a user as before.
+    tx.uses.give_back(stack_id, target, used_before.keys() - used.keys())
+    in_the_way = tx.owners.take(stack_id, target, RECORDED, _names(owned), now)
+    claims = [Claim(0, entry.key, ClaimedResource(*resource_of(entry))) for entry in owned.values()]
+    if refused := owners.refused(claims if in_the_way else (), in_the_way):
         _refuse(refused, stack_id)
+    if used:
+        tx.uses.add(stack_id, target, RECORDED, _names(used), now)
     tx.inventory.change(stack_id, target, gone, new)
     return True, stack.resource_count - len(gone) + sum(entry.key not in recorded for entry in new)
+
+
+def resource_of(entry: InventoryEntry) -> ResourceKey:
+    """Kind and id of the resource of *entry*."""
+    return entry.key.kind, entry.resource_id
+
+
+def _with_origins(
+    reading: Reading, target: Target, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
+) -> Sequence[InventoryEntry]:
+    """*entries*, where those to be shared that the stack has become the owner of, or that nobody owns, are owned."""
+    shared = [resource_of(entry) for entry in entries if entry.origin is Origin.SHARED]
+    if not shared:
+        return entries
+    origins = {resource_of(entry): entry.origin for entry in recorded if entry.origin is not Origin.SHARED}
+    owned = {resource for resource, _ in owners.of_resources(reading, target, shared)}
+    found = dict.fromkeys(shared, Origin.SHARED) | dict.fromkeys({*shared} - owned, Origin.ADOPTED)
+    found |= {resource: origins[resource] for resource in shared if resource in origins}
+    return [entry._replace(origin=found.get(resource_of(entry), entry.origin)) for entry in entries]
+
+
+def _apart(entries: Iterable[InventoryEntry]) -> tuple[dict[str, InventoryEntry], dict[str, InventoryEntry]]:
+    """What of *entries* is owned, and what is used, by the resource as the store has it."""
+    owned: dict[str, InventoryEntry] = {}
+    used: dict[str, InventoryEntry] = {}
+    for entry in entries:
+        (used if entry.origin is Origin.SHARED else owned)[owners.what_of(*resource_of(entry))] = entry
+    return owned, used
+
+
+def _names(entries: Mapping[str, InventoryEntry]) -> dict[str, str]:
+    return {what: entry.key.name for what, entry in entries.items()}
 
 
 def _is_same(recorded: InventoryEntry | None, entry: InventoryEntry) -> bool:
@@ -53,10 +93,6 @@ def _in_order(entry: InventoryEntry) -> InventoryEntry:
     return entry if associations == entry.associations else entry._replace(associations=associations)
 
 
-def _resource(entry: InventoryEntry) -> ResourceKey:
-    return entry.key.kind, entry.resource_id
-
-
 def _check(changes: RecordChanges) -> None:
     keys: set[Key] = set(changes.removed)
     resources: set[ResourceKey] = set()
@@ -65,14 +101,14 @@ def _check(changes: RecordChanges) -> None:
             raise RequestInvalid("record.changes", f"{entry.key} lacks its kind, its name or its id")
         if entry.key in keys:
             raise RequestInvalid("record.changes", f"{entry.key} occurs twice")
-        if _resource(entry) in resources:
+        if resource_of(entry) in resources:
             raise RequestInvalid("record.changes", f"{entry.key.kind} {entry.resource_id} belongs to two objects")
         keys.add(entry.key)
-        resources.add(_resource(entry))
+        resources.add(resource_of(entry))
 
 
-def _refuse(refused: Sequence[Refusal], stack: str) -> None:
+def _refuse(refused: Collection[Refusal], stack: str) -> None:
     for each in refused:
         if each.holder.stack == stack:
             raise RequestInvalid("record.changes", f"{each.claim.key.kind} {each.claim.what} belongs to two objects")
-    raise owners.refusal(refused)
+    raise owners.refusal([*refused])

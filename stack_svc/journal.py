@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, RequestInvalid, StackExists
+from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, PlanStale, RequestInvalid, StackExists
 from services.core.model import OperationKind, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import leases, owners, plans, preparing, requests, stacks, texts
+from stack_svc import claiming, leases, owners, plans, preparing, requests, stacks, texts, uses
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.journal import Row
@@ -219,16 +219,16 @@ def start(
     tx: Transaction, name: str, token: int, source: NewPlan | str, write: Write, claims: Sequence[Claim] = ()
 ) -> None:
     """
-    Give an operation its plan, a new one or a stored one by name, its first event, and what the plan adopts.
+    Give an operation its plan, a new one or a stored one by name, its first event, and what the plan adopts and uses.
 
     Raises:
-        ResourceOwned: Another stack has what the plan adopts.
+        ResourceOwned: Another stack has what the plan adopts, or takes away what it uses.
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
         RequestInvalid: It started with another plan before, or another plan has the name of the new one.
         PlanNotFound: There is no such plan.
         PlanUsed: An operation ran it before.
-        PlanStale: It was found to be stale.
+        PlanStale: It was found to be stale, or no stack owns any more what it uses.
         PlanExpired: It was not applied in time.
     """
     operation, _, now = fenced(tx, name, token)
@@ -239,7 +239,9 @@ def start(
         if row and row.events != write.events:
             raise RequestInvalid("accepted", f"{name} started with another event")
         return
-    if refused := owners.claim(tx, operation, claims, now):
+    if problem := uses.unowned(tx, operation.target, claims):
+        raise PlanStale(_name_of(source), problem)
+    if refused := claiming.claim(tx, operation, claims, now):
         raise owners.refusal(refused)
     match source:
         case NewPlan():
@@ -275,9 +277,9 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
             raise RequestInvalid("steps", f"there is no step {step} in a plan of {operation.step_count} steps")
     if not 0 <= change.done_count <= operation.step_count:
         raise RequestInvalid("done_count", f"{change.done_count} of {operation.step_count} steps cannot be in effect")
-    if refused := owners.claim(tx, operation, change.claims, now):
+    if refused := claiming.claim(tx, operation, change.claims, now):
         return Advanced(operation.cancel_requested, refused)
-    owners.give_back(tx, operation, change.released)
+    claiming.give_back(tx, operation, change.released)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(name)
     advanced = appended(

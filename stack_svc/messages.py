@@ -18,9 +18,9 @@ from services.engine.effects.effect import ResourceKey
 from services.engine.operation import FINISHED, OperationState
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import target_from_pb, target_to_pb
+from services.rpc.convert.objects import key_from_pb, target_from_pb, target_to_pb
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
-from services.rpc.convert.plans import KINDS, record_changes_from_pb
+from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
 from stack_svc import plan_views, stacks, texts
 from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Write
@@ -127,8 +127,8 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
     )
 
 
-def ownership_to_pb(resource: ResourceKey, owner: Owner) -> stack_pb2.Ownership:
-    """Translate who has a resource."""
+def ownership_to_pb(resource: ResourceKey, owner: Owner, label_ids: Sequence[str]) -> stack_pb2.Ownership:
+    """Translate who has, or uses, a resource, and the ids of the labels that its record wants on it."""
     kind, resource_id = resource
     return stack_pb2.Ownership(
         resource=object_pb2.ResourceId(kind=kind, id=resource_id),
@@ -137,6 +137,7 @@ def ownership_to_pb(resource: ResourceKey, owner: Owner) -> stack_pb2.Ownership:
         key=object_pb2.ObjectKey(kind=kind, name=owner.name),
         operation=owner.operation,
         since=timestamp(owner.since),
+        label_ids=label_ids,
     )
 
 
@@ -159,6 +160,7 @@ def refused_to_pb(refused: Refusal) -> journal_pb2.RefusedClaim:
         stack_name=holder.stack_name,
         operation=holder.operation,
         since=timestamp(holder.since),
+        in_use=refused.in_use,
     )
 
 
@@ -470,11 +472,14 @@ def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
         case "record":
             record = request.record
             changes = record_changes_from_pb(record.changes)
-            changes = RecordChanges(tuple(map(_cleaned, changes.entries)), tuple(map(_cleaned_key, changes.removed)))
+            removed, staying = (tuple(map(_cleaned_key, keys)) for keys in (changes.removed, changes.staying))
+            entries, labels = (tuple(map(_cleaned, changes.entries)), changes.staying_labels)
+            changes = RecordChanges(entries, removed, staying, labels)
             return Record(changes, tuple(record.sources), record.platform_changed)
         case "abandon":
             return Abandon()
         case "remove":
-            return Remove()
+            keys = (_cleaned_key(key_from_pb(key)) for key in request.remove.staying)
+            return Remove(tuple(keys), tuple(map(use_from_pb, request.remove.staying_labels)))
         case _:
             raise RequestInvalid("outcome", "must be set")

@@ -16,37 +16,17 @@ from services.engine.claims import (
 )
 from services.engine.effects.effect import ResourceKey
 from stack_svc import texts
-from stack_svc.store.operations import Operation
 from stack_svc.store.owners import Owner
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import Reading
 
 
 def of_resources(
     reading: Reading, target: Target, resources: Collection[ResourceKey]
 ) -> list[tuple[ResourceKey, Owner]]:
     """Who has which of *resources*, sorted by kind and id; nothing of those that nobody has."""
-    asked = {_what(ClaimedResource(*each)): each for each in resources}
-    return sorted((asked[owner.what], owner) for owner in reading.owners.of(target, asked))
-
-
-def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: int) -> list[Refusal]:
-    """
-    Let an operation have what it claims until its end.
-
-    Returns:
-        The claims that somebody else is in the way of; if there is any, the operation gets nothing.
-    """
-    if not claims:
-        return []
-    wanted = {_what(each.what): each.key.name for each in claims}
-    owners = tx.owners.take(operation.stack, operation.target, operation.name, wanted, now)
-    return refused(claims, owners)
-
-
-def give_back(tx: Transaction, operation: Operation, claims: Sequence[Claim]) -> None:
-    """Let an operation no longer have what it claimed; what its stack has recorded is not claimed."""
-    if claims:
-        tx.owners.give_back(operation.stack, operation.target, [_what(each.what) for each in claims])
+    asked = {what_of(*each): each for each in resources}
+    found = ((asked[owner.what], owner) for owner in reading.owners.of(target, asked))
+    return sorted(found, key=lambda each: each[0])
 
 
 def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]:
@@ -54,12 +34,13 @@ def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]
     by_what = {owner.what: owner for owner in owners}
     if not by_what:
         return []
-    found = [(each, by_what.get(_what(each.what))) for each in claims]
-    return [
-        Refusal(each, Holder(owner.stack, owner.stack_name, owner.operation, owner.since))
-        for each, owner in found
-        if owner
-    ]
+    found = [(each, by_what.get(text_of(each.what))) for each in claims]
+    return [Refusal(each, holder_of(owner)) for each, owner in found if owner]
+
+
+def holder_of(owner: Owner) -> Holder:
+    """The stack that is in the way of a claim."""
+    return Holder(owner.stack, owner.stack_name, owner.operation, owner.since)
 
 
 def refusal(found: Sequence[Refusal]) -> ResourceOwned:
@@ -69,10 +50,15 @@ def refusal(found: Sequence[Refusal]) -> ResourceOwned:
 
 def what_of(kind: str, resource_id: str) -> str:
     """A resource, as the store has it."""
-    return _what(ClaimedResource(kind, resource_id))
+    return text_of(ClaimedResource(kind, resource_id))
 
 
-def _what(claimed: Claimed) -> str:
+def removal_of(what: str) -> str:
+    """That somebody takes *what* away, as the store has it."""
+    return texts.key(f"r:{what}")
+
+
+def text_of(claimed: Claimed) -> str:
     """What is claimed, as the store has it (scale.md 3)."""
     match claimed:
         case ClaimedResource():

@@ -13,21 +13,22 @@ from services.engine.step_life import StepRecord
 from services.machine import Ids
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.claim_parts import claim_parts
-from services.rpc.convert.objects import entry_fields
+from services.rpc.convert.objects import entry_fields, key_fields
 from services.rpc.convert.operations import step_record_fields
+from services.rpc.convert.plans import use_to_pb
 from services.rpc.server import Register
 from stack_svc import (
     blocking,
     endings,
     journal,
     messages,
-    owners,
     pages,
     plan_views,
     plans,
     reading_journals,
     stacks,
     texts,
+    uses,
 )
 from stack_svc.journal import Claimed
 from stack_svc.plans import NewPlan
@@ -115,11 +116,15 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         return stack_pb2.DeleteStackResponse()
 
     async def FindOwners(self, request: stack_pb2.FindOwnersRequest, context: object) -> stack_pb2.FindOwnersResponse:
-        """Tell which stacks own the given resources."""
+        """Tell which stacks own or use the given resources."""
         target = messages.target_of(request.target)
         resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
-        found = await self._store.read(lambda tx: owners.of_resources(tx, target, resources))
-        return stack_pb2.FindOwnersResponse(owners=(messages.ownership_to_pb(*each) for each in found))
+        owned, used, labels = await self._store.read(lambda tx: uses.holdings(tx, target, resources))
+        answer = stack_pb2.FindOwnersResponse()
+        for field, found in ((answer.owners, owned), (answer.users, used)):
+            for resource, holder in found:
+                field.append(messages.ownership_to_pb(resource, holder, labels.get((holder.stack, resource), ())))
+        return answer
 
     async def GetPlan(
         self, request: stack_pb2.GetPlanRequest, context: object
@@ -227,8 +232,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.FinishOperationResponse:
         """Record what the operation left behind, end it and give the lease back."""
         ending = messages.ending_from_pb(request)
-        generation = await self._store.write(lambda tx: endings.finish(tx, request.operation, request.token, ending))
-        return journal_pb2.FinishOperationResponse(generation=generation)
+        ended = await self._store.write(lambda tx: endings.finish(tx, request.operation, request.token, ending))
+        return journal_pb2.FinishOperationResponse(
+            generation=ended.generation,
+            orphaned=map(key_fields, ended.orphaned),
+            orphaned_labels=map(use_to_pb, ended.orphaned_labels),
+        )
 
     async def ListAbandonedOperations(
         self, request: journal_pb2.ListAbandonedOperationsRequest, context: object

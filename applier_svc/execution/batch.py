@@ -195,7 +195,7 @@ class Batch:
             if self._may_have_happened(effect):
                 self._outcomes[step] = Unknown(f"it was sent before, and cannot be sent again: {refusal}")
             else:
-                self._outcomes[step] = Failed(str(refusal), RejectionReason.RESOURCE_OWNED, pause)
+                self._outcomes[step] = Failed(str(refusal), refusal.reason, pause)
         new = [refused[step] for step in refused.keys() & self._give_up_at.keys() if step not in self._refusals]
         self._refusals |= refused
         if new:

@@ -20,7 +20,7 @@ from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease
 from services.core.errors import ResourceOwned, ServiceUnavailable, StackMoved, TokenStale
 from services.core.model import InventoryEntry, PlatformTraits
-from services.engine.conclusion import Conclusion, needs_record
+from services.engine.conclusion import NO_ORPHANS, Conclusion, Orphans, needs_record
 from services.engine.decisions import StepDecision, blocked_steps
 from services.engine.late_writes import LateWrite, kinds_to_look_at, late_writes, writes_secrets
 from services.engine.operation import Direction, OperationState
@@ -165,12 +165,19 @@ async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: I
     if isinstance(end, Finish) and inquiry.may_be_late:
         await _publish_late_writes(work, place, changes.entries, prober)
     blocked = blocked_steps(conclusion.progress) if isinstance(end, Block) else ()
-    finished = finished_to_pb(conclusion, conclusion.has_stack(changes))
     seen_token = end.seen_token if isinstance(end, Block) else 0
-    await work.journal.finish(conclusion.change(changes), finished, blocked, seen_token)
+    orphans = NO_ORPHANS
+    while True:
+        finished = finished_to_pb(conclusion, conclusion.has_stack(changes))
+        found = await work.journal.finish(conclusion.change(changes), finished, blocked, seen_token)
+        if not found:
+            return
+        orphans |= found
+        conclusion = await _concluded(work, end, orphans)
+        changes = conclusion.changes
 
 
-async def _concluded(work: Work, end: End) -> Conclusion:
+async def _concluded(work: Work, end: End, orphans: Orphans = NO_ORPHANS) -> Conclusion:
     """How the operation is recorded; the store is asked for what the stack owns only where that counts."""
     lease, progress = work.lease, work.journal.progress
     return Conclusion(
@@ -180,7 +187,8 @@ async def _concluded(work: Work, end: End) -> Conclusion:
         lease.stack.id,
         is_transient=lease.is_transient,
         is_pending=lease.is_pending,
-        recorded=await lease.recorded() if needs_record(end) else (),
+        recorded=await lease.recorded() if orphans or needs_record(end) else (),
+        orphans=orphans,
     )
 
 

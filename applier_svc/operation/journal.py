@@ -11,8 +11,8 @@ from applier_svc.operation.events import Event, Feed
 from applier_svc.operation.lease import Lease
 from services.core.errors import ResourceOwned
 from services.core.model import PlatformTraits
-from services.engine.claims import Claim, ClaimedResource, Holder, Refusal, adopted_claims
-from services.engine.conclusion import Remove, Write
+from services.engine.claims import Claim, ClaimedResource, Holder, Refusal, adopted_claims, used_claims
+from services.engine.conclusion import NO_ORPHANS, Orphans, Remove, Write
 from services.engine.decisions import BlockedStep
 from services.engine.effects import AnyEffect, inverse_of
 from services.engine.operation import Direction
@@ -20,12 +20,14 @@ from services.engine.outcome import Done, Failed, GivenUp, Outcome, Outcomes, Un
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 from services.rpc.convert.claims import claim_to_pb
+from services.rpc.convert.objects import key_from_pb
 from services.rpc.convert.operations import (
     outcomes_to_pb,
     step_record_fields,
     steps_sent_to_pb,
     steps_waiting_to_pb,
 )
+from services.rpc.convert.plans import use_from_pb
 
 
 class Journal:
@@ -52,12 +54,14 @@ class Journal:
         Store the plan with *header*, or take it when it is stored (None), and publish that it is going to run.
 
         Raises:
-            ResourceOwned: Another stack has what the plan adopts.
+            ResourceOwned: Another stack has what the plan adopts, or takes away what it uses.
+            PlanStale: No stack owns any more what the plan uses.
         """
         async with self._turn:
             event = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
             [accepted] = self._feed.stamp(event)
-            claims = adopted_claims(self.progress.plan.adoptions, self._traits)
+            plan = self.progress.plan
+            claims = [*adopted_claims(plan.adoptions, self._traits), *used_claims(plan.uses)]
             request = journal_pb2.StartOperationRequest(accepted=accepted, claims=map(claim_to_pb, claims))
             if new_plan:
                 request.plan.CopyFrom(new_plan)
@@ -85,7 +89,7 @@ class Journal:
         unsaid = [record for record in records if record.step in before_ids]
         effects = [self._effect(step, direction) for step in steps]
         claims = [
-            Claim(effect.number, effect.step.key, what)
+            Claim(effect.number, effect.step.key, what, effect.claim_mode)
             for effect in effects
             for what in effect.claims(self.progress.ids, self._traits)
         ]
@@ -176,7 +180,7 @@ class Journal:
         finished: operation_pb2.Finished,
         blocked: Sequence[BlockedStep] = (),
         seen_token: int = 0,
-    ) -> None:
+    ) -> Orphans:
         """
         End the operation, and publish it.
 
@@ -185,16 +189,23 @@ class Journal:
             finished: The last event.
             blocked: The steps that keep it from its end.
             seen_token: As of ``Lease.finish``.
+
+        Returns:
+            What has to stay in the record, though *change* lets it go; if there is any, nothing has ended.
         """
         reach("before_finish")
         if self._waiting:
             await self.publish()
         async with self._turn:
             [event] = self._feed.stamp(finished)
-            generation = await self._lease.finish(change, finished.state, event, blocked=blocked, seen_token=seen_token)
+            ended = await self._lease.finish(change, finished.state, event, blocked=blocked, seen_token=seen_token)
+            keys, labels = map(key_from_pb, ended.orphaned), map(use_from_pb, ended.orphaned_labels)
+            if orphans := Orphans(frozenset(keys), frozenset(labels)):
+                return orphans
             reach("after_finish")
-            event.finished.generation = generation if finished.stack_id else 0
+            event.finished.generation = ended.generation if finished.stack_id else 0
             await self._feed.publish(event)
+            return NO_ORPHANS
 
     async def _fold(
         self,

@@ -26,8 +26,9 @@ from services.rpc.call import loop_time
 from services.rpc.claim_parts import joined_claim
 from services.rpc.client import Peer
 from services.rpc.convert.claims import refusal_from_pb
-from services.rpc.convert.objects import stack_from_pb
+from services.rpc.convert.objects import key_fields, stack_from_pb
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
+from services.rpc.convert.plans import use_to_pb
 from services.rpc.parts import parts
 from services.rpc.resources import read_record
 
@@ -163,7 +164,7 @@ class Lease:
         blocked: Sequence[BlockedStep] = (),
         cause: str = "",
         seen_token: int = 0,
-    ) -> int:
+    ) -> journal_pb2.FinishOperationResponse:
         """
         Record the outcome, end the operation and give the lease back.
 
@@ -177,7 +178,7 @@ class Lease:
             seen_token: The highest token that the platform has seen, when that is newer than the store; else 0.
 
         Returns:
-            Generation of the stack now; 0 when there is none.
+            What became of the stack, or what has to stay in its record: then nothing was recorded.
 
         Raises:
             ServiceUnavailable: Nobody knows whether it was recorded.
@@ -205,15 +206,18 @@ class Lease:
         match change:
             case Write():
                 request.record.CopyFrom(record_to_pb(change))
-            case Remove():
-                request.remove.SetInParent()
+            case Remove(staying=keys, staying_labels=labels):
+                left = journal_pb2.Remove(staying=map(key_fields, keys), staying_labels=map(use_to_pb, labels))
+                request.remove.CopyFrom(left)
             case None:
                 request.abandon.SetInParent()
-        return (await self._store(self._stub.FinishOperation, request)).generation
+        return await self._store(self._stub.FinishOperation, request)
 
     async def recorded(self) -> Sequence[InventoryEntry]:
         """
-        What the stack owns, as it did when the operation began; nothing for an operation on behalf of none.
+        What the stack owns and uses: as when the operation began, but for what others handed over to it meanwhile.
+
+        Nothing for an operation on behalf of no stack.
 
         Raises:
             ServiceUnavailable: The store did not answer while the lease lasted.

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     VALUES_MISSING = "VALUES_MISSING"
     REPLACEMENT_REFUSED = "REPLACEMENT_REFUSED"
     IN_USE = "IN_USE"
+    SHARED_DIFFERS = "SHARED_DIFFERS"
     PLAN_TOO_LARGE = "PLAN_TOO_LARGE"
     CONTENT_REFUSED = "CONTENT_REFUSED"
 
@@ -443,7 +444,7 @@ class ReplacementRefused(PkgerError):
 
 
 class InUse(PkgerError):
-    """A plan would take labels or references from resources of other stacks; *uses* has a sentence about each."""
+    """A plan would take away what other stacks have or use; *uses* has a sentence about each."""
 
     reason = Reason.IN_USE
 
@@ -469,17 +470,41 @@ class PlanTooLarge(PkgerError):
         )
 
 
+def _fitting(lines: Sequence[str]) -> list[str]:
+    """The first of *lines*, and as many more as have room in an error."""
+    shown = list(lines[:1])
+    for each in lines[1:]:
+        if len(ascii("; ".join([*shown, each]))) > _SHOWN_LENGTH:
+            break
+        shown.append(each)
+    return shown
+
+
+class SharedDiffers(PkgerError):
+    """Resources of other stacks are not as a package wants them; *differing* has a line about each of them."""
+
+    reason = Reason.SHARED_DIFFERS
+
+    def __init__(self, differing: Sequence[str]) -> None:
+        shown = _fitting(differing)
+        left = len(differing) - len(shown)
+        super().__init__(
+            f"{'; '.join(shown)}"
+            + (f"; and {left} more" if left else "")
+            + ". Nothing was written: only its owner changes a resource. Want what is there, choose another name, or"
+            " have the owner change it first",
+            objects="\n".join(shown),
+            count=str(len(differing)),
+        )
+
+
 class ContentRefused(PkgerError):
     """The platform cannot hold the content of objects; *refused* has a line about each of them."""
 
     reason = Reason.CONTENT_REFUSED
 
     def __init__(self, platform: str, refused: Sequence[str]) -> None:
-        shown = list(refused[:1])
-        for each in refused[1:]:
-            if len(ascii("; ".join([*shown, each]))) > _SHOWN_LENGTH:
-                break
-            shown.append(each)
+        shown = _fitting(refused)
         left = len(refused) - len(shown)
         objects = "1 object" if len(refused) == 1 else f"{len(refused)} objects"
         super().__init__(

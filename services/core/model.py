@@ -331,11 +331,13 @@ class Origin(Enum):
 
     CREATED = "created"
     ADOPTED = "adopted"
+    SHARED = "shared"
+    """Another stack owns it; this one uses it."""
 
 
 class InventoryEntry(NamedTuple):
     """
-    The resource that a stack owns for an object.
+    The resource that a stack owns, or uses, for an object.
 
     Attributes:
         key: Key of the object.
@@ -504,6 +506,23 @@ class Adoption(NamedTuple):
     display_name: str
 
 
+class Use(NamedTuple):
+    """
+    A resource that another stack has, too, or a label on a resource.
+
+    Attributes:
+        key: The object that it is for.
+        kind: Kind of the resource.
+        resource_id: Its id.
+        label_id: Id of the label on it; empty for the resource itself.
+    """
+
+    key: Key
+    kind: str
+    resource_id: str
+    label_id: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordChanges:
     """
@@ -512,10 +531,15 @@ class RecordChanges:
     Attributes:
         entries: Entries that are new or different, sorted by key.
         removed: Keys that leave, sorted.
+        staying: Those of *removed* whose resource stays on the platform, as other stacks use it or own it, sorted.
+        staying_labels: Labels that leave the record and stay attached, as the records of other stacks want them,
+            sorted.
     """
 
     entries: tuple[InventoryEntry, ...] = ()
     removed: tuple[Key, ...] = ()
+    staying: tuple[Key, ...] = ()
+    staying_labels: tuple[Use, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -550,6 +574,7 @@ class Plan:
     digest: str = ""
     stack_name: str = ""
     adoptions: tuple[Adoption, ...] = ()
+    uses: tuple[Use, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

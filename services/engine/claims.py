@@ -1,10 +1,12 @@
-"""Claims: what an operation needs for itself alone, from before it is sent until its end (engine.md 11.1)."""
+"""Claims: what an operation needs from before it is sent until its end (engine.md 11.1 and 11.8)."""
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import NamedTuple
 
 from services.core.errors import Owned
-from services.core.model import Adoption, Key, PlatformTraits, Spec
+from services.core.model import Adoption, Key, PlatformTraits, Spec, Use
+from services.engine.outcome import RejectionReason
 
 
 class ClaimedResource(NamedTuple):
@@ -50,19 +52,32 @@ class ClaimedSecret(NamedTuple):
 Claimed = ClaimedResource | ClaimedName | ClaimedAssociation | ClaimedSecret
 
 
+class ClaimMode(Enum):
+    """How an operation needs what it claims."""
+
+    ALONE = "alone"
+    """For itself alone; its owner claims it so, too, while others use it."""
+    REMOVE = "remove"
+    """For itself alone, as it takes that away: nobody else may use it."""
+    USE = "use"
+    """To stay as it is: others may use it, and its owner may change it, but nobody may take it away."""
+
+
 class Claim(NamedTuple):
     """
-    What one step needs for itself alone.
+    What one step needs.
 
     Attributes:
-        step: Number of the step; 0 for what a plan adopts without one.
+        step: Number of the step; 0 for what a plan adopts or uses without one.
         key: The object that it is for; with an empty name where no object names the resource.
         what: What is claimed.
+        mode: How it is needed.
     """
 
     step: int
     key: Key
     what: Claimed
+    mode: ClaimMode = ClaimMode.ALONE
 
 
 class Holder(NamedTuple):
@@ -87,18 +102,24 @@ class Holder(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A claim that somebody is in the way of."""
+    """A claim that somebody is in the way of: who owns or claims it or, where it is *in_use*, who uses it."""
 
     claim: Claim
     holder: Holder
+    in_use: bool = False
 
     def __str__(self) -> str:
-        return f"{self.claim.what} belongs to {self.holder}"
+        return f"{self.claim.what} {'is used by' if self.in_use else 'belongs to'} {self.holder}"
+
+    @property
+    def reason(self) -> RejectionReason:
+        """Why the step is not sent."""
+        return RejectionReason.IN_USE if self.in_use else RejectionReason.RESOURCE_OWNED
 
     @property
     def owned(self) -> Owned:
         """The same as a part of an error."""
-        (_, key, what), holder = self
+        (_, key, what, _), holder, _ = self
         resource_id = what.resource_id if isinstance(what, ClaimedResource) else ""
         return Owned(*key, str(what), resource_id, holder.stack, holder.stack_name, holder.operation)
 
@@ -123,3 +144,16 @@ def adopted_claims(adoptions: Iterable[Adoption], platform: PlatformTraits) -> l
         if (unique := traits.unique_name(display_name)) is not None:
             claims.append(Claim(0, key, ClaimedName(traits.scope, unique)))
     return claims
+
+
+def used_claims(uses: Iterable[Use]) -> list[Claim]:
+    """The claims of a plan on what it uses."""
+    return [
+        Claim(
+            0,
+            key,
+            ClaimedAssociation(kind, resource_id, label_id) if label_id else ClaimedResource(kind, resource_id),
+            ClaimMode.USE,
+        )
+        for key, kind, resource_id, label_id in uses
+    ]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, by_key
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Use, by_key
 from services.engine.operation import OperationState
 from services.engine.progress import Progress
 from services.engine.scheduler import Block, Finish
@@ -24,7 +24,34 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The stack owns nothing any more, and goes away."""
+    """The stack owns nothing any more, and goes away; *staying*: what others use or own, and was not deleted."""
+
+    staying: tuple[Key, ...] = ()
+    staying_labels: tuple[Use, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """
+    What was to stay with other stacks and has to stay in the record, as the store says.
+
+    Attributes:
+        keys: What belongs to the stack alone by now.
+        labels: Labels that no other record wants any more.
+    """
+
+    keys: frozenset[Key] = frozenset()
+    labels: frozenset[Use] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.keys or self.labels)
+
+    def __or__(self, others: "Orphans") -> "Orphans":
+        return Orphans(self.keys | others.keys, self.labels | others.labels)
+
+
+NO_ORPHANS = Orphans()
+"""All that was to stay with other stacks does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +66,8 @@ class Conclusion:
         stack_id: Id of its stack.
         is_transient: Whether the stack goes away with the operation, which works on behalf of none.
         is_pending: Whether the stack goes away unless the operation succeeds.
-        recorded: What the stack owned when the operation began; not needed where ``needs_record`` says so.
+        recorded: What the stack owns; not needed where ``needs_record`` says so.
+        orphans: What was to stay with other stacks, and has to stay with this one, as the store says.
     """
 
     progress: Progress
@@ -49,13 +77,29 @@ class Conclusion:
     is_transient: bool
     is_pending: bool
     recorded: Sequence[InventoryEntry] = ()
+    orphans: Orphans = NO_ORPHANS
+
+    @property
+    def cause(self) -> str:
+        """One sentence for people: what failed, or what the stack could not let go; empty when all is as wanted."""
+        if self.end.cause or not self.orphans:
+            return self.end.cause
+        first, *more = sorted({*self.orphans.keys, *(each.key for each in self.orphans.labels)})
+        others = f" (and {len(more)} more)" if more else ""
+        return f"{first}{others} stays in the record, as no other stack has it or its labels any more: apply again"
+
+    @property
+    def leftover_count(self) -> int:
+        """Number of resources that the stack was to let go and still has."""
+        return len(self.end.leftovers) + len(self.orphans.keys | {each.key for each in self.orphans.labels})
 
     @property
     def changes(self) -> RecordChanges:
         """What changes in the record; also for an operation that keeps none, as if it did."""
         match self.end:
             case Finish(state=OperationState.SUCCEEDED):
-                return after_success(self.progress, self.end.leftovers.keys(), self.recorded)
+                changes = after_success(self.progress, self.end.leftovers.keys(), self.recorded)
+                return _with_orphans(changes, self.recorded, self.orphans)
             case Finish(state=OperationState.ROLLED_BACK):
                 return after_undo(self.progress, self.recorded)
             case _:
@@ -69,7 +113,7 @@ class Conclusion:
             return None
         if self.end.state is OperationState.SUCCEEDED:
             if self.kind is OperationKind.UNINSTALL and not changes.entries:
-                return Remove()
+                return Remove(changes.staying, changes.staying_labels)
             # A stack that the operation made is there for others only with a record.
             is_as_it_was = plan.no_change and not self.is_pending
         else:
@@ -95,7 +139,7 @@ class Conclusion:
 
 
 def needs_record(end: Finish | Block) -> bool:
-    """Whether what changes in the record depends on what was recorded: after an undo, and where something is left."""
+    """Whether what changes in the record depends on what is recorded: after an undo, and where something is left."""
     return isinstance(end, Finish) and (end.state is OperationState.ROLLED_BACK or bool(end.leftovers))
 
 
@@ -122,7 +166,39 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
         key = effect.step.key
         if effect.removes and not effect.links and key in before and key in removed:
             entries[key] = before[key]._replace(is_pending_delete=True)
-    return RecordChanges(tuple(entries[key] for key in sorted(entries)), tuple(sorted(removed - entries.keys())))
+    removed -= entries.keys()
+    staying = tuple(key for key in changes.staying if key in removed)
+    return RecordChanges(
+        tuple(entries[key] for key in sorted(entries)), tuple(sorted(removed)), staying, changes.staying_labels
+    )
+
+
+def _with_orphans(changes: RecordChanges, recorded: Sequence[InventoryEntry], orphans: Orphans) -> RecordChanges:
+    """*changes* where *orphans* stay in the record: the next apply deletes resources and detaches labels."""
+    if not orphans:
+        return changes
+    before = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
+    by_name, entries = by_key(recorded), by_key(changes.entries)
+    staying = {key: by_name[key]._replace(is_pending_delete=True) for key in orphans.keys if key in by_name}
+    for use in orphans.labels:
+        held = before.get((use.kind, use.resource_id))
+        labels = {each for each in held.associations if by_name[each].resource_id == use.label_id} if held else set()
+        if held is None or not labels:
+            continue
+        is_leaving = held.key in changes.removed and use.key not in entries
+        kept = staying.get(use.key) or entries.get(use.key) or held
+        kept = kept._replace(is_pending_delete=kept.is_pending_delete or is_leaving)
+        staying[use.key] = kept._replace(associations=tuple(sorted({*kept.associations, *labels})))
+        staying |= {
+            label: by_name[label]._replace(is_pending_delete=True) for label in labels if label in changes.removed
+        }
+    entries |= staying
+    return RecordChanges(
+        tuple(entries[key] for key in sorted(entries)),
+        tuple(key for key in changes.removed if key not in staying),
+        tuple(key for key in changes.staying if key not in staying),
+        tuple(use for use in changes.staying_labels if use not in orphans.labels),
+    )
 
 
 def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> RecordChanges:

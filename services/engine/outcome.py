@@ -14,6 +14,7 @@ class RejectionReason(StrEnum):
     RESOURCE_OWNED = "RESOURCE_OWNED"
     CHANGED = "CHANGED"
     NOT_PERMITTED = "NOT_PERMITTED"
+    IN_USE = "IN_USE"
 
 
 @dataclass(frozen=True, slots=True)

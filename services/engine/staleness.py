@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.core.errors import KindUnsupported
-from services.core.model import LABEL, Key, Plan, PlatformTraits, Resource, Spec, StackRecord, Step
+from services.core.model import LABEL, Key, Origin, Plan, PlatformTraits, Resource, Spec, StackRecord, Step
 from services.engine.effects import AnyEffect, PutSecret, effect_of
 from services.engine.effects.effect import ResourceKey
 from services.engine.ids import Ids
@@ -121,6 +121,9 @@ def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
     Of an apply without a stack, those that it writes to.
     """
     recorded = {(entry.key.kind, entry.resource_id) for entry in record.resources}
+    # What is shared has an owner, and stays with that.
+    recorded |= {(entry.key.kind, entry.resource_id) for entry in plan.record.entries if entry.origin is Origin.SHARED}
+    recorded |= {(use.kind, use.resource_id) for use in plan.uses if not use.label_id}
     known = {(entry.key.kind, entry.resource_id): entry.key for entry in plan.record.entries if entry.resource_id}
     known |= {
         (effect.step.key.kind, effect.step.resource_id): effect.step.key

@@ -231,12 +231,28 @@ async def find_owners(
     Raises:
         PkgerError: The stack service does not tell.
     """
+    owners, _ = await find_holders(stack, target, resources)
+    return owners
+
+
+async def find_holders(
+    stack: Peer, target: Target, resources: Collection[tuple[str, str]]
+) -> tuple[dict[tuple[str, str], stack_pb2.Ownership], dict[tuple[str, str], list[stack_pb2.Ownership]]]:
+    """
+    Who owns which of the *resources*, and who uses them, the oldest user first; as ``find_owners`` otherwise.
+
+    Raises:
+        PkgerError: The stack service does not tell.
+    """
     if not resources:
-        return {}
+        return {}, {}
     refs = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in resources]
     request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
     answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
-    return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}
+    users: dict[tuple[str, str], list[stack_pb2.Ownership]] = {}
+    for user in answer.users:
+        users.setdefault((user.resource.kind, user.resource.id), []).append(user)
+    return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}, users
 
 
 async def read_stack(

@@ -137,6 +137,7 @@ def _changing(operation: Operation) -> dict[str, Any]:
         "last_seq": operation.last_seq,
         "last_event": operation.last_event,
         "defects": operation.defects,
+        "handed_over": operation.handed_over,
     }
 
 
@@ -165,4 +166,5 @@ def _operation(row: dict[str, Any]) -> Operation:
         plan=row["plan"] or "",
         blocks=Blocks(row["reason"] or 0, row["blocked"] or 0),
         defects=row["defects"],
+        handed_over=row["handed_over"],
     )

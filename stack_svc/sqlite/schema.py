@@ -520,6 +520,48 @@ def last_tokens(db: sqlite_utils.Database) -> None:
     db.execute("UPDATE leases SET last_token = token")
 
 
+@MIGRATIONS()
+def uses(db: sqlite_utils.Database) -> None:
+    """Let stacks use what another one owns, and count what was handed over to the stack of an operation meanwhile."""
+    db.execute(
+        """
+        CREATE TABLE uses (
+            platform TEXT NOT NULL,
+            org TEXT NOT NULL,
+            what TEXT NOT NULL,
+            stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            operation TEXT NOT NULL,
+            since BIGINT NOT NULL,
+            PRIMARY KEY (platform, org, what, stack, operation)
+        ) WITHOUT ROWID
+        """
+    )
+    db.execute("CREATE INDEX uses_by_stack ON uses (stack, operation)")
+    db.execute("ALTER TABLE operations ADD COLUMN handed_over BIGINT NOT NULL DEFAULT 0")
+    db.execute(
+        """
+        CREATE TABLE new_inventory (
+            stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            platform TEXT NOT NULL,
+            org TEXT NOT NULL,
+            resource_id TEXT NOT NULL,
+            origin TEXT NOT NULL CHECK (origin IN ('created', 'adopted', 'shared')),
+            associations TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('PRESENT', 'PENDING_DELETE')),
+            policy TEXT NOT NULL DEFAULT '{}',
+            PRIMARY KEY (stack, kind, name)
+        )
+        """
+    )
+    columns = "stack, kind, name, platform, org, resource_id, origin, associations, state, policy"
+    db.execute(f"INSERT INTO new_inventory ({columns}) SELECT {columns} FROM inventory")  # noqa: S608
+    db.execute("DROP TABLE inventory")
+    db.execute("ALTER TABLE new_inventory RENAME TO inventory")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -19,6 +19,7 @@ from stack_svc.sqlite.plans import SqlitePlans
 from stack_svc.sqlite.requests import SqliteRequests
 from stack_svc.sqlite.schema import MIGRATIONS
 from stack_svc.sqlite.stacks import SqliteStacks
+from stack_svc.sqlite.uses import SqliteUses
 from stack_svc.store.locks import LockedClock
 from stack_svc.store.stacks import Choice, Stack
 from stack_svc.store.store import Limits, Reading, Swept, Transaction
@@ -36,6 +37,7 @@ class SqliteTransaction:
         self.journal = SqliteJournal(db)
         self.inventory = SqliteInventory(db)
         self.owners = SqliteOwners(db)
+        self.uses = SqliteUses(db)
         self.plans = SqlitePlans(db)
         self.requests = SqliteRequests(db)
         self._clock = LockedClock(clock)

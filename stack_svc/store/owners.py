@@ -13,7 +13,7 @@ RECORDED = ""
 @dataclass(frozen=True, slots=True)
 class Owner:
     """
-    A stack that has something.
+    A stack that has something or, in ``stack_svc.store.uses``, that uses it.
 
     Attributes:
         what: What it has, as ``stack_svc.owners`` writes it.

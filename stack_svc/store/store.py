@@ -12,6 +12,7 @@ from stack_svc.store.owners import Owners, OwnersReading
 from stack_svc.store.plans import Plans, PlansReading
 from stack_svc.store.requests import Requests, RequestsReading
 from stack_svc.store.stacks import Choice, Stack, Stacks, StacksReading
+from stack_svc.store.uses import Uses, UsesReading
 
 T = TypeVar("T")
 
@@ -42,6 +43,10 @@ class Reading(Protocol):
     @property
     def owners(self) -> OwnersReading:
         """Owners, read."""
+
+    @property
+    def uses(self) -> UsesReading:
+        """Uses, read."""
 
     @property
     def plans(self) -> PlansReading:
@@ -81,6 +86,10 @@ class Transaction(Reading, Protocol):
     @property
     def owners(self) -> Owners:
         """Owners, read and written."""
+
+    @property
+    def uses(self) -> Uses:
+        """Uses, read and written."""
 
     @property
     def plans(self) -> Plans:

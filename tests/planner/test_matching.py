@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner_svc.matching import Owner, kinds_of_record, kinds_to_list, match, refuse_owned
+from planner_svc.matching import Holder, kinds_of_record, kinds_to_list, match
+from planner_svc.sharing import Holders, refuse_owned, with_holders
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
 from services.core.model import Desired, InventoryEntry, Key, Origin, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
@@ -69,16 +70,18 @@ def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key(
     assert world.entry("Bucket", "new").resource_id == bucket
 
 
-def test_a_resource_that_another_stack_owns_is_a_conflict_that_names_the_owner() -> None:
+def test_a_resource_that_an_operation_of_another_stack_claims_is_a_conflict_that_names_it() -> None:
     world = World()
     bucket = world.add("Bucket", "b")
     desired = Desired(Package((an_object("Bucket", "b"),)))
     matching = match(desired, world.record, world.live.values(), EMBEDDED)
-    owner = Owner("2" * 16, "theirs")
-    with pytest.raises(ResourceOwned, match=f"resource {bucket.id}, which stack 'theirs'") as caught:
-        refuse_owned(matching, {("Bucket", bucket.id): owner}, world.record)
-    assert caught.value.metadata["owner"] == owner.stack_id
-    refuse_owned(matching, {("Bucket", bucket.id): Owner(world.record.id, "s")}, world.record)
+    claimed = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operations/1"))}
+    with pytest.raises(ResourceOwned, match=f"resource {bucket.id}, which operations/1 of stack 'theirs'") as caught:
+        refuse_owned(with_holders(matching, claimed, world.record), claimed, world.record)
+    assert caught.value.metadata["owner"] == "2" * 16
+    for holder in (Holder("2" * 16, "theirs"), Holder(world.record.id, "s", "operations/2")):
+        holders = {("Bucket", bucket.id): Holders(holder)}
+        refuse_owned(with_holders(matching, holders, world.record), holders, world.record)
 
 
 def test_two_objects_cannot_have_one_resource() -> None:

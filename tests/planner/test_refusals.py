@@ -3,8 +3,9 @@
 import pytest
 from pkger.planner.v1 import planner_pb2
 
-from planner_svc.matching import Owner, match
+from planner_svc.matching import Holder, match
 from planner_svc.refusals import CHECKS, FACTS, Asked, Matched, run_checks
+from planner_svc.sharing import Holders
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
 from services.core.model import Desired, Key, Object, Package, PlatformTraits, StackRecord
 from services.drivers.embedded.kinds import EMBEDDED
@@ -25,9 +26,11 @@ def test_the_checks_stand_in_their_order() -> None:
         "the platform lacks a kind",
         "objects and resources clash by name",
         "an empty package takes all",
-        "another stack owns a resource",
+        "another operation claims a resource",
         "the platform refuses content",
         "a reference leads to nothing",
+        "a shared resource differs",
+        "another stack uses what is replaced",
         "a resource of nobody would be replaced",
         "two objects have one name",
         "a name is not free in time",
@@ -74,12 +77,12 @@ def test_a_clash_of_names_decides_before_an_owner() -> None:
     world = World()
     bucket = world.add("Bucket", "data")
     package = Package((an_object("Bucket", "a", name="data"), an_object("Bucket", "b", name="data")))
-    owners = {("Bucket", bucket.id): Owner("2" * 16, "theirs")}
+    holders = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operations/1"))}
     for objects, error in ((package.objects, NameTaken), (package.objects[:1], ResourceOwned)):
         desired = Desired(Package(objects))
         matching = match(desired, RECORD, world.live.values(), EMBEDDED)
         with pytest.raises(error):
-            run_checks(Matched(desired, RECORD, matching, owners))
+            run_checks(Matched(desired, RECORD, matching, holders))
 
 
 def test_an_empty_package_takes_all_only_where_that_is_allowed() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
-from services.engine.claims import Claimed, claimed_names
+from services.engine.claims import Claimed, ClaimMode, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Finding, NotHappened
@@ -16,6 +16,7 @@ class Delete(Effect):
     __slots__ = ()
     removes: ClassVar[bool] = True
     expects: ClassVar[bool] = True
+    claim_mode: ClassVar[ClaimMode] = ClaimMode.REMOVE
 
     def inverse(self) -> Step:
         """Make it again, under another id."""

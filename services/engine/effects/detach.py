@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from services.core.model import Step, Verb
+from services.engine.claims import ClaimMode
 from services.engine.effects.labels import LabelEffect
 
 
@@ -12,6 +13,7 @@ class Detach(LabelEffect):
     __slots__ = ()
     attaches: ClassVar[bool] = False
     removes: ClassVar[bool] = True
+    claim_mode: ClassVar[ClaimMode] = ClaimMode.REMOVE
 
     def inverse(self) -> Step:
         """Attach it again."""

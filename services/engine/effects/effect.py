@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from services.core.model import KindTraits, PlatformTraits, Reference, Resource, Spec, Step, Undo, Verb
-from services.engine.claims import Claimed, ClaimedResource
+from services.engine.claims import Claimed, ClaimedResource, ClaimMode
 from services.engine.expectation import Expectation
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Finding, Outcome
@@ -78,6 +78,9 @@ class Effect(ABC):
     """Whether it writes over, or deletes, what is there."""
     is_of_secret: ClassVar[bool] = False
     """Whether it is about a secret: no stack owns one, nobody can read it, and its value is nowhere but in memory."""
+
+    claim_mode: ClassVar[ClaimMode] = ClaimMode.ALONE
+    """How it needs what it claims."""
 
     @property
     def number(self) -> int:

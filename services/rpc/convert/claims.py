@@ -1,4 +1,4 @@
-"""What operations need for themselves alone, and who is in the way."""
+"""What operations claim, and who is in the way."""
 
 from pkger.journal.v1 import journal_pb2
 
@@ -11,14 +11,22 @@ from services.engine.claims import (
     ClaimedName,
     ClaimedResource,
     ClaimedSecret,
+    ClaimMode,
     Holder,
     Refusal,
 )
 
+_MODES = {
+    ClaimMode.ALONE: journal_pb2.CLAIM_MODE_UNSPECIFIED,
+    ClaimMode.REMOVE: journal_pb2.CLAIM_MODE_REMOVE,
+    ClaimMode.USE: journal_pb2.CLAIM_MODE_USE,
+}
+_MODES_OF_NUMBERS = {number: mode for mode, number in _MODES.items()}
+
 
 def claim_to_pb(claim: Claim) -> journal_pb2.Claim:
     """Translate a claim."""
-    message = journal_pb2.Claim(step=claim.step)
+    message = journal_pb2.Claim(step=claim.step, mode=_MODES[claim.mode])
     message.key.kind, message.key.name = claim.key
     match claim.what:
         case ClaimedResource(kind, resource_id):
@@ -38,16 +46,19 @@ def claim_from_pb(message: journal_pb2.Claim, field: str) -> Claim:
     Translate a claim.
 
     Raises:
-        RequestInvalid: It says nothing; the error names *field*.
+        RequestInvalid: It says nothing, or nothing that this version knows; the error names *field*.
     """
-    return Claim(message.step, Key(message.key.kind, message.key.name), _claimed(message, field))
+    mode = _MODES_OF_NUMBERS.get(message.mode)
+    if mode is None:
+        raise RequestInvalid(field, f"{message.mode} is no way to claim something that this version knows")
+    return Claim(message.step, Key(message.key.kind, message.key.name), _claimed(message, field), mode)
 
 
 def refusal_from_pb(message: journal_pb2.RefusedClaim) -> Refusal:
     """Translate a claim that somebody is in the way of."""
     since = message.since.ToMicroseconds()
     holder = Holder(message.stack_id, message.stack_name, message.operation, since)
-    return Refusal(claim_from_pb(message.claim, "refused"), holder)
+    return Refusal(claim_from_pb(message.claim, "refused"), holder, message.in_use)
 
 
 def _claimed(message: journal_pb2.Claim, field: str) -> Claimed:

@@ -227,12 +227,11 @@ def record_to_pb(write: Write) -> journal_pb2.Record:
 
 def finished_to_pb(conclusion: Conclusion, has_stack: bool) -> operation_pb2.Finished:
     """The last event of an operation, after which there is a stack or not; the store fills in its generation."""
-    end = conclusion.end
     return operation_pb2.Finished(
-        state=STATES.number(end.state),
-        cause=end.cause,
+        state=STATES.number(conclusion.end.state),
+        cause=conclusion.cause,
         counts=counts_fields(counts_in_effect(conclusion.progress)),
-        leftover_count=len(end.leftovers),
+        leftover_count=conclusion.leftover_count,
         no_change=conclusion.is_unchanged,
         stack_id=conclusion.stack_id if has_stack else "",
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, assert_never
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import plan_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.core import model
 from services.core.errors import RequestInvalid
@@ -16,6 +16,7 @@ from services.rpc.convert.objects import (
     entry_fields,
     key_fields,
     key_from_pb,
+    key_to_pb,
     location_fields,
     target_from_pb,
     target_to_pb,
@@ -191,16 +192,22 @@ def mapping_fields(diff: model.LabelMappingDiff) -> Any:
 
 def record_changes_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
     """Translate what changes in a record."""
-    return plan_pb2.PlanRecord(entries=map(entry_fields, changes.entries), removed=map(key_fields, changes.removed))
+    return plan_pb2.PlanRecord(
+        entries=map(entry_fields, changes.entries),
+        removed=map(key_fields, changes.removed),
+        staying=map(key_fields, changes.staying),
+        staying_labels=map(use_to_pb, changes.staying_labels),
+    )
 
 
 def plan_record_to_pb(plan: model.Plan) -> plan_pb2.PlanRecord:
-    """Translate what a plan changes in the record, and what it adopts."""
+    """Translate what a plan changes in the record, and what it adopts and uses."""
     message = record_changes_to_pb(plan.record)
     for key, kind, resource_id, display_name in plan.adoptions:
         adoption = message.adoptions.add(display_name=display_name)
         adoption.key.kind, adoption.key.name = key
         adoption.resource.kind, adoption.resource.id = kind, resource_id
+    message.uses.extend(map(use_to_pb, plan.uses))
     return message
 
 
@@ -208,9 +215,22 @@ def _adoption_from_pb(message: plan_pb2.Adoption) -> model.Adoption:
     return model.Adoption(key_from_pb(message.key), message.resource.kind, message.resource.id, message.display_name)
 
 
+def use_to_pb(use: model.Use) -> plan_pb2.Use:
+    """Translate a resource that another stack has, or a label on a resource."""
+    resource = object_pb2.ResourceId(kind=use.kind, id=use.resource_id)
+    return plan_pb2.Use(key=key_to_pb(use.key), resource=resource, label_id=use.label_id)
+
+
+def use_from_pb(message: plan_pb2.Use) -> model.Use:
+    """Translate a resource that another stack has, or a label on a resource."""
+    return model.Use(key_from_pb(message.key), message.resource.kind, message.resource.id, message.label_id)
+
+
 def record_changes_from_pb(message: plan_pb2.PlanRecord) -> model.RecordChanges:
     """Translate what changes in a record."""
-    return model.RecordChanges(entries_from_pb(message.entries), tuple(map(key_from_pb, message.removed)))
+    removed, staying = (tuple(map(key_from_pb, keys)) for keys in (message.removed, message.staying))
+    labels = tuple(map(use_from_pb, message.staying_labels))
+    return model.RecordChanges(entries_from_pb(message.entries), removed, staying, labels)
 
 
 def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Plan:
@@ -223,6 +243,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         steps=tuple(map(step_from_pb, body.steps)),
         record=record_changes_from_pb(body.record),
         adoptions=tuple(map(_adoption_from_pb, body.record.adoptions)),
+        uses=tuple(map(use_from_pb, body.record.uses)),
         no_change=header.no_change,
         kind=KINDS.member(header.kind),
         remarks=remarks_from_pb(body.remarks),

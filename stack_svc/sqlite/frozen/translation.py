@@ -18,7 +18,7 @@ from stack_svc.sqlite.frozen import messages
 
 _VERBS = Numbers(model.Verb, messages.Verb, "VERB")
 _UNDO = Numbers(model.Undo, messages.Undo, "UNDO")
-_ORIGINS = Numbers(model.Origin, messages.Origin, "ORIGIN")
+_ORIGINS = Numbers((model.Origin.CREATED, model.Origin.ADOPTED), messages.Origin, "ORIGIN")
 _DIRECTIONS = Numbers(Direction, messages.Direction, "DIRECTION")
 _BLOCKED_REASONS = Numbers(
     (BlockedReason.CONFLICT, BlockedReason.UNKNOWN_OUTCOME, BlockedReason.ROLLBACK),

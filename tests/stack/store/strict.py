@@ -50,6 +50,7 @@ _LATE = {
     "journal": {"append"},
     "inventory": {"change"},
     "owners": {"give_back", "drop"},
+    "uses": {"add", "give_back", "drop"},
     "plans": {"update"},
     "requests": {"forget"},
 }
@@ -95,7 +96,7 @@ class _LateTransaction:
         self._tx = tx
         self._waiting: list[Callable[[], object]] = []
         self._locked: set[str] = set()
-        for table in ("stacks", "leases", "operations", "journal", "inventory", "owners", "plans", "requests"):
+        for table in ("stacks", "leases", "operations", "journal", "inventory", "owners", "uses", "plans", "requests"):
             setattr(self, table, _LateTable(self, table, getattr(tx, table)))
 
     def now(self) -> int:
@@ -125,7 +126,7 @@ class _LateTransaction:
                 return
             case "stacks", "update":
                 stack = subject.record.id
-            case ("stacks", "delete") | ("leases" | "inventory" | "owners", _):
+            case ("stacks", "delete") | ("leases" | "inventory" | "owners" | "uses", _):
                 stack = subject
             case "operations", "insert" | "update":
                 stack = subject.stack

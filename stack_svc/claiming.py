@@ -1,0 +1,50 @@
+"""What an operation gets from the store until its end, or who is in the way of it (engine.md 11.1 and 11.8)."""
+
+from collections.abc import Sequence
+
+from services.engine.claims import Claim, ClaimedAssociation, ClaimedResource, ClaimMode, Refusal
+from stack_svc import owners, uses
+from stack_svc.store.operations import Operation
+from stack_svc.store.store import Transaction
+
+
+def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: int) -> list[Refusal]:
+    """
+    Let an operation have, or use, what it claims until its end.
+
+    Returns:
+        The claims that somebody else is in the way of; if there is any, the operation gets nothing.
+    """
+    if not claims:
+        return []
+    used = [each for each in claims if each.mode is ClaimMode.USE]
+    alone = [each for each in claims if each.mode is not ClaimMode.USE]
+    removed = [
+        each
+        for each in alone
+        if each.mode is ClaimMode.REMOVE and isinstance(each.what, ClaimedResource | ClaimedAssociation)
+    ]
+    refusals = [*uses.taken_away(tx, operation, used), *uses.in_use(tx, operation, removed)]
+    wanted = {owners.text_of(each.what): each.key.name for each in alone}
+    wanted |= {owners.removal_of(owners.text_of(each.what)): each.key.name for each in removed}
+    if refusals:
+        others = [each for each in tx.owners.of(operation.target, wanted) if each.stack != operation.stack]
+    else:
+        others = tx.owners.take(operation.stack, operation.target, operation.name, wanted, now)
+    refusals += owners.refused(alone, others)
+    if used and not refusals:
+        names = {owners.text_of(each.what): each.key.name for each in used}
+        tx.uses.add(operation.stack, operation.target, operation.name, names, now)
+    return refusals
+
+
+def give_back(tx: Transaction, operation: Operation, claims: Sequence[Claim]) -> None:
+    """Let an operation no longer have what it claimed; what its stack has recorded is not claimed."""
+    if claims:
+        tx.owners.give_back(operation.stack, operation.target, [owners.text_of(each.what) for each in claims])
+
+
+def drop(tx: Transaction, operation: Operation) -> None:
+    """Let an operation no longer have or use anything."""
+    tx.owners.drop(operation.stack, operation.name)
+    tx.uses.drop(operation.stack, operation.name)

@@ -1,0 +1,114 @@
+"""Who gets what a stack lets go while others use it: the stack that has used it longest (engine.md 11.8)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from services.core.model import InventoryEntry, Key, Origin, RecordChanges, Target, Use
+from stack_svc import owners, uses
+from stack_svc.inventory import resource_of
+from stack_svc.store.owners import RECORDED, Owner
+from stack_svc.store.stacks import Stack
+from stack_svc.store.store import Reading, Transaction
+
+_ALL = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """
+    What a stack lets go.
+
+    Attributes:
+        heirs: Of what others use: the entry of the stack that lets it go, and who gets it, by the resource as the store
+            has it.
+        orphaned: Keys of what was to stay with others, and that nobody uses, sorted.
+        orphaned_labels: Labels that were to stay attached, and that no other record wants, sorted.
+    """
+
+    heirs: Mapping[str, tuple[InventoryEntry, Owner]]
+    orphaned: tuple[Key, ...] = ()
+    orphaned_labels: tuple[Use, ...] = ()
+
+    @property
+    def stacks(self) -> set[str]:
+        """Ids of the stacks that get something."""
+        return {heir.stack for _, heir in self.heirs.values()}
+
+
+NOTHING = Estate({})
+"""Of a stack that lets nothing go."""
+
+
+def estate_of(reading: Reading, target: Target, stack: str, changes: RecordChanges) -> Estate:
+    """What leaves the record of *stack*, which works at *target*, with *changes*; a new key is no leaving."""
+    entries = reading.inventory.entries(stack, changes.removed) if changes.removed else []
+    kept = {resource_of(entry) for entry in changes.entries}
+    leaving = [entry for entry in entries if resource_of(entry) not in kept]
+    left = _estate(reading, target, stack, leaving, changes.staying)
+    return replace(left, orphaned_labels=_orphaned(reading, target, stack, changes.staying_labels))
+
+
+def whole_estate(
+    reading: Reading, target: Target, stack: str, staying: Collection[Key], labels: Sequence[Use]
+) -> Estate:
+    """What leaves with *stack* itself; *staying* and *labels*: what was left to others, as of ``RecordChanges``."""
+    if not (staying or labels or reading.uses.of_stack(target, stack)):
+        return NOTHING
+    left = _estate(reading, target, stack, reading.inventory.page(stack, Key("", ""), _ALL), staying)
+    return replace(left, orphaned_labels=_orphaned(reading, target, stack, labels))
+
+
+def _orphaned(reading: Reading, target: Target, stack: str, labels: Sequence[Use]) -> tuple[Use, ...]:
+    """Those of *labels* that no other record wants."""
+    if not labels:
+        return ()
+    owned, used, wanted = uses.holdings(reading, target, {(each.kind, each.resource_id) for each in labels})
+    others = {
+        (*resource, label)
+        for resource, holder in (*owned, *used)
+        if holder.stack != stack
+        for label in wanted.get((holder.stack, resource), ())
+    }
+    return tuple(sorted(each for each in labels if (each.kind, each.resource_id, each.label_id) not in others))
+
+
+def _estate(
+    reading: Reading, target: Target, stack: str, entries: Collection[InventoryEntry], staying: Collection[Key]
+) -> Estate:
+    owned = {owners.what_of(*resource_of(each)): each for each in entries if each.origin is not Origin.SHARED}
+    heirs: dict[str, tuple[InventoryEntry, Owner]] = {}
+    for user in reading.uses.of(target, owned) if owned else ():
+        if user.operation == RECORDED and user.stack != stack:
+            heirs.setdefault(user.what, (owned[user.what], user))
+    orphaned = {entry.key for what, entry in owned.items() if what not in heirs} & {*staying}
+    return Estate(heirs, tuple(sorted(orphaned)))
+
+
+def hand_over(tx: Transaction, estate: Estate, locked: Mapping[str, Stack], now: int) -> None:
+    """
+    Make the heirs the owners of what was let go.
+
+    Args:
+        tx: The store, where nobody owns it any more.
+        estate: What was let go.
+        locked: The stacks of its heirs, locked.
+        now: The time.
+    """
+    by_stack: defaultdict[str, dict[Key, tuple[str, Origin]]] = defaultdict(dict)
+    for what, (left, heir) in estate.heirs.items():
+        by_stack[heir.stack][Key(left.key.kind, heir.name)] = (what, left.origin)
+    for stack_id, inherited in sorted(by_stack.items()):
+        stack = locked[stack_id]
+        record = stack.record
+        entries = [
+            entry._replace(origin=inherited[entry.key][1]) for entry in tx.inventory.entries(stack_id, inherited)
+        ]
+        names = {inherited[entry.key][0]: entry.key.name for entry in entries}
+        tx.uses.give_back(stack_id, record.target, names)
+        tx.owners.take(stack_id, record.target, RECORDED, names, now)
+        tx.inventory.change(stack_id, record.target, (), entries)
+        moved = replace(record, generation=record.generation + 1)
+        tx.stacks.update(replace(stack, record=moved, update_time=max(now, stack.update_time)))
+        if operation := tx.operations.unfinished_on(stack_id):
+            tx.operations.update(replace(operation, handed_over=operation.handed_over + 1))

@@ -1,0 +1,102 @@
+"""Who uses what another stack owns, and what that keeps others from (engine.md 11.8)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+from services.core.model import Key, Target
+from services.engine.claims import Claim, ClaimedAssociation, ClaimedResource, ClaimMode, Refusal
+from services.engine.effects.effect import ResourceKey
+from stack_svc import owners
+from stack_svc.store.operations import Operation
+from stack_svc.store.owners import RECORDED, Owner
+from stack_svc.store.store import Reading
+
+Holding = tuple[ResourceKey, Owner]
+"""A resource, and a stack that owns or uses it."""
+
+
+def of_resources(reading: Reading, target: Target, resources: Collection[ResourceKey]) -> list[Holding]:
+    """Who uses which of *resources*, sorted by kind and id; those of one resource by since when."""
+    asked = {owners.what_of(*each): each for each in resources}
+    found = ((asked[owner.what], owner) for owner in reading.uses.of(target, asked))
+    return sorted(found, key=lambda each: each[0])
+
+
+def holdings(
+    reading: Reading, target: Target, resources: Collection[ResourceKey]
+) -> tuple[list[Holding], list[Holding], dict[tuple[str, ResourceKey], tuple[str, ...]]]:
+    """Who owns *resources*, who uses them, and the labels that each of the two wants, as of ``labels_of``."""
+    owned, used = owners.of_resources(reading, target, resources), of_resources(reading, target, resources)
+    return owned, used, labels_of(reading, [*owned, *used])
+
+
+def labels_of(reading: Reading, holdings: Iterable[Holding]) -> dict[tuple[str, ResourceKey], tuple[str, ...]]:
+    """
+    The ids of the labels that the records of stacks want on resources, sorted, by stack and resource.
+
+    Args:
+        reading: The store.
+        holdings: The resources, each with a stack that owns or uses it; what is only claimed stands in no record.
+    """
+    by_stack: defaultdict[str, dict[Key, ResourceKey]] = defaultdict(dict)
+    for resource, holder in holdings:
+        if holder.operation == RECORDED:
+            by_stack[holder.stack][Key(resource[0], holder.name)] = resource
+    found: dict[tuple[str, ResourceKey], tuple[str, ...]] = {}
+    for stack, resources in by_stack.items():
+        entries = reading.inventory.entries(stack, resources)
+        labels = {label for entry in entries for label in entry.associations}
+        ids = {label.key: label.resource_id for label in reading.inventory.entries(stack, labels)} if labels else {}
+        for entry in entries:
+            found[stack, resources[entry.key]] = tuple(sorted(ids[each] for each in entry.associations if each in ids))
+    return found
+
+
+def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
+    """The claims to use something that another operation has made, or takes away."""
+    asked = {each: owners.text_of(each.what) for each in used}
+    removals = {each: owners.removal_of(what) for each, what in asked.items()}
+    found = {each.what: each for each in reading.owners.of(operation.target, [*asked.values(), *removals.values()])}
+    others = ((each, found.get(removals[each]) or found.get(what)) for each, what in asked.items())
+    return [
+        Refusal(each, owners.holder_of(other))
+        for each, other in others
+        if other and other.operation != RECORDED and other.stack != operation.stack
+    ]
+
+
+def unowned(reading: Reading, target: Target, claims: Sequence[Claim]) -> str:
+    """The first resource of *claims* to use that no stack owns any more, as a sentence; empty when there is none."""
+    used = [each for each in claims if each.mode is ClaimMode.USE and isinstance(each.what, ClaimedResource)]
+    owned = {each.what for each in reading.owners.of(target, [owners.text_of(each.what) for each in used])}
+    left = [each for each in used if owners.text_of(each.what) not in owned]
+    return f"{left[0].key} uses {left[0].what}, which no stack owns any more" if left else ""
+
+
+def in_use(reading: Reading, operation: Operation, removed: Sequence[Claim]) -> list[Refusal]:
+    """The claims to take away what other stacks use, or want by their record: all users of each."""
+    if not removed:
+        return []
+    asked = {owners.text_of(each.what): each for each in removed}
+    users = [(asked[owner.what], owner) for owner in reading.uses.of(operation.target, asked)]
+    users += _wanting(reading, operation.target, removed)
+    return [Refusal(each, owners.holder_of(user), in_use=True) for each, user in users if user.stack != operation.stack]
+
+
+def _wanting(reading: Reading, target: Target, removed: Sequence[Claim]) -> list[tuple[Claim, Owner]]:
+    """Who wants the associations among *removed* by its record."""
+    labels = [(each, each.what) for each in removed if isinstance(each.what, ClaimedAssociation)]
+    if not labels:
+        return []
+    resources = {(what.kind, what.resource_id) for _, what in labels}
+    users = of_resources(reading, target, resources)
+    # Where nobody uses a resource, its owner alone wants anything of it.
+    shared = {resource for resource, _ in users}
+    holdings = [*owners.of_resources(reading, target, shared), *users] if shared else []
+    wanted = labels_of(reading, holdings)
+    return [
+        (each, holder)
+        for each, what in labels
+        for resource, holder in holdings
+        if resource == (what.kind, what.resource_id) and what.label_id in wanted.get((holder.stack, resource), ())
+    ]

@@ -1,0 +1,372 @@
+"""Resources that several stacks have: one owns each, the others use it (engine.md 11.8)."""
+
+import asyncio
+import random
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
+
+from services.core.errors import InUse, PlanStale, ResourceOwned, SharedDiffers
+from tests.applier.test_cancel import in_the_middle_of
+from tests.applier.test_claims import reasons
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, World, end
+from tests.apply.packages import an_object, text
+from tests.drivers.client import update
+
+SENSORS = an_object("Label", "l", "sensors")
+RAW = an_object("Bucket", "b", "raw", ["l"])
+THEIRS = an_object("Label", "tag", "sensors")
+OWNED, SHARED = object_pb2.ORIGIN_CREATED, object_pb2.ORIGIN_SHARED
+ADOPTED = object_pb2.ORIGIN_ADOPTED
+
+
+def beside(case: Case, stack: str) -> Case:
+    """Another stack in the same organisation."""
+    return replace(case, stack=stack)
+
+
+async def origins(case: Case) -> dict[str, int]:
+    """The record of a stack: names of objects with their origins; empty without a stack."""
+    record = (await case.look()).record
+    return {entry.key.name: entry.origin for entry in record.resources} if record else {}
+
+
+async def names(case: Case) -> list[tuple[str, tuple[str, ...]]]:
+    """What is on the platform: names with the names of labels."""
+    return sorted((spec, labels) for _, spec, labels, _ in await named(case))
+
+
+async def named(case: Case) -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
+    snapshot = await case.look()
+    return [
+        (kind, spec.split('"name":"')[1].split('"')[0], labels, refs) for kind, spec, labels, refs in snapshot.content
+    ]
+
+
+async def ended(case: Case, *objects: dict[str, object]) -> operation_pb2.Finished:
+    """How an apply of *objects* ended."""
+    return end(await case.apply(text(*objects)))
+
+
+async def test_what_another_stack_owns_is_used_and_not_written(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+
+    assert (await ended(theirs, THEIRS)).state == SUCCEEDED
+
+    assert case.driver.sent == []
+    assert (await origins(case), await origins(theirs)) == ({"l": OWNED}, {"tag": SHARED})
+    assert (await ended(theirs, THEIRS)).no_change
+    assert (await ended(case, SENSORS)).no_change
+
+
+async def test_all_that_differs_is_told_at_once_with_owner_and_fields(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS, an_object("Bucket", "b", "raw", description="mine")))
+    package = text(
+        an_object("Label", "tag", "sensors", color="#ff0000"), an_object("Bucket", "raw", "raw", description="theirs")
+    )
+
+    with pytest.raises(SharedDiffers) as caught:
+        await beside(case, "theirs").apply(package)
+
+    assert caught.value.metadata["count"] == "2"
+    assert caught.value.metadata["objects"].split("\n") == [
+        "Bucket 'raw' shares Bucket 'raw' of stack 's', where description is \"mine\" and not \"theirs\"",
+        "Label 'tag' shares Label 'sensors' of stack 's', where color is \"\" and not \"#ff0000\"",
+    ]
+    assert (await beside(case, "theirs").look()).record is None
+
+
+@pytest.mark.parametrize("way", ["leaves the package", "uninstall"])
+async def test_what_the_owner_lets_go_belongs_to_the_oldest_user(faulty: World, way: str) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    second, third = beside(case, "second"), beside(case, "third")
+    for each in (second, third):
+        await ended(each, THEIRS)
+    before = (await second.look()).record
+
+    plan = await case.plan(text(an_object("Label", "other", "other")))
+    assert plan.warnings == [
+        "Label 'l' stays, as stack 'second' uses it; so does stack 'third': stack 'second' becomes its owner"
+    ]
+    finished = end(await case.uninstall() if way == "uninstall" else await case.apply_plan(plan))
+
+    assert (finished.state, finished.leftover_count) == (SUCCEEDED, 0)
+    assert [(await origins(each)).get("tag") for each in (second, third)] == [OWNED, SHARED]
+    after = (await second.look()).record
+    assert before
+    assert after
+    assert after.stack.generation == before.stack.generation + 1
+    assert (await ended(second, THEIRS)).no_change
+    for each in (second, third):
+        assert end(await each.uninstall()).state == SUCCEEDED
+    assert ("sensors", ()) not in await names(case)
+
+
+async def test_a_stored_plan_of_an_heir_is_stale(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+    plan = await theirs.plan(text(THEIRS, an_object("Label", "more", "more")))
+    await case.uninstall()
+
+    with pytest.raises(Exception, match="has moved from generation 1 to 2"):
+        await theirs.apply_plan(plan)
+
+
+async def test_what_was_adopted_stays_adopted_with_its_heir(faulty: World) -> None:
+    case = faulty.case()
+    creation = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"sensors"}')
+    await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
+    await ended(case, SENSORS)
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+
+    await case.uninstall()
+
+    assert await origins(theirs) == {"tag": ADOPTED}
+    await theirs.uninstall()
+    assert await names(case) == [("sensors", ())]
+
+
+async def test_what_a_user_lets_go_stays(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS, RAW | {"metadata": {"name": "mine"}, "spec": {"name": "mine"}})
+
+    events = await theirs.uninstall()
+
+    assert events.plan.warnings == ["Label 'tag' belongs to stack 's', and stays"]
+    assert end(events).state == SUCCEEDED
+    assert await names(case) == [("sensors", ())]
+    assert await origins(case) == {"l": OWNED}
+
+
+async def test_the_owner_changes_what_others_use_and_their_next_plan_says_so(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+
+    changed = await case.apply(text(an_object("Label", "l", "sensors", color="#000001")))
+
+    assert end(changed).state == SUCCEEDED
+    assert changed.plan.warnings == ["Label 'l' is used by stack 'theirs': the change is theirs as well"]
+    with pytest.raises(SharedDiffers, match='of stack \'s\', where color is "#000001" and not ""'):
+        await theirs.apply(text(THEIRS))
+
+
+async def test_an_association_goes_when_no_record_wants_it_any_more(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS, RAW))
+    theirs = beside(case, "theirs")
+    more = an_object("Label", "more", "more")
+    await ended(theirs, THEIRS, more, an_object("Bucket", "raw", "raw", ["tag", "more"]))
+    assert ("raw", ("more", "sensors")) in await names(case)
+
+    # The owner wants its label no more, but the user does.
+    assert (await ended(case, SENSORS, an_object("Bucket", "b", "raw"))).state == SUCCEEDED
+    assert ("raw", ("more", "sensors")) in await names(case)
+    # Now nobody does; the other label is only the user's.
+    assert (await ended(theirs, THEIRS, more, an_object("Bucket", "raw", "raw", ["more"]))).state == SUCCEEDED
+    assert ("raw", ("more",)) in await names(case)
+    await theirs.uninstall()
+    assert await names(case) == [("raw", ()), ("sensors", ())]
+
+
+async def test_what_is_used_is_neither_replaced_nor_deleted(faulty: World) -> None:
+    """Case 5: its deletion was planned before anybody used it."""
+    case = await faulty.case_with(text(SENSORS, RAW))
+    theirs = beside(case, "theirs")
+    plan = await case.plan(text(an_object("Label", "other", "other")))
+    await ended(theirs, THEIRS)
+
+    refused = await case.apply_plan(plan)
+
+    assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [operation_pb2.REJECTION_REASON_IN_USE])
+    assert "is used by stack 'theirs'" in end(refused).cause
+    assert ("raw", ("sensors",)) in await names(case)
+    assert ("sensors", ()) in await names(case)
+    again = await case.apply(text(an_object("Label", "other", "other")))
+    assert end(again).state == SUCCEEDED
+    assert await origins(theirs) == {"tag": OWNED}
+    assert await names(case) == [("other", ()), ("sensors", ())]
+
+
+async def test_a_detachment_that_was_planned_before_another_record_wants_it_is_refused(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS, RAW))
+    theirs = beside(case, "theirs")
+    plan = await case.plan(text(SENSORS, an_object("Bucket", "b", "raw")))
+    await ended(theirs, THEIRS, an_object("Bucket", "raw", "raw", ["tag"]))
+
+    refused = await case.apply_plan(plan)
+
+    assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [operation_pb2.REJECTION_REASON_IN_USE])
+    assert ("raw", ("sensors",)) in await names(case)
+
+
+async def test_what_is_being_deleted_cannot_be_used(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS, an_object("Label", "m", "more")))
+    events, mine, opened = await in_the_middle_of(case, 0, text(an_object("Label", "m", "more")))
+
+    with pytest.raises(ResourceOwned, match=f"{events[0].operation} of stack 's' .* claims until its end"):
+        await beside(case, "theirs").apply(text(THEIRS, an_object("Label", "new", "new")))
+
+    opened.set()
+    await mine
+    assert end(events).state == SUCCEEDED
+    assert (await ended(beside(case, "theirs"), THEIRS)).state == SUCCEEDED
+
+
+async def test_what_is_being_used_cannot_be_deleted(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS, an_object("Label", "m", "more")))
+    plan = await case.plan(text(an_object("Label", "m", "more")))
+    theirs = beside(case, "theirs")
+    events, using, opened = await in_the_middle_of(theirs, 0, text(THEIRS, an_object("Label", "new", "new")))
+
+    refused = await case.apply_plan(plan)
+
+    assert end(refused).state == ROLLED_BACK
+    assert f"is used by {events[0].operation} of stack 'theirs'" in end(refused).cause
+    opened.set()
+    await using
+    assert end(events).state == SUCCEEDED
+
+
+async def test_a_user_that_becomes_the_owner_of_what_it_drops_deletes_it_next_time(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS, an_object("Label", "own", "own"))
+    case.driver.heal()
+    events, dropping, opened = await in_the_middle_of(theirs, 0, text(an_object("Label", "other", "other")))
+
+    assert end(await case.uninstall()).state == SUCCEEDED
+
+    opened.set()
+    await dropping
+    finished = end(events)
+    assert (finished.state, finished.leftover_count) == (SUCCEEDED, 1)
+    assert finished.cause == (
+        "Label 'tag' stays in the record, as no other stack has it or its labels any more: apply again"
+    )
+    record = (await theirs.look()).record
+    assert record
+    assert {entry.key.name: entry.is_pending_delete for entry in record.resources} == {"other": False, "tag": True}
+    assert (await ended(theirs, an_object("Label", "other", "other"))).state == SUCCEEDED
+    assert await names(case) == [("other", ())]
+
+
+async def test_two_that_let_go_at_once_leave_nothing_behind(faulty: World) -> None:
+    """The user, which is uninstalled, becomes the owner meanwhile."""
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS, an_object("Label", "own", "own"))
+    case.driver.heal()
+    gate = case.driver.gate(0)
+    leaving = asyncio.create_task(theirs.uninstall())
+    await gate.reached.wait()
+
+    assert end(await case.uninstall()).state == SUCCEEDED
+
+    gate.opened.set()
+    assert end(await leaving).leftover_count == 1
+    assert end(await theirs.uninstall()).state == SUCCEEDED
+    assert await names(case) == []
+    assert (await theirs.look()).record is None
+
+
+async def test_without_a_stack_one_uses_and_keeps_nothing(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    nobody = beside(case, "")
+
+    assert (await ended(nobody, THEIRS, an_object("Bucket", "raw", "raw", ["tag"]))).state == SUCCEEDED
+
+    assert await names(case) == [("raw", ("sensors",)), ("sensors", ())]
+    with pytest.raises(SharedDiffers):
+        await nobody.apply(text(an_object("Label", "tag", "sensors", color="#000001")))
+
+
+async def test_a_replacement_of_what_others_use_is_refused(faulty: World) -> None:
+    case = await faulty.case_with(text(an_object("Bucket", "b", "raw", schemaType="implicit")))
+    await ended(beside(case, "theirs"), an_object("Bucket", "raw", "raw"))
+
+    with pytest.raises(InUse, match="stack 'theirs' uses it"):
+        await case.apply(text(an_object("Bucket", "b", "raw", schemaType="explicit")))
+
+
+async def test_a_stored_use_of_what_nobody_owns_any_more_is_stale(faulty: World) -> None:
+    case = faulty.case()
+    creation = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"sensors"}')
+    await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
+    await ended(case, SENSORS)
+    plan = await beside(case, "theirs").plan(text(THEIRS))
+    # It was there before the stack, so it stays, and belongs to nobody.
+    await case.uninstall()
+
+    with pytest.raises(PlanStale, match="which no stack owns any more"):
+        await beside(case, "theirs").apply_plan(plan)
+
+
+async def test_what_somebody_deleted_is_made_by_the_first_that_applies(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+    [label] = (await case.look()).resources
+    deletion = driver_pb2.DeleteResource(kind="Label", id=label.id)
+    await case.services.mutate(driver_pb2.Mutation(delete=deletion), org=case.org)
+
+    assert (await ended(theirs, THEIRS)).state == SUCCEEDED
+    assert await origins(theirs) == {"tag": OWNED}
+    assert (await ended(case, SENSORS)).state == SUCCEEDED
+    assert await origins(case) == {"l": SHARED}
+    assert await names(case) == [("sensors", ())]
+
+
+async def test_somebody_elses_edit_of_what_is_shared_is_told_to_its_users(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+    [label] = (await case.look()).resources
+    await case.services.mutate(update("Label", label.id, {"name": "sensors", "color": "#000009"}), org=case.org)
+
+    with pytest.raises(SharedDiffers):
+        await theirs.apply(text(THEIRS))
+    assert (await ended(case, SENSORS)).state == SUCCEEDED
+    assert (await ended(theirs, THEIRS)).no_change
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_shared_packages_come_and_go_in_any_order(faulty: World, seed: int) -> None:
+    """Case 16, small: nothing is left, and at each moment no stack lacks anything."""
+    case, rng = faulty.case(), random.Random(seed)
+    stacks = [beside(case, f"s{number}") for number in range(6)]
+    wanted = {each.stack: sorted(rng.sample(range(5), 3)) for each in stacks}
+
+    def package(stack: str) -> str:
+        labels = [an_object("Label", f"l{number}", f"label {number}") for number in wanted[stack]]
+        bucket = an_object("Bucket", "b", "raw", [each["metadata"]["name"] for each in labels])
+        return text(*labels, bucket)
+
+    async def lacks_nothing(of: Collection[Case]) -> None:
+        there = dict(await names(case))
+        for each in of:
+            assert {f"label {number}" for number in wanted[each.stack]} <= set(there["raw"]) & there.keys(), each.stack
+
+    for each in stacks:
+        assert end(await each.apply(package(each.stack))).state == SUCCEEDED
+    await lacks_nothing(stacks)
+    for each in stacks:
+        assert end(await each.apply(package(each.stack))).no_change
+    rng.shuffle(stacks)
+    while stacks:
+        leaving, stacks = stacks[:2], stacks[2:]
+        again = list(leaving)
+        for _ in range(5):
+            results = await asyncio.gather(*(each.uninstall() for each in again), return_exceptions=True)
+            again = [each for each in again if (await each.look()).record]
+            await lacks_nothing(stacks)
+            if not again:
+                break
+        assert not again, results
+    assert await names(case) == []

@@ -1,0 +1,204 @@
+"""Who owns what, and who uses it (engine.md 11.8)."""
+
+import pytest
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1.object_pb2 import ResourceId
+from pkger.model.v1.operation_pb2 import OPERATION_STATE_SUCCEEDED
+from pkger.model.v1.plan_pb2 import PlanRecord
+from pkger.stack.v1 import stack_pb2
+
+from services.core.errors import PlanStale, RequestInvalid, ResourceOwned
+from services.core.model import InventoryEntry, Key, Origin, Use
+from services.engine.claims import Claim, Claimed, ClaimedAssociation, ClaimedResource, ClaimMode
+from services.rpc.convert.claims import claim_to_pb
+from services.rpc.convert.objects import key_to_pb, target_to_pb
+from services.rpc.convert.plans import use_to_pb
+from tests.stack.service import HERE, Begun, Client, Clock, entry, start_request
+from tests.stack.test_claims import SENT
+
+RAW = ("Bucket", "id-raw")
+RESOURCE = ClaimedResource(*RAW)
+LABELLED = ClaimedAssociation(*RAW, "id-l")
+
+
+def shared(name: str = "raw", labels: tuple[str, ...] = ()) -> InventoryEntry:
+    return entry(name, "id-raw", origin=Origin.SHARED, labels=labels)
+
+
+async def holders(service: Client) -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]:
+    """Who owns the bucket and who uses it, each with the labels that it wants."""
+    request = stack_pb2.FindOwnersRequest(target=target_to_pb(HERE), resources=[ResourceId(kind=RAW[0], id=RAW[1])])
+    answer = await service.peer.call(service.stacks.FindOwners, request)
+    owners, users = (
+        [(each.stack_name or each.operation, list(each.label_ids)) for each in found]
+        for found in (answer.owners, answer.users)
+    )
+    return owners, users
+
+
+async def start(service: Client, begun: Begun, *used: Claimed) -> None:
+    """Start an operation that uses something."""
+    request = start_request(begun, 1)
+    request.claims.extend(claim_to_pb(Claim(0, Key("Bucket", "raw"), each, ClaimMode.USE)) for each in used)
+    await service.peer.call(service.journal.StartOperation, request)
+    begun.position, begun.last_seq = 1, 1
+
+
+async def take_away(service: Client, begun: Begun, what: Claimed) -> list[str]:
+    """Claim to remove something; the stacks that use it."""
+    request = journal_pb2.AdvanceOperationRequest(
+        operation=begun.operation,
+        token=begun.token,
+        position=begun.position + 1,
+        events=[begun.next_event(steps_sent=SENT)],
+        claims=[claim_to_pb(Claim(0, Key("Bucket", "raw"), what, ClaimMode.REMOVE))],
+    )
+    answer = await service.peer.call(service.journal.AdvanceOperation, request)
+    if not answer.refused:
+        begun.position, begun.last_seq = request.position, request.events[0].seq
+    assert all(refused.in_use for refused in answer.refused)
+    return [refused.stack_name for refused in answer.refused]
+
+
+async def let_go(
+    service: Client, begun: Begun, name: str = "raw", labels: tuple[Use, ...] = ()
+) -> journal_pb2.FinishOperationResponse:
+    """End an operation that leaves the bucket to others, with labels."""
+    key = key_to_pb(Key("Bucket", name))
+    changes = PlanRecord(removed=[key], staying=[key], staying_labels=map(use_to_pb, labels))
+    return await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=journal_pb2.Record(changes=changes))
+
+
+async def test_an_owner_and_its_users_are_told_apart(service: Client, clock: Clock) -> None:
+    labels = [entry("l", kind="Label"), entry("raw", labels=["l"])]
+    await service.apply("owner", labels)
+    await service.apply("second", [shared("theirs")])
+    clock.forward(1)
+    await service.apply("third", [shared()])
+
+    assert await holders(service) == ([("owner", ["id-l"])], [("second", []), ("third", [])])
+    assert [each.resource_count for each in (await service.page()).stacks] == [2, 1, 1]
+
+
+async def test_what_nobody_owns_is_adopted_by_who_records_a_use_of_it(service: Client) -> None:
+    stack = await service.apply("second", [shared()])
+    assert await holders(service) == ([("second", [])], [])
+    assert [each.origin for each in await service.resources(stack.id)] == [Origin.ADOPTED]
+
+
+@pytest.mark.parametrize("removes", [False, True], ids=["a record", "an uninstall"])
+async def test_the_oldest_user_inherits(service: Client, clock: Clock, removes: bool) -> None:
+    await service.apply("owner", [entry("raw", origin=Origin.CREATED)])
+    for name in ("second", "third"):
+        await service.apply(name, [shared()])
+        clock.forward(1)
+    # Whoever writes its entry anew is as old a user as before.
+    await service.apply("second", [entry("l", kind="Label"), shared(labels=("l",))])
+    before = await service.get_named("second")
+
+    begun = await service.begin("owner")
+    await (service.remove(begun) if removes else let_go(service, begun))
+
+    assert await holders(service) == ([("second", ["id-l"])], [("third", [])])
+    after = await service.get_named("second")
+    assert after.generation == before.generation + 1
+    assert after.resource_count == before.resource_count
+    assert entry("raw", labels=["l"]) in await service.resources(after.id)
+
+
+async def test_an_heir_at_work_ends_as_it_was_planned(service: Client) -> None:
+    await service.apply("owner", [entry("raw")])
+    await service.apply("second", [shared()])
+    begun = await service.begin("second")
+    await service.remove(await service.begin("owner"))
+
+    stack = await service.record(begun, [shared(labels=("l",)), entry("l", kind="Label")])
+
+    assert stack.generation == 3
+    assert entry("raw", labels=["l"]) in await service.resources(stack.id)
+
+
+async def test_who_inherits_what_it_lets_go_has_to_keep_it(service: Client) -> None:
+    await service.apply("owner", [entry("raw")])
+    await service.apply("second", [shared("theirs")])
+    begun = await service.begin("second")
+    await service.remove(await service.begin("owner"))
+
+    answer = await let_go(service, begun, "theirs")
+
+    assert [(key.kind, key.name) for key in answer.orphaned] == [("Bucket", "theirs")]
+    assert await holders(service) == ([("second", [])], [])
+    kept = entry("theirs", "id-raw")._replace(is_pending_delete=True)
+    await service.record(begun, [kept])
+    assert await service.resources(begun.stack.id) == (kept,)
+
+
+async def test_or_hands_it_on(service: Client) -> None:
+    await service.apply("owner", [entry("raw")])
+    for name in ("second", "third"):
+        await service.apply(name, [shared()])
+    begun = await service.begin("second")
+    await service.remove(await service.begin("owner"))
+
+    assert not (await let_go(service, begun)).orphaned
+
+    assert await holders(service) == ([("third", [])], [])
+
+
+async def test_a_label_that_no_other_record_wants_has_to_stay(service: Client) -> None:
+    label = entry("l", kind="Label")
+    await service.apply("owner", [label, entry("raw", labels=["l"])])
+    await service.apply("second", [label._replace(origin=Origin.SHARED), shared(labels=("l",))])
+    used = Use(Key("Bucket", "raw"), *RAW, "id-l")
+    begun, theirs = await service.begin("second"), await service.begin("owner")
+    assert not (await let_go(service, begun, labels=(used,))).orphaned_labels
+
+    answer = await let_go(service, theirs, labels=(used,))
+
+    assert list(answer.orphaned_labels) == [use_to_pb(used)]
+    assert list(answer.orphaned) == [key_to_pb(Key("Bucket", "raw"))]
+
+
+@pytest.mark.parametrize("what", [RESOURCE, LABELLED], ids=["resource", "label"])
+async def test_what_is_used_cannot_be_taken_away(service: Client, what: Claimed) -> None:
+    label = entry("l", kind="Label")
+    await service.apply("owner", [label, entry("raw", labels=["l"])])
+    second, owner = await service.begin("second", steps=None), await service.begin("owner")
+    await start(service, second, RESOURCE, LABELLED)
+    assert await take_away(service, owner, what) == ["second"]
+
+    await service.record(second, [label._replace(origin=Origin.SHARED), shared(labels=("l",))])
+
+    assert await take_away(service, owner, what) == ["second"]
+    await service.remove(await service.begin("second"))
+    assert await take_away(service, owner, what) == []
+
+
+async def test_what_is_taken_away_cannot_be_used(service: Client) -> None:
+    await service.apply("owner", [entry("raw")])
+    owner, second = await service.begin("owner"), await service.begin("second", steps=None)
+    assert await take_away(service, owner, RESOURCE) == []
+
+    with pytest.raises(ResourceOwned, match=f"{owner.operation} of stack 'owner'"):
+        await start(service, second, RESOURCE)
+
+    await service.abandon(owner)
+    await start(service, second, RESOURCE)
+
+
+async def test_what_no_record_has_cannot_be_used(service: Client) -> None:
+    second = await service.begin("second", steps=None)
+    with pytest.raises(PlanStale, match="no stack owns any more"):
+        await start(service, second, RESOURCE)
+    first = await service.begin("first")
+    await take_away(service, first, RESOURCE)
+    with pytest.raises(ResourceOwned, match=first.operation):
+        await start(service, second, RESOURCE)
+
+
+async def test_an_unknown_way_to_claim_is_refused(service: Client) -> None:
+    begun = await service.begin("s", steps=None)
+    request = start_request(begun, 1)
+    request.claims.add(key=key_to_pb(Key("Bucket", "raw")), secret="k", mode=99)
+    with pytest.raises(RequestInvalid, match="99 is no way to claim"):
+        await service.peer.call(service.journal.StartOperation, request)
