@@ -19,6 +19,7 @@ from services.cli.interrupts import Interrupts
 from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session, session
+from services.cli.shares import shares_of
 from services.cli.show import (
     console,
     done_sum,
@@ -200,7 +201,8 @@ async def _finish(
         out.print(Text(f"stack {made.header.stack_name or made.header.stack_id} is gone"))
     if finished.stack_id:
         ref = object_pb2.StackRef(id=finished.stack_id)
-        print_stack(out, *await read_stack(services.stack, Target(), ref))
+        stack, resources = await read_stack(services.stack, Target(), ref)
+        print_stack(out, stack, resources, await shares_of(services.stack, stack, resources))
 
 
 async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool) -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from services.cli.effects import SUMMED, Wording, effect_in, overwrites_secret, wording
 from services.cli.names import word
+from services.cli.shares import ALONE, Shares
 from services.engine.effects import Delete, Update
 from services.rpc.plan_parts import JoinedPlan
 
@@ -212,13 +213,15 @@ def moment(time: Timestamp) -> str:
     return f"{time.ToDatetime():%Y-%m-%dT%H:%M:%SZ}"
 
 
-def stack_document(stack: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry]) -> dict[str, Any]:
-    """The record of a stack, with what it owns, as JSON data (issue 2)."""
+def stack_document(
+    stack: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry], shares: Shares = ALONE
+) -> dict[str, Any]:
+    """The record of a stack, with what it owns and uses, as JSON data (issue 2)."""
     return {
         "stack_id": stack.id,
         "createdAt": stack.create_time.ToJsonString(),
         "updatedAt": stack.update_time.ToJsonString(),
-        "resources": [_resource_document(entry) for entry in resources],
+        "resources": [_resource_document(entry) | shares.document(entry) for entry in resources],
     }
 
 
@@ -249,8 +252,10 @@ def print_json(out: Console, document: Any) -> None:
     out.print(Text(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()))
 
 
-def print_stack(out: Console, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry]) -> None:
-    """The record of a stack, with what it owns, as text."""
+def print_stack(
+    out: Console, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry], shares: Shares
+) -> None:
+    """The record of a stack, with what it owns and uses, as text."""
     out.print(Text(f"stack {stack.name or '(no name)'}", "bold"))
     facts = {
         "id": stack.id,
@@ -263,9 +268,13 @@ def print_stack(out: Console, stack: stack_pb2.Stack, resources: Sequence[object
     for title, fact in facts.items():
         out.print(Text(f"  {title:<11}{fact}"))
     table = Table("KIND", "NAME", "ID", "LABELS", box=None, pad_edge=False)
+    shared = {entry.resource_id: words for entry in resources if (words := shares.words(entry))}
+    if shared:
+        table.add_column("SHARED")
     for entry in resources:
         labels = ", ".join(label.name for label in entry.associations)
-        table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.resource_id, labels)))
+        others = [shared.get(entry.resource_id, "")] if shared else []
+        table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.resource_id, labels, *others)))
     if resources:
         out.print(table)
     pending = [f"{entry.key.kind} {entry.key.name}" for entry in resources if entry.is_pending_delete]

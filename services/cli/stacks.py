@@ -9,6 +9,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
+from services.cli.shares import shares_of
 from services.cli.show import console, listing_document, print_json, print_stack, print_stacks, stack_document
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.resources import read_stack
@@ -28,10 +29,11 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
         async with session(NEEDS, environ) as services:
             request = read_stack(services.stack, target, object_pb2.StackRef(name=name))
             stack, resources = await interrupts.or_stop(request)
+            shares = await interrupts.or_stop(shares_of(services.stack, stack, resources))
     if output == "json":
-        print_json(console(), stack_document(stack, resources))
+        print_json(console(), stack_document(stack, resources, shares))
     else:
-        print_stack(console(), stack, resources)
+        print_stack(console(), stack, resources, shares)
 
 
 async def list_all(environ: Mapping[str, str], output: str) -> None:

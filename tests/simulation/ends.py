@@ -190,7 +190,8 @@ class Ends:
             used, left = left, []
             for name in used:
                 end = await self._operator.uninstall(name)
-                if await self._agree(name):
+                if await self._agree(name) or name in self._oracle.store.stacks.values():
+                    # What others let go meanwhile is left to a second one.
                     end = await self._operator.uninstall(name)
                 if end.startswith("IN_USE"):
                     left.append(name)

@@ -14,7 +14,7 @@ from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import Attempt, current
 from tests.simulation.packages import secret_of
-from tests.simulation.records import LeaseRow, Operation, PlatformReader, Resource, Seen, StepFacts, StoreReader
+from tests.simulation.records import Entry, LeaseRow, Operation, PlatformReader, Resource, Seen, StepFacts, StoreReader
 from tests.simulation.scenario import Jump
 from tests.simulation.situations import Situations
 from tests.simulation.world import EPOCH, PLATFORM_FILE, STORE_FILE, World
@@ -320,15 +320,32 @@ class Oracle:
     def _check_claims(self) -> None:
         """I8: what is recorded has its stack as owner, and what unfinished operations are at work on is theirs."""
         for entry in self.store.entries:
-            owner = self.store.owners.get(f"i:{entry.kind}:{entry.resource_id}")
-            if owner != (entry.stack, ""):
+            what = f"i:{entry.kind}:{entry.resource_id}"
+            owner = self.store.owners.get(what)
+            if entry.is_shared:
+                self._check_use(entry, what, owner)
+            elif owner != (entry.stack, ""):
                 self._trace.violate("I8", f"{entry.stack} records {entry.kind} {entry.resource_id}, owned by {owner}")
+        shared = {
+            (f"i:{entry.kind}:{entry.resource_id}", entry.stack, "") for entry in self.store.entries if entry.is_shared
+        }
+        for what, stack, name in self.store.uses - shared:
+            if not name or self.store.operations[name].is_finished:
+                self._trace.violate("I8", f"{what} is used by {name or stack}, which records no use of it")
         for what, (stack, name) in self.store.owners.items():
             if name and self.store.operations[name].is_finished:
                 self._trace.violate("I8", f"{name} of {stack} is over and claims {what}")
         for operation in self._seen.unfinished():
             for number, step in operation.steps.items():
                 self._check_claim(operation, step, operation.fact(number))
+
+    def _check_use(self, entry: Entry, what: str, owner: tuple[str, str] | None) -> None:
+        """What a stack shares, another one owns by its record, unless somebody deleted it."""
+        if (what, entry.stack, "") not in self.store.uses:
+            self._trace.violate("I8", f"{entry.stack} shares {what}, and does not use it")
+        is_owned = owner is not None and owner[0] != entry.stack and not owner[1]
+        if not is_owned and entry.resource_id in self.platform.resources:
+            self._trace.violate("I8", f"{entry.stack} shares {what}, owned by {owner}")
 
     def _check_claim(self, operation: Operation, step: plan_pb2.Step, fact: StepFacts) -> None:
         change = getattr(step, str(step.WhichOneof("change")))
@@ -378,19 +395,23 @@ class Oracle:
             if not is_ours:
                 continue
             maker = self._maker(id_, attempt)
-            if self._has_been_restored and maker not in self.store.operations:
-                # It was on its way when the store forgot the operation.
+            if self._has_been_restored and not self._is_known(id_, attempt):
+                # It was on its way when the store forgot the operation, or that it was about to be sent.
                 self.by_others.add(id_)
             else:
                 self.made[id_] = maker
                 self.remade |= self._remade(id_, attempt)
         for id_ in sorted(before.keys() - after.keys()):
             self._trace.say("platform", f"{by} deleted {before[id_].kind} {id_}")
+            if is_ours:
+                self._check_lack(by, id_, attempt)
         for id_ in sorted(after.keys() & before.keys()):
             if after[id_].spec != before[id_].spec:
                 self._trace.say("platform", f"{by} updated {after[id_].kind} {id_}")
             if after[id_].labels != before[id_].labels:
                 self._trace.say("platform", f"{by} labelled {id_}: {sorted(after[id_].labels)}")
+                for label in sorted(before[id_].labels - after[id_].labels) if is_ours else ():
+                    self._check_lack(by, id_, attempt, label)
         for key in sorted(_changed(secrets, self.platform.secrets)):
             verb = "wrote" if key in self.platform.secrets else "removed"
             self._trace.say("platform", f"{by} {verb} secret {key}")
@@ -406,6 +427,17 @@ class Oracle:
                 self._takeovers_at_write[key] = {
                     each.name: self.takeovers(each.name) for each in self._seen.unfinished()
                 }
+
+    def _check_lack(self, by: str, id_: str, attempt: Attempt | None, label: str = "") -> None:
+        """No operation takes away what the record of another stack has: a resource, or a label on it."""
+        sender = next((sent.operation.stack for sent in (attempt.note if attempt else None) or () if sent), "")
+        for entry in self.store.entries:
+            if entry.resource_id != id_ or entry.stack == sender or not sender:
+                continue
+            record = [each for each in self.store.entries if each.stack == entry.stack]
+            names = {each.name for each in record if each.resource_id == label}
+            if not label or names & entry.labels:
+                self._trace.violate("LACKS", f"{by} takes {label or entry.kind} of {id_} from {entry.stack}")
 
     def _judge_effects(self, attempt: Attempt, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         """Hold each effect of a batch to what its operation may do, by what it met."""
@@ -456,7 +488,8 @@ class Oracle:
         maker = self.store.operations.get(self.made.get(met.id, ""))
         if not owner and maker and not maker.is_finished:
             owner = maker.stack
-        if owner and owner != stack:
+        is_used = any((what, user) == (f"i:{met.kind}:{met.id}", stack) for what, user, _ in self.store.uses)
+        if owner and owner != stack and not (is_used and verb in ("attach", "detach")):
             self._trace.violate("OTHERS", f"{attempt.name}: {verb} of {met.kind} {met.id} of stack {owner} by {stack}")
 
     def _is_expected(self, sent: Sent, met: Resource) -> bool:
@@ -474,6 +507,16 @@ class Oracle:
                 operation: str = sent.operation.name
                 return operation
         return ""
+
+    def _is_known(self, id_: str, attempt: Attempt | None) -> bool:
+        """Whether the store knows that the creation of a resource may have been sent."""
+        made = self.platform.resources[id_]
+        for sent in filter(None, (attempt.note if attempt else None) or ()):
+            create, operation = sent.operation.steps[sent.step].create, self.store.operations.get(sent.operation.name)
+            is_it = sent.is_undo or (create.key.kind, create.display_name) == (made.kind, made.display_name)
+            if is_it and operation and operation.fact(sent.step).state not in _NOT_SENT:
+                return True
+        return False
 
     def _remade(self, id_: str, attempt: Attempt | None) -> set[str]:
         """*id_*, if an undo made it for a resource of a person that its operation had deleted."""
@@ -523,7 +566,7 @@ class Oracle:
         self.store.refresh()
 
     def _check_owned(self) -> None:
-        owned = {(entry.kind, entry.resource_id) for entry in self.store.entries}
+        owned = {(entry.kind, entry.resource_id) for entry in self.store.entries if not entry.is_shared}
         for entry in self.store.entries:
             maker = self.store.operations.get(self.made.get(entry.resource_id, ""))
             if maker and not maker.is_finished and maker.stack != entry.stack:

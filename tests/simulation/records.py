@@ -71,6 +71,7 @@ class Entry:
     resource_id: str
     labels: frozenset[str]
     is_pending_delete: bool
+    is_shared: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,8 @@ class StoreReader:
         new_writes: Operation and token of each row that the last commit added to the journal.
         new_events: The events in them.
         owners: The stack that has something, and the operation that claims it, if one does, by what it is.
+        uses: What is used, with the stack, and the operation that claims that, if one does.
+        handed_over: Ids of the resources that the last commit gave to stacks which used them.
         transitions: The state before and after of each step that the last commit changed.
     """
 
@@ -121,6 +124,8 @@ class StoreReader:
         self.new_writes: list[tuple[str, int]] = []
         self.new_events: list[operation_pb2.OperationEvent] = []
         self.owners: dict[str, tuple[str, str]] = {}
+        self.uses: set[tuple[str, str, str]] = set()
+        self.handed_over: set[str] = set()
         self.transitions: list[tuple[str, str]] = []
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._version = -1
@@ -135,13 +140,27 @@ class StoreReader:
         self._read_operations()
         rows = self._connection.execute("SELECT stack, token, expires, ttl, holder FROM leases")
         self.leases = {stack: LeaseRow(*rest) for stack, *rest in rows}
-        rows = self._connection.execute("SELECT stack, kind, name, resource_id, associations, state FROM inventory")
+        rows = self._connection.execute(
+            "SELECT stack, kind, name, resource_id, associations, state, origin FROM inventory"
+        )
+        shared = {(entry.stack, entry.resource_id) for entry in self.entries if entry.is_shared}
         self.entries = [
-            Entry(stack, kind, name, id_, frozenset(label for _, label in json.loads(labels)), state != "PRESENT")
-            for stack, kind, name, id_, labels, state in rows
+            Entry(
+                stack,
+                kind,
+                name,
+                id_,
+                frozenset(label for _, label in json.loads(labels)),
+                state != "PRESENT",
+                origin == "shared",
+            )
+            for stack, kind, name, id_, labels, state, origin in rows
         ]
+        owned = {(entry.stack, entry.resource_id) for entry in self.entries if not entry.is_shared}
+        self.handed_over = {id_ for _, id_ in shared & owned}
         rows = self._connection.execute("SELECT what, stack, operation FROM owners")
         self.owners = {what: (stack, operation) for what, stack, operation in rows}
+        self.uses = set(self._connection.execute("SELECT what, stack, operation FROM uses"))
         stacks = self._connection.execute("SELECT id, name, state FROM stacks").fetchall()
         self.stacks = {id_: name for id_, name, state in stacks if state == "ACTIVE"}
         self.stack_names |= {id_: name for id_, name, _ in stacks}

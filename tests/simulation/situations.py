@@ -47,12 +47,18 @@ SITUATIONS: Mapping[int, tuple[str, ...]] = {
         *(f"case 13: a cancel {when}" for when in ("past the seal", "of a BLOCKED one", "of a finished one")),
         "case 13: what is cancelled is carried on",
     ),
+    16: (
+        "case 16: a stack uses what another one has",
+        "case 16: what is let go is handed over",
+        "case 16: a step is refused what is in use",
+        "case 16: a stack becomes the owner of what it lets go",
+    ),
     17: ("case 17: a request arrives after the undo of its step",),
 }  # fmt: skip
 """
 Names that the trace counts, by case of engine.md 11.7.
 
-Cases 14 and 15 are about sizes, 16 is about resources that stacks share.
+Cases 14 and 15 are about sizes.
 """
 
 
@@ -66,11 +72,18 @@ class Situations:
         self._trace = trace
         self._planned: set[str] = set()
         self._refused: set[str] = set()
+        self._used: set[tuple[str, str, str]] = set()
 
     def committed(self) -> None:
         """The store has committed something."""
         for event in self._seen.store.new_events:
             self._heard(event)
+        if self._seen.store.handed_over:
+            self._count("case 16: what is let go is handed over")
+        recorded = {use for use in self._seen.store.uses if not use[2]}
+        if recorded - self._used:
+            self._count("case 16: a stack uses what another one has")
+        self._used = recorded
         for operation in self._seen.store.operations.values():
             if operation.steps and operation.name not in self._planned:
                 self._planned.add(operation.name)
@@ -160,10 +173,13 @@ class Situations:
     def _heard(self, event: operation_pb2.OperationEvent) -> None:
         if event.HasField("steps_waiting"):
             self._count("case 3: a step waits for what another operation claims")
-        if any(
-            each.failed.reason == operation_pb2.REJECTION_REASON_RESOURCE_OWNED for each in event.steps_ended.outcomes
-        ):
+        reasons = {each.failed.reason for each in event.steps_ended.outcomes}
+        if operation_pb2.REJECTION_REASON_RESOURCE_OWNED in reasons:
             self._count("case 1: a step is refused what another stack has")
+        if operation_pb2.REJECTION_REASON_IN_USE in reasons:
+            self._count("case 16: a step is refused what is in use")
+        if "stays in the record" in event.finished.cause:
+            self._count("case 16: a stack becomes the owner of what it lets go")
 
     def _lives(self, operation: Operation) -> bool:
         """Whether the applier that has the lease of *operation* runs."""

@@ -1,0 +1,69 @@
+"""With whom a stack shares its resources: who owns what it uses, and who uses what it owns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+
+from services.rpc.client import Peer
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.resources import find_holders
+
+ResourceKey = tuple[str, str]
+"""Kind and id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """
+    The other stacks of the resources of one stack.
+
+    Attributes:
+        owners: Who owns what the stack uses.
+        users: Who uses what the stack has, the oldest user first.
+    """
+
+    owners: Mapping[ResourceKey, stack_pb2.Ownership]
+    users: Mapping[ResourceKey, Sequence[stack_pb2.Ownership]]
+
+    def words(self, entry: object_pb2.InventoryEntry) -> str:
+        """Whose the resource of *entry* is, and who else uses it; empty when it is the stack's alone."""
+        resource = entry.key.kind, entry.resource_id
+        owner = [f"owned by {_called(self.owners[resource])}"] if resource in self.owners else []
+        users = ", ".join(dict.fromkeys(map(_called, self.users.get(resource, ()))))
+        return "; ".join([*owner, *([f"used by {users}"] if users else [])])
+
+    def document(self, entry: object_pb2.InventoryEntry) -> dict[str, Any]:
+        """The same as JSON data; nothing when the resource is the stack's alone."""
+        resource = entry.key.kind, entry.resource_id
+        owner, users = self.owners.get(resource), self.users.get(resource, ())
+        return ({"owner": _document(owner)} if owner else {}) | (
+            {"users": list(map(_document, users))} if users else {}
+        )
+
+
+ALONE = Shares({}, {})
+"""Of a stack that shares nothing."""
+
+
+async def shares_of(peer: Peer, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry]) -> Shares:
+    """
+    Ask the stack service with whom *stack* shares its *resources*.
+
+    Raises:
+        PkgerError: It does not tell.
+    """
+    asked = [(entry.key.kind, entry.resource_id) for entry in resources]
+    owners, users = await find_holders(peer, target_from_pb(stack.target), asked)
+    others = {key: [each for each in found if each.stack_id != stack.id] for key, found in users.items()}
+    return Shares({key: owner for key, owner in owners.items() if owner.stack_id != stack.id}, others)
+
+
+def _called(holder: stack_pb2.Ownership) -> str:
+    return holder.stack_name or holder.stack_id
+
+
+def _document(holder: stack_pb2.Ownership) -> dict[str, str]:
+    return {"stack_id": holder.stack_id, "name": holder.stack_name}
