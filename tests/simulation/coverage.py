@@ -38,6 +38,7 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "stacks": ("operations on several stacks",),
     "rivals": ("error STACK_LEASED",),
     "same_names": ("operations on several stacks", *SITUATIONS[1], *SITUATIONS[2], *SITUATIONS[3], *SITUATIONS[6][:1]),
+    "share": SITUATIONS[16],
     "person": (*(f"person {do}" for do in EDITS), *SITUATIONS[4], *SITUATIONS[5], *SITUATIONS[6][1:]),
     "bad_lists": tuple(f"bad driver: {way}" for way in BAD_LISTS),
     "bad_answers": tuple(f"bad driver: {way}" for way in BAD_ANSWERS),

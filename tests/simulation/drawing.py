@@ -74,7 +74,7 @@ def _features(draws: Draws, allowed: Collection[str], known: bool) -> frozenset[
 
 def _stacks(draws: Draws, features: Collection[str]) -> int:
     several = draws.between("stacks", 2, 3)
-    return several if {"stacks", "same_names"} & set(features) else 1
+    return several if {"stacks", "same_names", "share"} & set(features) else 1
 
 
 def _client(draws: Draws, number: int, features: Collection[str], rival: str = "") -> Client:
@@ -83,7 +83,7 @@ def _client(draws: Draws, number: int, features: Collection[str], rival: str = "
     actions = tuple(
         _action(draws, f"{name} {index}", features) for index in range(draws.between(f"actions {name}", 1, 4))
     )
-    return Client(stack, "" if "same_names" in features else f"{stack} ", actions, rival)
+    return Client(stack, "" if {"same_names", "share"} & set(features) else f"{stack} ", actions, rival)
 
 
 def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
@@ -118,6 +118,8 @@ def _items(draws: Draws, label: str, features: Collection[str]) -> tuple[Item, .
     chosen = draws.some(f"items {label}", list(OBJECTS), 0.7)
     for name in OBJECTS:
         version, labels = draws.below(f"version {label}", 4), draws.some(f"labels {label}", LABELS, 0.4)
+        if "share" in features and draws.chance(f"shared {label}", 0.85):
+            version = 0
         explicit = draws.chance(f"explicit {label}", 0.5)
         is_needed = name == "hook" and "alarm" in chosen
         is_replaced = name == "raw" and "replace" in features

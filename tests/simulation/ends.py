@@ -32,7 +32,7 @@ _DECISIONS = (
 )
 """What the operator tries in turn; with which of them it begins is drawn."""
 
-_MEDDLING = frozenset({"backup", "person", "same_names", "bad_lists", "bad_answers", "bad_describe"})
+_MEDDLING = frozenset({"backup", "person", "same_names", "share", "bad_lists", "bad_answers", "bad_describe"})
 """With these, what a stack holds at the end is not its doing alone: only the rules at effect count."""
 
 

@@ -28,6 +28,7 @@ FEATURES: Mapping[str, str] = {
     "stacks": "several stacks",
     "rivals": "two clients on one stack",
     "same_names": "stacks use the same display names",
+    "share": "stacks use the same display names, and mostly want the same of what has them",
     "person": "a person works on the platform",
     "bad_lists": "listings lack or repeat an item, or are old",
     "bad_answers": "answers of the platform are short, long, permuted, of another kind, or say nothing",

@@ -56,6 +56,9 @@ _JOURNAL = "stack_svc/journal.py"
 _LEASES = "stack_svc/leases.py"
 _PLANS = "stack_svc/plans.py"
 
+_SHARING = frozenset({"share", "plans", "slow"})
+"""What it takes for stacks to use, and to let go, the same things at the same time."""
+
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "intent_after_effect",
@@ -330,6 +333,33 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"OVERWRITE"}),
         200,
         frozenset({"person", "kills", "stops", "slow", "reject", "cancel"}),
+    ),
+    Mutation(
+        "use_not_claimed",
+        _APPLIER_JOURNAL,
+        "claims = [*adopted_claims(plan.adoptions, self._traits), *used_claims(plan.uses)]",
+        "claims = adopted_claims(plan.adoptions, self._traits)",
+        frozenset({"I8", "LACKS", "OTHERS"}),
+        100,
+        _SHARING,
+    ),
+    Mutation(
+        "what_is_used_is_taken_away",
+        "stack_svc/claiming.py",
+        "refusals = [*uses.taken_away(tx, operation, used), *uses.in_use(tx, operation, removed)]",
+        "refusals = uses.taken_away(tx, operation, used)",
+        frozenset({"LACKS"}),
+        200,
+        _SHARING,
+    ),
+    Mutation(
+        "what_is_let_go_gets_no_owner",
+        "stack_svc/endings.py",
+        "    inheriting.hand_over(tx, estate, {key: each for key, each in locked.items() if each}, now)\n",
+        "",
+        frozenset({"I8"}),
+        20,
+        _SHARING,
     ),
     Mutation(
         "recovery_ends_on_foreign_code",
