@@ -1,0 +1,69 @@
+"""Case 16 of engine.md 11.8 with real packages: side by side in one organisation, and uninstalled in random order."""
+
+import asyncio
+import random
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+from pkger.model.v1 import object_pb2, operation_pb2
+
+from services.core.errors import PkgerError, SharedDiffers
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+
+FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
+SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(2))
+async def test_real_packages_live_side_by_side(services: Cluster, seed: int) -> None:
+    rng = random.Random(seed)
+    packages = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.yml"))}
+    stacks = await _applied(services, packages, rng)
+    # A few of them name one variable or label, and mean different things by it.
+    assert len(stacks) > 0.8 * len(packages)
+    records = [await services.record(stack) for stack in stacks]
+    assert any(entry.origin == object_pb2.ORIGIN_SHARED for record in records for entry in record.resources)
+    for stack in stacks:
+        assert (await services.apply(packages[stack], stack=stack)).no_change, stack
+
+    order = rng.sample(sorted(stacks), len(stacks))
+    while order:
+        leaving, order = order[:3], order[3:]
+        again = leaving
+        while again:
+            await asyncio.gather(*(services.uninstall(stack) for stack in again), return_exceptions=True)
+            there = set(await services.stack_names())
+            again = [stack for stack in again if stack in there]
+            await _lack_nothing(services, order)
+    assert await services.resources() == []
+
+
+async def _applied(services: Cluster, packages: Mapping[str, str], rng: random.Random) -> list[str]:
+    """Apply all in random order; those that fit beside what is there already."""
+    fitting = []
+    for name in rng.sample(sorted(packages), len(packages)):
+        try:
+            finished = await services.apply(packages[name], stack=name)
+        except SharedDiffers as error:
+            assert "of stack" in str(error)
+            continue
+        assert finished.state == SUCCEEDED, finished.cause
+        fitting.append(name)
+    return fitting
+
+
+async def _lack_nothing(services: Cluster, stacks: Collection[str]) -> None:
+    """What the records of *stacks* say is there, with all its labels."""
+    live = {(each.kind, each.id): set(each.label_ids) for each in await services.resources()}
+    for stack in stacks:
+        try:
+            entries = {(each.key.kind, each.key.name): each for each in (await services.record(stack)).resources}
+        except PkgerError as error:
+            raise AssertionError(f"{stack} is gone: {error}") from error
+        for entry in entries.values():
+            labels = {entries[label.kind, label.name].resource_id for label in entry.associations}
+            assert labels <= live[entry.key.kind, entry.resource_id], (stack, entry.key.name)
