@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 import pytest
 from pkger.model.v1 import object_pb2, operation_pb2
@@ -48,8 +47,7 @@ async def _applied(services: Cluster, packages: Mapping[str, str], rng: random.R
     for name in rng.sample(sorted(packages), len(packages)):
         try:
             finished = await services.apply(packages[name], stack=name)
-        except SharedDiffers as error:
-            assert "of stack" in str(error)
+        except SharedDiffers:
             continue
         assert finished.state == SUCCEEDED, finished.cause
         fitting.append(name)
