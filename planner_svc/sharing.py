@@ -32,18 +32,19 @@ def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits)
         differing: Keys of the objects that are not as the resource is.
         platform: Which names are unique.
     """
+    named = {kind for kind, traits in platform.kinds.items() if traits.unique_name("") is not None}
     found = [
         (match.live.kind, match.live.id)
         for key, match in matching.matches.items()
-        if match.live
-        and _is_found_by_name(match.live.kind, platform)
-        and _is_at_stake(match, key in differing, matching)
+        if match.live and match.live.kind in named and (key in differing or _is_at_stake(match, matching))
     ]
     return found + [(entry.key.kind, entry.resource_id) for entry in matching.released]
 
 
 def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord) -> Matching:
     """*matching* with the other stacks that own or use its resources, as *holders* has them."""
+    if not holders:
+        return matching
     matches = {
         key: _held(match, holders.get((match.live.kind, match.live.id)), stack) if match.live else match
         for key, match in matching.matches.items()
@@ -168,17 +169,10 @@ def called(holders: Iterable[Holder]) -> list[str]:
     return list(dict.fromkeys(holder.called for holder in holders))
 
 
-def _is_found_by_name(kind: str, platform: PlatformTraits) -> bool:
-    return platform.kinds[kind].unique_name("") is not None
-
-
-def _is_at_stake(match: Match, is_differing: bool, matching: Matching) -> bool:
-    is_shared = match.recorded is not None and match.recorded.origin is Origin.SHARED
-    return is_differing or match.is_removal or match.is_adoption or is_shared or _drops_labels(match, matching)
-
-
-def _drops_labels(match: Match, matching: Matching) -> bool:
-    return bool(match.wanted and unwanted_labels(match, matching))
+def _is_at_stake(match: Match, matching: Matching) -> bool:
+    """Whether a resource comes from elsewhere, leaves, or is to lose a label."""
+    # What is shared is no adoption only once its owner is known.
+    return match.is_removal or match.is_adoption or bool(unwanted_labels(match, matching))
 
 
 def _held(match: Match, found: Holders | None, stack: StackRecord) -> Match:
@@ -221,5 +215,7 @@ def _is_recorded_link(link: Association, matching: Matching) -> bool:
     resource, label = matching.matches.get(link.resource), matching.matches.get(link.label)
     if not (resource and resource.recorded and label and label.recorded):
         return False
-    ids = (resource.recorded.resource_id, label.recorded.resource_id)
-    return ids == (link.resource_id, link.label_id) and link.label in recorded_labels(resource.recorded, matching)
+    entry = resource.recorded
+    if (entry.resource_id, label.recorded.resource_id) != (link.resource_id, link.label_id):
+        return False
+    return link.label in entry.associations or link.label in recorded_labels(entry, matching)
