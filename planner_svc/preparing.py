@@ -40,9 +40,10 @@ def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTra
 def with_prepared(matching: Matching, prepared: Mapping[Key, Spec | Failed]) -> Matching:
     """*matching* with the specs of *prepared* in the place of those of the package."""
     changed = {
-        key: _with_spec(matching.matches[key], spec)
+        key: match._replace(wanted=match.wanted._replace(spec=spec))
         for key, spec in prepared.items()
-        if isinstance(spec, Spec) and matching.matches[key].wanted
+        # A spec that the platform holds as it is comes back as the same object.
+        if isinstance(spec, Spec) and (match := matching.matches[key]).wanted and match.wanted.spec is not spec
     }
     return replace(matching, matches={**matching.matches, **changed}) if changed else matching
 
@@ -59,10 +60,6 @@ def refuse_content(platform: str, matching: Matching, prepared: Mapping[Key, Spe
     ]
     if refused:
         raise ContentRefused(platform, refused)
-
-
-def _with_spec(match: Match, spec: Spec) -> Match:
-    return match._replace(wanted=match.wanted._replace(spec=spec)) if match.wanted else match
 
 
 def _told(match: Match, problem: str) -> str:

@@ -73,5 +73,5 @@ def text_of(claimed: Claimed) -> str:
 
 def _text(tag: str, *parts: str) -> str:
     """A text for what is made of *parts*; other parts make another text."""
-    *first, last = map(texts.clean, parts)
+    *first, last = parts
     return texts.key(":".join([tag, *(each.replace("%", "%25").replace(":", "%3A") for each in first), last]))

@@ -18,7 +18,7 @@ class SqliteOwners:
 
     def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
         """Tell who has what."""
-        return self._found({"wanted": _json([what] for what in whats), **_place(target)})
+        return self._found({"wanted": _json((what,) for what in whats), **_place(target)})
 
     def take(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> list[Owner]:
         """Let a stack have something."""
@@ -79,4 +79,4 @@ def _place(target: Target) -> dict[str, str]:
 
 
 def _json(rows: Any) -> str:
-    return orjson.dumps(sorted(map(list, rows))).decode()
+    return orjson.dumps(sorted(rows)).decode()

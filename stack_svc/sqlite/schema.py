@@ -562,6 +562,34 @@ def uses(db: sqlite_utils.Database) -> None:
     db.execute("ALTER TABLE new_inventory RENAME TO inventory")
 
 
+@MIGRATIONS()
+def owners_by_rowid(db: sqlite_utils.Database) -> None:
+    """
+    Store each owner once, in the order of arrival, and let both indexes point there.
+
+    Ids arrive in no order: where the table was its own primary key, each write of the journal wrote most of it anew.
+    """
+    db.execute(
+        """
+        CREATE TABLE new_owners (
+            platform TEXT NOT NULL,
+            org TEXT NOT NULL,
+            what TEXT NOT NULL,
+            stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            operation TEXT NOT NULL,
+            since BIGINT NOT NULL,
+            PRIMARY KEY (platform, org, what)
+        )
+        """
+    )
+    columns = "platform, org, what, stack, name, operation, since"
+    db.execute(f"INSERT INTO new_owners ({columns}) SELECT {columns} FROM owners")  # noqa: S608
+    db.execute("DROP TABLE owners")
+    db.execute("ALTER TABLE new_owners RENAME TO owners")
+    db.execute("CREATE INDEX owners_by_stack ON owners (stack, operation)")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -264,6 +264,7 @@ RESOURCE, ROLL, TURN = ClaimedResource("Task", "t1"), ClaimedName("work", "roll"
         (Step(0, 0, Verb.DELETE, TASK, "t1", old_spec=CALLED), [RESOURCE, ROLL]),
         (ROWS[Attach].step, [ClaimedAssociation("Task", "t1", "l1")]),
         (ROWS[Detach].step, [ClaimedAssociation("Task", "t1", "l1")]),
+        (ROWS[Attach].step._replace(resource_id=""), []),
         (ROWS[PutSecret].step, [ClaimedSecret("k")]),
         (ROWS[DeleteSecret].step, [ClaimedSecret("k")]),
     ],

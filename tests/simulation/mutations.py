@@ -65,7 +65,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _BATCH,
         """\
         await self._intend(fresh)
-        if sent_first := [effect for effect in fresh if effect.number in self._intended - sent_before]:
+        now_sent = self._intended - sent_before
+        if sent_first := [effect for effect in fresh if effect.number in now_sent]:
             await self._refuse_known_secrets(sent_first)
         answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
 """,

@@ -296,3 +296,27 @@ async def test_a_blocked_operation_of_ebdd516_is_recovered(opened: Client) -> No
     heir, claimed = await opened.claim(BLOCKED)
     assert claimed.operation.blocked_steps == operation.blocked_steps
     await opened.advance(heir, [StepRecord(step=0, state=StepState.STEP_STATE_GIVEN_UP)], seqs=[claimed.last_seq + 1])
+
+
+def test_owners_are_kept_and_go_with_their_stack(tmp_path: Path) -> None:
+    """Their table was its own primary key before."""
+    path = tmp_path / "stack.db"
+    connection = sqlite3.connect(path)
+    MIGRATIONS.apply(sqlite_utils.Database(connection), stop_before="owners_by_rowid")
+    connection.executemany(
+        "INSERT INTO stacks (id, platform, org, name, description, state, create_time, update_time)"
+        " VALUES (?, 'embedded', 'default', ?, '', 'ACTIVE', 5, 5)",
+        [("0a", "prod"), ("0b", "test")],
+    )
+    owned = [
+        ("embedded", "default", "i:Bucket:1", "0a", "one", "", 5),
+        ("embedded", "default", "n:Bucket:two", "0b", "two", "operations/1", 6),
+    ]
+    connection.executemany("INSERT INTO owners VALUES (?, ?, ?, ?, ?, ?, ?)", owned)
+    connection.commit()
+    connection.close()
+    database = Database(path, MIGRATIONS)
+    assert content(path, "owners") == {"owners": owned}
+    database._db.execute("DELETE FROM stacks WHERE id = '0a'")
+    assert content(path, "owners") == {"owners": owned[1:]}
+    database.close()

@@ -24,7 +24,9 @@ class LabelEffect(Effect):
         return bool(self.target(ids) and self.label_id(ids))
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """The association: each of the two may belong to somebody else."""
+        """The association, as each of the two may belong to somebody else; what this operation makes is all its own."""
+        if not self.step.resource_id:
+            return []
         return [ClaimedAssociation(self.step.key.kind, self.target(ids), self.label_id(ids))]
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:

@@ -27,17 +27,20 @@ _MODES_OF_NUMBERS = {number: mode for mode, number in _MODES.items()}
 def claim_to_pb(claim: Claim) -> journal_pb2.Claim:
     """Translate a claim."""
     message = journal_pb2.Claim(step=claim.step, mode=_MODES[claim.mode])
-    message.key.kind, message.key.name = claim.key
+    key = message.key
+    key.kind, key.name = claim.key
     match claim.what:
-        case ClaimedResource(kind, resource_id):
-            message.resource.kind, message.resource.id = kind, resource_id
-        case ClaimedName(scope, name):
-            message.name.scope, message.name.name = scope, name
+        case ClaimedResource():
+            resource = message.resource
+            resource.kind, resource.id = claim.what
+        case ClaimedName():
+            name = message.name
+            name.scope, name.name = claim.what
         case ClaimedAssociation(kind, resource_id, label_id):
             message.association.resource.kind, message.association.resource.id = kind, resource_id
             message.association.label_id = label_id
-        case ClaimedSecret(key):
-            message.secret = key
+        case ClaimedSecret(secret_key):
+            message.secret = secret_key
     return message
 
 
@@ -51,7 +54,8 @@ def claim_from_pb(message: journal_pb2.Claim, field: str) -> Claim:
     mode = _MODES_OF_NUMBERS.get(message.mode)
     if mode is None:
         raise RequestInvalid(field, f"{message.mode} is no way to claim something that this version knows")
-    return Claim(message.step, Key(message.key.kind, message.key.name), _claimed(message, field), mode)
+    key = message.key
+    return Claim(message.step, Key(key.kind, key.name), _claimed(message, field), mode)
 
 
 def refusal_from_pb(message: journal_pb2.RefusedClaim) -> Refusal:
@@ -64,9 +68,11 @@ def refusal_from_pb(message: journal_pb2.RefusedClaim) -> Refusal:
 def _claimed(message: journal_pb2.Claim, field: str) -> Claimed:
     match message.WhichOneof("what"):
         case "resource":
-            return ClaimedResource(message.resource.kind, message.resource.id)
+            resource = message.resource
+            return ClaimedResource(resource.kind, resource.id)
         case "name":
-            return ClaimedName(message.name.scope, message.name.name)
+            name = message.name
+            return ClaimedName(name.scope, name.name)
         case "association":
             resource = message.association.resource
             return ClaimedAssociation(resource.kind, resource.id, message.association.label_id)
