@@ -111,7 +111,9 @@ class Lease:
                 self._lost = self._lost or LeaseLost(self.stack.name or self.stack.id, self.token)
         if self._lost:
             raise self._lost
-        return driver_pb2.Fence(scope=self.stack.id, token=self.token, operation=self.operation)
+        return driver_pb2.Fence(
+            scope=self.stack.id, token=self.token, operation=self.operation, transient=self.is_transient
+        )
 
     async def confirm(self) -> None:
         """

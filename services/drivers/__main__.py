@@ -12,7 +12,7 @@ from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS, refuse_shared_place
 from services.drivers.registry import opened as opened_driver
 from services.drivers.servicer import SERVICES, register
-from services.machine import Ids, MachineIds
+from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.platforms import Platform, find_platform, read_platforms
 from services.rpc.process import Service, run_process
 from services.settings import Settings, load
@@ -20,18 +20,23 @@ from services.settings import Settings, load
 
 @asynccontextmanager
 async def opened(
-    settings: Settings, platform: Platform, ids: Ids = MachineIds(), rows: Iterable[Platform] = ()
+    settings: Settings,
+    platform: Platform,
+    ids: Ids = MachineIds(),
+    rows: Iterable[Platform] = (),
+    clock: Clock = machine_clock,
 ) -> AsyncIterator[Service]:
     """
-    The driver of *platform*, with its files in the folder of *settings*; *ids* draws what is random.
+    The driver of *platform*, with its files in the folder of *settings*.
+
+    *ids* draws what is random, *clock* tells the time of day; *rows* are those of the platforms file.
 
     Raises:
-        OptionsInvalid: The driver cannot take the options, or one of *rows*, those of the platforms file, has the same
-            data.
+        OptionsInvalid: The driver cannot take the options, or one of *rows* has the same data.
         CannotServe: A file cannot be opened.
     """
     refuse_shared_place(platform, rows, settings.data)
-    async with opened_driver(platform, settings.data, ids) as driver:
+    async with opened_driver(platform, settings.data, ids, clock) as driver:
         yield Service([register(driver)], SERVICES)
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from services.core.model import PlatformTraits, Spec
 from services.drivers.mutation import Create, Fence, Mutation, Rejected, ResourceId, Result, StoredResource, Update
-from services.machine import Ids
+from services.machine import Clock, Ids
 from services.platforms import Platform
 
 
@@ -82,9 +82,11 @@ class Driver(Protocol):
 class OpenDriver(Protocol):
     """The function ``open_driver`` that each module in ``registry.DRIVERS`` has."""
 
-    async def __call__(self, platform: Platform, data: Path, ids: Ids) -> Driver:
+    async def __call__(self, platform: Platform, data: Path, ids: Ids, clock: Clock) -> Driver:
         """
-        Open the driver of *platform*; *data* is the folder for files of its own, *ids* draws what is random.
+        Open the driver of *platform*.
+
+        *data* is the folder for files of its own, *ids* draws what is random, *clock* tells the time of day.
 
         The platform need not answer yet: ``pkger up`` starts the driver whether it does or not.
 

@@ -154,9 +154,11 @@ class Fence:
     """
     The right of ``operation`` to write within ``scope``, the id of a stack.
 
-    A higher ``token`` is a newer one.
+    A higher ``token`` is a newer one. In a scope that ``is_transient`` there is only this operation, which works on
+    behalf of no stack.
     """
 
     scope: str
     token: int
     operation: str = ""
+    is_transient: bool = False

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from services.drivers.driver import Driver, OpenDriver, PlaceOf
 from services.drivers.options import OptionsInvalid
-from services.machine import Ids, MachineIds
+from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.platforms import Platform
 from services.rpc.process import CannotServe
 
@@ -19,7 +19,9 @@ DRIVERS: Mapping[str, str] = {
 
 
 @asynccontextmanager
-async def opened(platform: Platform, data: Path, ids: Ids = MachineIds()) -> AsyncIterator[Driver]:
+async def opened(
+    platform: Platform, data: Path, ids: Ids = MachineIds(), clock: Clock = machine_clock
+) -> AsyncIterator[Driver]:
     """
     The driver of *platform*, which has one of ``DRIVERS``, until the block is left.
 
@@ -27,6 +29,7 @@ async def opened(platform: Platform, data: Path, ids: Ids = MachineIds()) -> Asy
         platform: A row of the platforms file.
         data: Folder for files of the driver.
         ids: Draws what is random.
+        clock: Tells the time of day.
 
     Raises:
         OptionsInvalid: The driver cannot take the options of the platform.
@@ -34,7 +37,7 @@ async def opened(platform: Platform, data: Path, ids: Ids = MachineIds()) -> Asy
     """
     open_driver: OpenDriver = _module(platform).open_driver
     try:
-        driver = await open_driver(platform, data, ids)
+        driver = await open_driver(platform, data, ids, clock)
     except OSError as error:
         raise CannotServe(f"{platform.row}: {error}") from error
     try:

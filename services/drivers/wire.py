@@ -59,7 +59,7 @@ def ids_from_pb(messages: Collection[object_pb2.ResourceId], traits: PlatformTra
 def fence_from_pb(request: driver_pb2.MutateRequest) -> Fence | None:
     """The fence of a batch; None for writes on behalf of no stack."""
     fence = request.fence
-    return Fence(fence.scope, fence.token, fence.operation) if request.HasField("fence") else None
+    return Fence(fence.scope, fence.token, fence.operation, fence.transient) if request.HasField("fence") else None
 
 
 def seen_to_pb(seen: Fence | None) -> driver_pb2.MutateResponse:
@@ -170,6 +170,8 @@ def _content_from_pb(
     for path in traits.written_secrets(spec):
         problem = f"{path} of a {change.kind} names a secret, it does not hold one; write {{secretRef: {{key: KEY}}}}"
         return Rejected(RejectionReason.CONTENT_REFUSED, problem)
+    if not change.references:
+        return spec, ()
     references = tuple(sorted(references_from_pb(change.references), key=lambda reference: reference.pointer))
     if len({reference.pointer for reference in references}) < len(references):
         return Rejected(RejectionReason.CONTENT_REFUSED, f"a {change.kind} cannot refer to two resources at one place")

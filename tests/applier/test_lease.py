@@ -1,6 +1,7 @@
 """Who may write: leases that are lost, stores that go away, tokens that are old."""
 
 import asyncio
+import sqlite3
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -172,3 +173,18 @@ async def test_a_token_that_the_store_never_gave_blocks_an_operation_and_the_sto
     assert await case.look() == before
     assert (await case.recover(events[0].operation))[-1].finished.state == ROLLED_BACK
     assert end(await case.apply(UPDATED)).state == SUCCEEDED
+
+
+async def test_the_platform_knows_which_tokens_no_later_operation_has(tmp_path: Path) -> None:
+    """It forgets those after a day; the tokens of stacks tell that a store was restored."""
+    async with world(tmp_path) as faulty:
+        case = faulty.case()
+        assert end(await case.apply(FRESH)).state == SUCCEEDED
+        before = await case.look()
+        assert before.record is not None
+        assert end(await faulty.case("").apply(FRESH)).state == SUCCEEDED
+    with sqlite3.connect(tmp_path / "platform.db") as platform:
+        kept = platform.execute("SELECT scope FROM fences WHERE NOT is_transient").fetchall()
+        passing = platform.execute("SELECT count(*) FROM fences WHERE is_transient").fetchone()
+    platform.close()
+    assert (kept, passing) == ([(before.record.id,)], (1,))

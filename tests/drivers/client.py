@@ -59,11 +59,18 @@ class DriverClient:
         return [result.resource if result.HasField("resource") else None for result in response.results]
 
     async def mutate(
-        self, *mutations: driver_pb2.Mutation, org: str = ORG, fence: tuple[str, int] | None = None
+        self,
+        *mutations: driver_pb2.Mutation,
+        org: str = ORG,
+        fence: tuple[str, int] | None = None,
+        transient: bool = False,
     ) -> list[driver_pb2.MutationResult]:
         request = driver_pb2.MutateRequest(org=org, mutations=mutations)
         if fence:
-            request.fence.CopyFrom(driver_pb2.Fence(scope=fence[0], token=fence[1], operation=f"by {fence[1]}"))
+            scope, token = fence
+            request.fence.CopyFrom(
+                driver_pb2.Fence(scope=scope, token=token, operation=f"by {token}", transient=transient)
+            )
         response = await self._peer.call(self._stub.Mutate, request)
         assert len(response.results) == len(mutations)
         assert all(result.WhichOneof("result") for result in response.results)

@@ -383,16 +383,18 @@ async def test_batches_at_the_same_time_keep_names_unique(
     assert sorted(spec(resource)["name"] for resource in await driver.listing(kind)) == sorted(names)
 
 
+@pytest.mark.parametrize("transient", [False, True])
 async def test_an_old_fencing_token_is_refused_without_effect(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, transient: bool
 ) -> None:
     """A process that slept through the end of its lease must not write after the one that took over (engine.md 6)."""
     if not traits.fences:
         pytest.skip("the platform does not fence")
-    [made] = await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("stack", 7))
+    label = create("Label", sample("Label", "a", ""), "1")
+    [made] = await driver.mutate(label, fence=("stack", 7), transient=transient)
     late = [create("Label", sample("Label", "b", ""), "2"), delete("Label", made.done.id)]
     with pytest.raises(TokenStale) as error:
-        await driver.mutate(*late, fence=("stack", 6))
+        await driver.mutate(*late, fence=("stack", 6), transient=transient)
     assert error.value.metadata == {"scope": "stack", "token": "6", "newest": "7"}
     with pytest.raises(TokenStale):
         await driver.mutate(fence=("stack", 6))

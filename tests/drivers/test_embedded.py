@@ -28,7 +28,7 @@ from services.kinds.format import canonical
 from services.kinds.format.canonical import spec_of
 from services.kinds.format.references import Referable
 from services.kinds.registry import KINDS
-from services.machine import MachineIds
+from services.machine import MachineIds, machine_clock
 from services.platforms import Platform
 from services.rpc.parts import MAX_PART_BYTES
 from tests.drivers.client import (
@@ -278,7 +278,7 @@ async def test_ids_are_16_lower_case_hex_digits(driver: DriverClient) -> None:
 async def test_an_id_that_is_zero_or_in_use_is_drawn_again(tmp_path: Path) -> None:
     ids = [f"{n:016x}" for n in range(5)]
     draws = iter([ids[1], ZERO_ID, ids[1], ids[1], ids[2], ids[2], ids[3]])
-    driver = await open_driver(Platform("embedded", "embedded", ""), tmp_path, Drawn(draws))
+    driver = await open_driver(Platform("embedded", "embedded", ""), tmp_path, Drawn(draws), machine_clock)
     task = Create("Task", spec_of({"name": "t"}))
     try:
         results = [*await driver.mutate(ORG, None, [task]), *await driver.mutate(ORG, None, [task, task])]
@@ -444,7 +444,9 @@ async def test_a_rejection_says_what_is_wrong(driver: DriverClient) -> None:
 
 
 async def test_a_driver_tells_rejections_as_values(tmp_path: Path) -> None:
-    driver = await open_driver(Platform("embedded", "embedded", ""), tmp_path / "deep" / "folder", MachineIds())
+    driver = await open_driver(
+        Platform("embedded", "embedded", ""), tmp_path / "deep" / "folder", MachineIds(), machine_clock
+    )
     try:
         results = await driver.mutate(ORG, None, [Create("Bucket", spec_of({"name": "_system"}), "key")])
     finally:

@@ -18,6 +18,7 @@ from applier_svc import failpoints
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.servicer import SERVICES as DRIVER_SERVICES
 from services.drivers.servicer import register as register_driver
+from services.machine import Clock
 from services.rpc.client import Peer
 from services.rpc.dispatcher import Dispatcher
 from services.rpc.process import Service
@@ -204,7 +205,7 @@ class World:
             case "stack":
                 return stack.opened(settings, clock, ids)
             case "platform":
-                return self._platform_opened(ids)
+                return self._platform_opened(ids, clock)
             case "parser":
                 return parser.opened(settings)
             case "planner":
@@ -213,8 +214,8 @@ class World:
                 return applier.opened(settings, connect=connect, clock=clock, ids=ids)
 
     @asynccontextmanager
-    async def _platform_opened(self, ids: DrawnIds) -> AsyncIterator[Service]:
-        embedded = EmbeddedDriver(self.data / PLATFORM_FILE, ids)
+    async def _platform_opened(self, ids: DrawnIds, clock: Clock) -> AsyncIterator[Service]:
+        embedded = EmbeddedDriver(self.data / PLATFORM_FILE, ids, clock)
         driver = SimulatedPlatform(
             embedded, self.scenario.platform, self.draws, self._refused, lambda: self.is_calm, self.trace
         )

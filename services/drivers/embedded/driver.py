@@ -1,7 +1,7 @@
 """The driver of the embedded platform: real resources in one SQLite file."""
 
 import os.path
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,13 +9,15 @@ from pathlib import Path
 from services.core.model import PlatformTraits, Spec
 from services.drivers.embedded.batch import refusal
 from services.drivers.embedded.kinds import EMBEDDED
+from services.drivers.embedded.retention import Retention
 from services.drivers.embedded.secrets import without_values
 from services.drivers.embedded.sqlite import store
 from services.drivers.embedded.sqlite.schema import MIGRATIONS
 from services.drivers.mutation import Create, Done, Fence, Mutation, Rejected, ResourceId, StoredResource, Update
 from services.drivers.options import OptionsInvalid, read_options
-from services.machine import Ids
+from services.machine import Clock, Ids, machine_clock
 from services.platforms import Platform
+from services.rpc.call import loop_time
 from services.settings import STACK_DATABASE
 from services.sqlite.database import Database
 
@@ -38,10 +40,22 @@ class Options:
 class EmbeddedDriver:
     """The platform in one file, which several processes may have open; each batch is one transaction."""
 
-    def __init__(self, path: Path, ids: Ids) -> None:
-        """Open *path*, creating it when missing; *ids* draws ids of new resources and salts of secrets."""
+    def __init__(
+        self, path: Path, ids: Ids, clock: Clock = machine_clock, steady: Callable[[], float] = loop_time
+    ) -> None:
+        """
+        Open *path*, creating it when missing.
+
+        Args:
+            path: The file.
+            ids: Draws ids of new resources and salts of secrets.
+            clock: Tells how old idempotency keys and fences are.
+            steady: Counts the seconds between two looks for old ones.
+        """
         self._database = Database(path, MIGRATIONS)
         self._ids = ids
+        self._clock = clock
+        self._retention = Retention(clock, steady)
 
     async def describe(self) -> PlatformTraits:
         """See ``Driver``."""
@@ -69,22 +83,28 @@ class EmbeddedDriver:
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:
         """See ``Driver``; the items are carried out in order."""
+        await self._retention.sweep(self._forget)
         items = await without_values(batch, self._ids.salt)
-        draw_id = partial(self._ids.token, _ID_BYTES)
-        return await self._database.write(partial(store.mutate, org=org, fence=fence, batch=items, draw_id=draw_id))
+        draw_id, now = partial(self._ids.token, _ID_BYTES), self._clock()
+        return await self._database.write(
+            partial(store.mutate, org=org, fence=fence, batch=items, draw_id=draw_id, now=now)
+        )
 
     async def show_token(self, fence: Fence) -> Fence | None:
         """See ``Driver``."""
-        return await self._database.write(partial(store.pass_fence, fence=fence))
+        return await self._database.write(partial(store.pass_fence, fence=fence, now=self._clock()))
 
     async def close(self) -> None:
         """Wait for the work in hand and close the file."""
         self._database.close()
 
+    async def _forget(self, before: int, most: int) -> int:
+        return await self._database.write(partial(store.forget, before=before, most=most))
 
-async def open_driver(platform: Platform, data: Path, ids: Ids) -> EmbeddedDriver:
+
+async def open_driver(platform: Platform, data: Path, ids: Ids, clock: Clock) -> EmbeddedDriver:
     """See ``OpenDriver``."""
-    return EmbeddedDriver(Path(place_of(platform, data)), ids)
+    return EmbeddedDriver(Path(place_of(platform, data)), ids, clock)
 
 
 def place_of(platform: Platform, data: Path) -> str:

@@ -6,6 +6,7 @@ from sqlite_utils.migrations import Migrations
 
 from services.drivers.embedded.kinds import unique_name
 from services.kinds.format.canonical import spec_from_text
+from services.machine import machine_clock
 
 MIGRATIONS = Migrations("platform")
 """Append only: a migration that was released is never changed."""
@@ -123,3 +124,22 @@ def fences_remember_what_was_before(db: sqlite_utils.Database) -> None:
     fences.add_column("operation", str, not_null_default="")
     fences.add_column("lower_token", int, not_null_default=0)
     fences.add_column("lower_operation", str, not_null_default="")
+
+
+@MIGRATIONS()
+def ages(db: sqlite_utils.Database) -> None:
+    """
+    Keep what tells when an idempotency key, and the fence of an operation on behalf of no stack, may be forgotten.
+
+    ``time`` is in microseconds since 1970. Keys that are there already are as old as this migration. Of the fences
+    that are there, nobody knows whose they are: they stay.
+    """
+    creates, fences = db.table("creates"), db.table("fences")
+    creates.add_column("operation", str, not_null_default="")
+    creates.add_column("time", int, not_null_default=0)
+    db.execute("UPDATE creates SET time = ?", [machine_clock()])
+    creates.create_index(["time"])
+    fences.add_column("is_transient", int, not_null_default=0)
+    fences.add_column("time", int, not_null_default=0)
+    fences.create_index(["operation"])
+    db.execute("CREATE INDEX transient_fences ON fences (time) WHERE is_transient")

@@ -79,7 +79,7 @@ def secret_keys(db: sqlite_utils.Database, org: str) -> list[str]:
 
 
 def mutate(
-    db: sqlite_utils.Database, org: str, fence: Fence | None, batch: Sequence[Item], draw_id: DrawId
+    db: sqlite_utils.Database, org: str, fence: Fence | None, batch: Sequence[Item], draw_id: DrawId, now: int
 ) -> list[Done | Rejected]:
     """
     Carry out a batch; results as of ``carry_out``.
@@ -90,23 +90,46 @@ def mutate(
         fence: The right to write; None for writes on behalf of no stack.
         batch: The items.
         draw_id: Draws ids of new resources, until they are free.
+        now: The time.
 
     Raises:
         TokenStale: A newer token was seen in the scope; nothing was written.
     """
     if fence:
-        pass_fence(db, fence)
+        pass_fence(db, fence, now)
     extract = _extract(db, org, batch)
     before = Extract(dict(extract.resources), dict(extract.holders), dict(extract.created), dict(extract.secrets))
     creates = sum(isinstance(item, Create) for item in batch)
     results = carry_out(batch, extract, iter(_free_ids(db, creates, draw_id)))
     _save(db, org, before, extract)
+    _remember(db, org, fence.operation if fence else "", before, extract, now)
     return results
 
 
-def pass_fence(db: sqlite_utils.Database, fence: Fence) -> Fence | None:
+def forget(db: sqlite_utils.Database, before: int, most: int) -> int:
     """
-    See to it that no token lower than that of *fence* passes from now on.
+    Remove idempotency keys and fences of operations on behalf of no stack that are from *before* a time.
+
+    The keys of the last operation of a scope stay: it may be BLOCKED for long, and send a creation again then.
+
+    Returns:
+        How many rows were removed: of each of the two *most* at most.
+    """
+    fences = db.execute(
+        "DELETE FROM fences WHERE rowid IN (SELECT rowid FROM fences WHERE is_transient AND time < ? LIMIT ?)",
+        [before, most],
+    )
+    keys = db.execute(
+        "DELETE FROM creates WHERE rowid IN (SELECT rowid FROM creates WHERE time < ? AND (operation = ''"
+        " OR NOT EXISTS (SELECT 1 FROM fences WHERE fences.operation = creates.operation)) LIMIT ?)",
+        [before, most],
+    )
+    return max(fences.rowcount, keys.rowcount)
+
+
+def pass_fence(db: sqlite_utils.Database, fence: Fence, now: int) -> Fence | None:
+    """
+    See to it that no token lower than that of *fence* passes from *now* on.
 
     Returns:
         The highest lower token that was seen in the scope, with its operation; None: there is none.
@@ -128,6 +151,8 @@ def pass_fence(db: sqlite_utils.Database, fence: Fence) -> Fence | None:
             "operation": fence.operation,
             "lower_token": lower_token,
             "lower_operation": lower_operation,
+            "is_transient": fence.is_transient,
+            "time": now,
         },
         pk="scope",
     )
@@ -237,16 +262,20 @@ def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) 
         sorted(referring - before_referring),
     )
     connection.executemany(
-        "INSERT INTO creates (org, kind, idempotency_key, resource_id) VALUES (?, ?, ?, ?)",
-        [(org, kind, key, id_) for (kind, key), id_ in after.created.items() if (kind, key) not in before.created],
-    )
-    connection.executemany(
         "DELETE FROM secrets WHERE org = ? AND key = ?", [(org, key) for key in before.secrets.keys() - after.secrets]
     )
     connection.executemany(
         "INSERT INTO secrets (org, key, hash) VALUES (?, ?, ?)"
         " ON CONFLICT (org, key) DO UPDATE SET hash = excluded.hash",
         [(org, key, hash_) for key, hash_ in after.secrets.items() if before.secrets.get(key) != hash_],
+    )
+
+
+def _remember(db: sqlite_utils.Database, org: str, operation: str, before: Extract, after: Extract, now: int) -> None:
+    new = after.created.keys() - before.created.keys()
+    db.conn.executemany(
+        "INSERT INTO creates (org, kind, idempotency_key, resource_id, operation, time) VALUES (?, ?, ?, ?, ?, ?)",
+        [(org, kind, key, after.created[kind, key], operation, now) for kind, key in sorted(new)],
     )
 
 

@@ -1,0 +1,168 @@
+"""What the embedded platform forgets after a day, and what it never forgets."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import sqlite_utils
+
+from services.core.errors import TokenStale
+from services.drivers.embedded.driver import EmbeddedDriver
+from services.drivers.embedded.retention import DAY, MOST_ROWS, PERIOD_SECONDS
+from services.drivers.embedded.sqlite.schema import MIGRATIONS
+from services.drivers.servicer import SERVICES, register
+from services.machine import MachineIds
+from services.rpc.server import serving
+from tests.drivers.client import DriverClient, create
+from tests.drivers.platforms import sample
+
+HOUR = DAY // 24
+
+
+class Time:
+    """The time of day, and the seconds that a machine was awake."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000_000_000
+        self.awake = 0.0
+
+    def pass_(self, hours: int) -> None:
+        """Let time pass on a machine that runs."""
+        self.now += hours * HOUR
+        self.awake += hours * PERIOD_SECONDS
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@asynccontextmanager
+async def platform(folder: Path, time: Time) -> AsyncIterator[DriverClient]:
+    driver = EmbeddedDriver(folder / "platform.db", MachineIds(), lambda: time.now, lambda: time.awake)
+    async with serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
+        client = DriverClient(address)
+        try:
+            yield client
+        finally:
+            await client.close()
+            await driver.close()
+
+
+async def made(driver: DriverClient, key: str, fence: tuple[str, int] | None, transient: bool = False) -> str:
+    """The id of what a creation of *key* made."""
+    task = create("Task", sample("Task", "nightly", ""), key)
+    [result] = await driver.mutate(task, fence=fence, transient=transient)
+    return result.done.id
+
+
+async def looked(driver: DriverClient) -> None:
+    """Let the platform look for what is old: it does so beside its writes."""
+    await driver.mutate()
+
+
+async def test_a_key_is_good_for_a_day(tmp_path: Path, time: Time) -> None:
+    async with platform(tmp_path, time) as driver:
+        first = await made(driver, "1", None)
+        for _ in range(24):
+            time.pass_(hours=1)
+            assert await made(driver, "1", None) == first
+        for _ in range(2):
+            time.pass_(hours=1)
+            await looked(driver)
+        assert await made(driver, "1", None) != first
+
+
+async def test_a_key_is_good_while_its_operation_is_the_last_of_its_stack(tmp_path: Path, time: Time) -> None:
+    """It may be BLOCKED for a month, and send the creation again then."""
+    async with platform(tmp_path, time) as driver:
+        first = await made(driver, "1", ("stack", 1))
+        for _ in range(30):
+            time.pass_(hours=24)
+            assert await made(driver, "1", ("stack", 1)) == first
+        await driver.mutate(fence=("stack", 2))
+        time.pass_(hours=1)
+        assert await made(driver, "1", ("stack", 2)) != first
+
+
+async def test_the_fence_of_an_operation_without_a_stack_goes_after_a_day(tmp_path: Path, time: Time) -> None:
+    async with platform(tmp_path, time) as driver:
+        first = await made(driver, "1", ("alone", 2), transient=True)
+        await driver.mutate(fence=("stack", 3))
+        time.pass_(hours=24)
+        await looked(driver)
+        with pytest.raises(TokenStale):
+            await driver.mutate(fence=("alone", 1), transient=True)
+        for _ in range(2):
+            time.pass_(hours=1)
+            await looked(driver)
+        assert await driver.mutate(fence=("alone", 1), transient=True) == []
+        assert await made(driver, "1", ("alone", 1), transient=True) != first
+
+
+async def test_the_fence_of_a_stack_stays(tmp_path: Path, time: Time) -> None:
+    """Its token tells that a store is older than the platform, however old its backup is."""
+    async with platform(tmp_path, time) as driver:
+        await driver.mutate(fence=("stack", 7))
+        for _ in range(40):
+            time.pass_(hours=240)
+            await looked(driver)
+        assert await driver.show_token("stack", 8, "operations/b") == (7, "by 7")
+        with pytest.raises(TokenStale):
+            await driver.mutate(fence=("stack", 6))
+
+
+async def test_a_machine_that_wakes_up_sends_again_before_anything_is_forgotten(tmp_path: Path, time: Time) -> None:
+    async with platform(tmp_path, time) as driver:
+        first = await made(driver, "1", ("alone", 2), transient=True)
+        await looked(driver)
+        time.now += 3 * DAY
+        await looked(driver)
+        assert await made(driver, "1", ("alone", 2), transient=True) == first
+    time.now += 3 * DAY
+    async with platform(tmp_path, time) as driver:
+        await looked(driver)
+        assert await made(driver, "1", ("alone", 2), transient=True) == first
+
+
+async def test_a_clock_that_is_set_forward_and_back_forgets_nothing_young(tmp_path: Path, time: Time) -> None:
+    async with platform(tmp_path, time) as driver:
+        time.now += 30 * DAY
+        await looked(driver)
+        time.now -= 30 * DAY
+        first = await made(driver, "1", None)
+        time.pass_(hours=2)
+        await looked(driver)
+        assert await made(driver, "1", None) == first
+
+
+async def test_much_is_forgotten_bit_by_bit(tmp_path: Path, time: Time) -> None:
+    """Nobody waits for the removal of a million keys."""
+    path = tmp_path / "platform.db"
+    db = sqlite_utils.Database(path)
+    MIGRATIONS.apply(db)
+    rows = [("o", "Task", str(n), "0", "", time.now - 3 * DAY) for n in range(2 * MOST_ROWS + 1)]
+    with db.conn:
+        db.conn.executemany("INSERT INTO creates VALUES (?, ?, ?, ?, ?, ?)", rows)
+    async with platform(tmp_path, time) as driver:
+        left = []
+        for hours in (0, 1, 0, 0):
+            time.pass_(hours)
+            await looked(driver)
+            left.append(db.execute("SELECT count(*) FROM creates").fetchone()[0])
+        assert left == [2 * MOST_ROWS + 1, MOST_ROWS + 1, 1, 0]
+    db.close()
+
+
+def test_keys_of_an_earlier_version_are_as_old_as_the_migration(tmp_path: Path) -> None:
+    db = sqlite_utils.Database(tmp_path / "platform.db")
+    MIGRATIONS.apply(db, stop_before="ages")
+    db.execute("INSERT INTO creates (org, kind, idempotency_key, resource_id) VALUES ('o', 'Task', '1', '0')")
+    db.execute("INSERT INTO fences (scope, token) VALUES ('stack', 1)")
+    MIGRATIONS.apply(db)
+    [(operation, moment)] = db.execute("SELECT operation, time FROM creates")
+    assert operation == ""
+    assert moment > 1_700_000_000_000_000
+    assert [*db.execute("SELECT token, is_transient FROM fences")] == [(1, 0)]
+    db.close()
