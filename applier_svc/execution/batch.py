@@ -58,6 +58,9 @@ class Batch:
         self._give_up_at: dict[int, float] = {}
         self._waiting = list(effects)
         self._intended: set[int] = set()
+        # What was sent before and did not happen, as far as could be seen; and what of that has a name that is taken.
+        self._retracted = {effect.number for effect in effects if self._progress.was_retracted(effect.number)}
+        self._taken: set[int] = set()
         self._outcomes: Outcomes = {}
         self._attempts = 0
         self._started = loop_time()
@@ -147,7 +150,8 @@ class Batch:
         answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
         for step, answer in answers.items():
             never_answered = Unknown("it was sent before, and not answered") if step in sent_before else None
-            self._outcomes[step] = _with_earlier(self._outcomes.get(step, never_answered), answer)
+            earlier = self._outcomes.get(step, never_answered)
+            self._outcomes[step] = _with_earlier(earlier, self._questioned(step, answer))
         reach(f"after_{self._order.place}send")
 
     async def _intend(self, effects: Sequence[AnyEffect]) -> None:
@@ -225,14 +229,25 @@ class Batch:
             problem = exchange.secrets.masked(repr(error))
             return {effect.number: Unknown(f"a defect of the applier: {problem}") for effect in effects}
 
+    def _questioned(self, step: int, answer: Outcome) -> Outcome:
+        """*answer*, unless it gives the lie to what was concluded of an earlier sending: then that is open again."""
+        effect = self._effects[step]
+        is_taken = effect.makes and isinstance(answer, Failed) and answer.reason is RejectionReason.NAME_TAKEN
+        if not is_taken or step not in self._retracted or effect.is_remembered(self._exchange.traits):
+            return answer
+        self._taken.add(step)
+        return Unknown("it was sent before, and not answered; sent again: its name is taken")
+
     async def _conclude(self) -> list[AnyEffect]:
         """Note what is known, and look what became of the rest; the effects that certainly did not happen."""
         outcomes, self._outcomes = self._outcomes, {}
         await self._journal.record(outcomes, self._order.direction)
         reach(f"after_{self._order.place}record")
         doubtful = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
-        failed = await self._exchange.inquiry.look_up(doubtful, self._order.direction)
-        self._intended -= {effect.number for effect in failed}
+        failed = await self._exchange.inquiry.look_up(doubtful, self._order.direction, self._taken)
+        numbers = {effect.number for effect in failed}
+        self._retracted |= numbers
+        self._intended -= numbers
         return failed
 
     async def _note_ended(self) -> None:

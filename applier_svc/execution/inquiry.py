@@ -1,7 +1,7 @@
 """Finds out what became of what got no answer, once it can no longer take effect; the journal knows it then."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from applier_svc.execution.noting import Journal
 from applier_svc.execution.prober import Prober
@@ -10,8 +10,10 @@ from applier_svc.execution.timeouts import Timeouts
 from services.core.model import PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
-from services.engine.outcome import Failed, NotHappened
+from services.engine.outcome import Failed, NotHappened, Unknown
 from services.rpc.call import loop_time
+
+_TAKEN = "it was sent and not answered; the platform says that its name is taken, and lists nothing of that name"
 
 
 class Inquiry:
@@ -39,11 +41,19 @@ class Inquiry:
         self._timeouts = timeouts
         self._claimed = claimed
 
-    async def look_up(self, effects: Sequence[AnyEffect], direction: Direction) -> list[AnyEffect]:
+    async def look_up(
+        self, effects: Sequence[AnyEffect], direction: Direction, taken: Collection[int] = ()
+    ) -> list[AnyEffect]:
         """
         Find out what became of *effects*, which were sent and not answered, by reading.
 
         Those that the platform remembers are left alone: to send them again shows it, and has its effect once.
+
+        Args:
+            effects: What was sent.
+            direction: Whether these are steps or their inverses.
+            taken: Numbers of creations whose name the platform says is taken: unless it lists what has the name, nobody
+                knows what became of them.
 
         Returns:
             Those of them that certainly did not happen.
@@ -58,7 +68,11 @@ class Inquiry:
         ids = self._progress.ids
         sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in asked}
         findings = await self._prober.find_out(asked, sent, ids.known())
-        outcomes = {step: found for step, found in findings.items() if not isinstance(found, NotHappened)}
+        outcomes = {
+            step: Unknown(_TAKEN) if isinstance(found, NotHappened) else found
+            for step, found in findings.items()
+            if step in taken or not isinstance(found, NotHappened)
+        }
         failed = [effect for effect in asked if effect.number not in outcomes]
         if failed:
             await self._journal.retract([effect.number for effect in failed], direction)

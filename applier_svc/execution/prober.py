@@ -1,5 +1,6 @@
 """Reads on the platform, and in the records of stacks, what became of what was sent and not answered."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import grpc
@@ -11,7 +12,7 @@ from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, Target, UnreadableSpecError
 from services.engine.effects import AnyEffect, Create
 from services.engine.effects.effect import ResourceKey, Sending
-from services.engine.outcome import Done, Failed, Finding, Unknown
+from services.engine.outcome import Done, Failed, Finding, NotHappened, Unknown
 from services.rpc.client import Peer
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, live_resources, read_resources
 
@@ -143,8 +144,20 @@ class Prober:
     ) -> dict[int, Finding]:
         if not effects:
             return {}
+        kinds = {each.step.key.kind for each in effects}
+        live = await self._listed(kinds, known)
+        found = await self._found_among(effects, sent, known, live)
+        if any(isinstance(finding, NotHappened) for finding in found.values()):
+            # Absent from a listing is a question, and there is no id to read: a second listing has to agree.
+            await asyncio.sleep(self._timeouts.longest_wait)
+            live = await self._listed(kinds, {*known, *((each.kind, each.id) for each in live)})
+            found = await self._found_among(effects, sent, known, live)
+        return found
+
+    async def _found_among(
+        self, effects: Sequence[Create], sent: Sent, known: Collection[ResourceKey], live: Sequence[Resource]
+    ) -> dict[int, Finding]:
         compared = self._traits.compared
-        live = await self._listed({each.step.key.kind for each in effects}, known)
         names = {compared(each.step.key.kind, each.step.new_spec) for each in effects if each.step.new_spec}
         asked = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
         owned = {*known, *await find_owners(self._stack, self._target, asked)}

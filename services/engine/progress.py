@@ -138,6 +138,10 @@ class Progress:
         """Whether any step, or its inverse, was sent and not certainly without effect."""
         return any(record.state not in (StepState.PLANNED, StepState.SKIPPED) for record in self._records.values())
 
+    def was_retracted(self, step: int) -> bool:
+        """Whether a step was sent before, and did not happen, as far as could be seen."""
+        return step in self._records and self.state(step) is StepState.PLANNED
+
     def is_pending(self, step: int) -> bool:
         """Whether a step is still to be sent, or to be sent again as only the answer shows what became of it."""
         return self.state(step) is StepState.PLANNED or self.outcome(step) is None

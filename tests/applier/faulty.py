@@ -106,6 +106,7 @@ class FaultyDriver(DriverServiceServicer):
         self.in_flight: list[int] = []
         self._allowed: int | None = None
         self._blind_from: int | None = None
+        self._lacking: tuple[int, ...] = ()
         self.echoes = False
         self._items: Mapping[int, ItemFault] = {}
         self._lasting = False
@@ -149,6 +150,10 @@ class FaultyDriver(DriverServiceServicer):
         """Answer no listing and no reading from that one on, counted from 0."""
         self._blind_from = look
 
+    def lack(self, *looks: int) -> None:
+        """List nothing at all when it is asked for the time so and so, of listings and readings, counted from 0."""
+        self._lacking = looks
+
     def gate(self, call: int) -> Gate:
         """Make call number *call* of Mutate wait; may be added to other faults."""
         self._gates[call] = Gate()
@@ -179,6 +184,8 @@ class FaultyDriver(DriverServiceServicer):
         self, request: driver_pb2.ListResourcesRequest, context: Context
     ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
         await self._look()
+        if self.looks - 1 in self._lacking:
+            return
         async for chunk in self._behind.stream(self._stub.ListResources, request):
             yield chunk
 

@@ -21,15 +21,15 @@ async def test_a_creation_that_arrives_late_is_told(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     case.driver.fail({0: ItemFault.DELAY})
-    # The plan, what was there before, what became of it, and what is there at the end.
-    case.driver.arrive_before_look(3)
+    # The plan, what was there before, what became of it, twice, and what is there at the end.
+    case.driver.arrive_before_look(4)
     events = await case.apply(ONE)
     assert end(events).state == SUCCEEDED
     assert late(events) == ["late: Task roll: it may have been created late: no stack owns it"]
     [effect] = events[-2].late_effects.effects
     now = await case.look()
     assert now.ids - set(now.recorded.values()) == {("Task", effect.resource_id)}
-    assert case.driver.looks == 5
+    assert case.driver.looks == 6
 
 
 async def test_a_write_that_arrives_after_it_was_taken_back_is_told(faulty: World) -> None:

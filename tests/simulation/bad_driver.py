@@ -1,5 +1,6 @@
 """A driver that breaks its contract, in these ways and no others (simulation.md 3)."""
 
+import asyncio
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -19,6 +20,12 @@ BAD_ANSWERS = (
 BAD_DESCRIBE = tuple(f"Describe {way}" for way in ("lacks a kind", "has another trait"))
 """The ways, as the trace counts them."""
 
+SHOWN_SECONDS = 60.0
+"""
+How long a listing shows what the one before it lacked, at least. Where nothing but listings tells what is there, nobody
+can know of what they lack for ever.
+"""
+
 
 class BadDriver:
     """Spoils answers on their way out of the platform's process; what they are about has happened all the same."""
@@ -30,6 +37,8 @@ class BadDriver:
         self._is_calm = is_calm
         self._ways: dict[type[Any], dict[str, Callable[[Any, Any], None]]] = {}
         self._lists: dict[bytes, driver_pb2.ListResourcesResponse] = {}
+        # When a listing lacked a resource last, by its id.
+        self._lacked: dict[str, float] = {}
         if "bad_lists" in features:
             self._ways[driver_pb2.ListResourcesResponse] = {
                 "lacks an item": _lack,
@@ -64,9 +73,24 @@ class BadDriver:
         if not ways or self._is_calm() or not self._draws.chance(f"bad {name}", RATE):
             return False
         way = self._draws.choice(f"way of bad {name}", list(ways))
+        if isinstance(answer, driver_pb2.ListResourcesResponse) and not self._may_lack(ways[way], before, answer):
+            return False
         self._trace.count(f"bad driver: {name} {way}")
         self._trace.say("platform", f"spoils an answer: {name} {way}")
         ways[way](before, answer)
+        return True
+
+    def _may_lack(
+        self, spoiled: Callable[[Any, Any], None], before: object, answer: driver_pb2.ListResourcesResponse
+    ) -> bool:
+        """Whether no listing lacked a short time ago what *answer* lacks once it is *spoiled*."""
+        trial = _copied(answer)
+        spoiled(before, trial)
+        lacking = {each.id for each in answer.resources} - {each.id for each in trial.resources}
+        now = asyncio.get_running_loop().time()
+        if any(now - self._lacked.get(each, -SHOWN_SECONDS) < SHOWN_SECONDS for each in lacking):
+            return False
+        self._lacked |= dict.fromkeys(lacking, now)
         return True
 
     def _age(self, before: driver_pb2.ListResourcesResponse | None, answer: driver_pb2.ListResourcesResponse) -> None:

@@ -40,6 +40,7 @@ class Mutation:
 
 _BATCH = "applier_svc/execution/batch.py"
 _INQUIRY = "applier_svc/execution/inquiry.py"
+_PROBER = "applier_svc/execution/prober.py"
 _RESOURCES = "services/rpc/resources.py"
 _RUNNER = "applier_svc/execution/runner.py"
 _SENDER = "applier_svc/execution/sender.py"
@@ -132,6 +133,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"FORGOTTEN", "CONTENT", "I3", "LEFT_OVER", "GHOST"}),
         150,
         frozenset({"very_late", "kills", "search"}),
+    ),
+    Mutation(
+        "one_listing_tells_what_did_not_happen",
+        _PROBER,
+        "if any(isinstance(finding, NotHappened) for finding in found.values()):",
+        "if False:",
+        frozenset({"I3", "LEFT_OVER"}),
+        100,
+        frozenset({"bad_lists", "search", "doubt"}),
     ),
     Mutation(
         "lease_not_checked_before_write",

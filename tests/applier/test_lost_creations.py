@@ -1,0 +1,65 @@
+"""A creation without an answer, on a platform that forgets idempotency keys and lists less than it has."""
+
+import pytest
+
+from tests.applier.faulty import ItemFault, Memory
+from tests.applier.world import BLOCKED, SUCCEEDED, Case, World, end
+from tests.apply.packages import an_object, text
+
+TASK = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
+BUCKET = text(an_object("Bucket", "logs", "logs"))
+SEARCHED, NAMED = pytest.param(TASK, 2, id="searched"), pytest.param(BUCKET, 1, id="named")
+"""A package, and the first look for what became of its creation: only what may repeat is looked for before, too."""
+
+
+def lost(faulty: World) -> Case:
+    """A case whose first creation gets no answer, and took effect."""
+    faulty.driver.memory = Memory.NOTHING
+    case = faulty.case()
+    case.driver.fail({0: ItemFault.LOSE_RESPONSE})
+    return case
+
+
+async def has_one(case: Case) -> bool:
+    """Whether there is one resource, which the stack owns."""
+    now = await case.look()
+    return len(now.ids) == 1 and set(now.recorded.values()) == now.ids
+
+
+@pytest.mark.parametrize(("package", "look"), [SEARCHED, NAMED])
+async def test_it_is_found_in_the_second_listing(faulty: World, package: str, look: int) -> None:
+    case = lost(faulty)
+    case.driver.lack(look)
+    assert end(await case.apply(package)).state == SUCCEEDED
+    assert len(case.driver.sent) == 1
+    assert await has_one(case)
+
+
+@pytest.mark.parametrize("package", [TASK, BUCKET])
+async def test_it_is_sent_again_once_two_listings_agree(faulty: World, package: str) -> None:
+    case = lost(faulty)
+    case.driver.fail({0: ItemFault.LOSE_REQUEST})
+    assert end(await case.apply(package)).state == SUCCEEDED
+    assert len(case.driver.sent) == 2
+    assert await has_one(case)
+
+
+async def test_a_name_that_is_taken_tells_that_it_is_there(faulty: World) -> None:
+    """Both listings lacked it, so it was sent again, and refused."""
+    case = lost(faulty)
+    case.driver.lack(1, 2)
+    assert end(await case.apply(BUCKET)).state == SUCCEEDED
+    assert len(case.driver.sent) == 2
+    assert await has_one(case)
+
+
+async def test_a_name_that_is_taken_and_never_listed_needs_a_look(faulty: World) -> None:
+    case = lost(faulty)
+    case.driver.lack(*range(1, 20))
+    events = await case.apply(BUCKET)
+    assert end(events).state == BLOCKED
+    [step] = (await case.operation(events[0].operation)).blocked_steps
+    assert "says that its name is taken, and lists nothing of that name" in step.message
+    case.driver.heal()
+    assert (await case.recover(events[0].operation))[-1].finished.state == SUCCEEDED
+    assert await has_one(case)
