@@ -1,10 +1,10 @@
 """Who has which unique name, and what has to be renamed before another can take its name."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from planner_svc.holders import holders_of, taken_by_object, taken_by_resources
-from planner_svc.matching import Matching
+from planner_svc.matching import Match, Matching, ResourceKey
 from services.core.errors import NameTaken
 from services.core.model import Key, Object, PlatformTraits
 
@@ -54,25 +54,41 @@ def refuse_taken_names(names: NameOrder) -> None:
         raise clash
 
 
-def name_order(matching: Matching, turns: Mapping[Key, int], platform: PlatformTraits) -> NameOrder:
+def may_live_beside(replaced: Collection[Key], matching: Matching, platform: PlatformTraits) -> frozenset[Key]:
+    """
+    Those of *replaced* objects whose new resource can be created before the old one is deleted.
+
+    Their names may repeat, or are names of nothing that is there, but for what is renamed before.
+    """
+    if not replaced:
+        return frozenset()
+    holders, by_resource = holders_of(matching.live.values(), platform), _by_resource(matching)
+    found = set()
+    for key in replaced:
+        wanted = matching.matches[key].wanted
+        assert wanted is not None  # noqa: S101 - only wanted objects change
+        traits = platform.kinds[key.kind]
+        held_by = holders.get((traits.scope, traits.unique_name(wanted.spec.display_name)), ())
+        givers = [by_resource.get((each.kind, each.id)) for each in held_by]
+        if all(giver and giver.wanted and giver.key not in replaced for giver in givers):
+            found.add(key)
+    return frozenset(found)
+
+
+def name_order(
+    matching: Matching, turns: Mapping[Key, int], deletions: Mapping[Key, int], platform: PlatformTraits
+) -> NameOrder:
     """
     Find out which objects must be renamed before another can have its name.
 
     Args:
         matching: The matches.
-        turns: When objects are written that are not written first, and when those that leave are removed: a higher turn
-            comes after a lower one, and within one, removals come before writes. Missing: 0, before all of them.
+        turns: When objects are written that are not written first. Missing: 0.
+        deletions: When the resources of those that leave or are replaced are deleted, from 1: a higher turn comes after
+            a lower one, and within one, deletions come before writes.
         platform: What the platform demands of names.
     """
-    holders = holders_of(matching.live.values(), platform)
-    renamed = {
-        (found.live.kind, found.live.id): found for found in matching.matches.values() if found.live and found.wanted
-    }
-    removed = {
-        (found.live.kind, found.live.id): found.key
-        for found in matching.matches.values()
-        if found.live and found.is_deletion
-    }
+    holders, by_resource = holders_of(matching.live.values(), platform), _by_resource(matching)
     needs: dict[Key, set[Key]] = {}
     clashes: list[NameTaken] = []
     for key, found in matching.matches.items():
@@ -85,22 +101,29 @@ def name_order(matching: Matching, turns: Mapping[Key, int], platform: PlatformT
         if found.live in held_by:
             continue
         for holder in held_by:
-            holder_key = (holder.kind, holder.id)
-            if holder_key in removed:
-                if turns.get(removed[holder_key], 0) > turns.get(key, 0):
-                    clashes.append(_given_up_late(key, display_name, removed[holder_key], "removed"))
-                continue
-            if holder_key not in renamed:
-                staying = [each for each in held_by if (each.kind, each.id) not in renamed]
+            giver = by_resource.get((holder.kind, holder.id))
+            if giver is None:
+                staying = [each for each in held_by if (each.kind, each.id) not in by_resource]
                 clashes.append(taken_by_resources(key, display_name, staying))
                 continue
-            # That holder's own name is another one by now, or `refuse_equal_names` would have found it.
-            giver = renamed[holder_key].key
-            if not turns.get(giver):
-                needs[key].add(giver)
-            elif turns[giver] > turns.get(key, 0):
-                clashes.append(_given_up_late(key, display_name, giver, "replaced"))
+            # The name of its object is another one by now, or `refuse_equal_names` would have found it.
+            given_up = deletions.get(giver.key, turns.get(giver.key, 0))
+            if given_up > turns.get(key, 0):
+                clashes.append(
+                    _given_up_late(key, display_name, giver.key, "removed" if giver.is_removal else "replaced")
+                )
+            elif not given_up:
+                needs[key].add(giver.key)
     return NameOrder(needs, clashes)
+
+
+def _by_resource(matching: Matching) -> dict[ResourceKey, Match]:
+    """The matches that say what becomes of the name of a resource; what is left to other stacks keeps it."""
+    return {
+        (found.live.kind, found.live.id): found
+        for found in matching.matches.values()
+        if found.live and not found.stays
+    }
 
 
 def _given_up_late(key: Key, display_name: str, holder: Key, what: str) -> NameTaken:

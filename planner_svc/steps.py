@@ -1,12 +1,12 @@
 """From matches to steps and stages (engine.md 3)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
 from planner_svc.matching import Matching
-from planner_svc.names import NameOrder, name_order
+from planner_svc.names import NameOrder, may_live_beside, name_order
 from planner_svc.references import References
 from services.core.graph import waves
 from services.core.model import Key, PlatformTraits, Resource, Step, StepReference, Undo, Verb
@@ -27,17 +27,19 @@ _REMOVALS = {1: "removals", 2: "irreversible removals"}
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """
-    When each object is written.
+    When each object is written, and when what leaves or is replaced is deleted.
 
     Attributes:
-        writes: The creates and updates, but for what is replaced.
-        turns: The turn of each object that leaves, or is written only after a deletion; missing: 0, before all of them.
+        writes: The creates and updates.
+        turns: The turn of each object that is written only after a deletion; missing: 0, before all of them.
+        deletions: The turn of the deletion of each object that leaves or is replaced.
         names: What names say about the order.
         platform: The platform.
     """
 
     writes: Mapping[Key, Step]
     turns: Mapping[Key, int]
+    deletions: Mapping[Key, int]
     names: NameOrder
     platform: PlatformTraits
 
@@ -55,10 +57,11 @@ class Schedule:
 
 def schedule(matching: Matching, found: Differences, platform: PlatformTraits) -> Schedule:
     """Find out what is written, and when."""
-    writes, turns = _writes(matching, found), _turns(matching, found, platform)
+    writes, deletions = _writes(matching, found), _deletion_turns(matching, found, platform)
+    turns = _turns(found, deletions, may_live_beside(found.replaced.keys(), matching, platform))
     # Where nothing is written, everything has its name already.
-    names = name_order(matching, turns, platform) if writes or found.replaced else NameOrder({})
-    return Schedule(writes, turns, names, platform)
+    names = name_order(matching, turns, deletions, platform) if writes else NameOrder({})
+    return Schedule(writes, turns, deletions, names, platform)
 
 
 def refuse_cycles(found: Schedule) -> None:
@@ -84,9 +87,9 @@ def stages(
 
     Labels, primary kinds and what refers to them are created and updated; then associations, and references to what is
     going to be deleted; then deletions that can be undone, in reverse order of kinds, and what takes the place of what
-    they deleted; then the same with deletions that cannot be undone. What refers to the place of something replaced
-    follows it. Before all of them come *secrets*, also those whose old value is lost: a platform may look at them when
-    it gets what refers to them.
+    they deleted; then the same with deletions that cannot be undone. What takes the place of something that can live
+    beside it is created with the first. What refers to the place of something replaced follows it. Before all of them
+    come *secrets*, also those whose old value is lost: a platform may look at them when it gets what refers to them.
     """
     writes, turns, early, platform = scheduled.writes, scheduled.turns, scheduled.early, scheduled.platform
     losing = _losing(matching, found, early)
@@ -94,12 +97,11 @@ def stages(
     # By then it has lost what it is to get anew.
     late = {key: writes[key] for key in writes.keys() - early.keys()}
     late |= {step.key: late[step.key]._replace(old_references=step.references) for step in losing if step.key in late}
-    late |= _recreations(matching, found)
     ordered = [Stage("secrets", tuple(secrets)), *_in_waves(scheduled)]
     ordered.append(Stage("references", tuple(losing)))
     ordered.append(Stage("associations", _links(link for link in links if not _turn_of(link, turns))))
     for turn, title in _REMOVALS.items():
-        ordered += _deletions(matching, found, turn, turns, platform, title)
+        ordered += _deletions(matching, found, turn, scheduled.deletions, platform, title)
         ordered += _by_kind_stage("replacements", {key: late[key] for key in late if turns[key] == turn}, platform)
         ordered.append(Stage("references to replacements", tuple(step for at, step in following if at == turn)))
         ordered.append(
@@ -108,28 +110,37 @@ def stages(
     return _numbered([stage for stage in ordered if stage.steps])
 
 
-def _turns(matching: Matching, found: Differences, platform: PlatformTraits) -> dict[Key, int]:
-    """The turn of each object that leaves, or is written only after a deletion."""
-    turns: dict[Key, int] = {}
-    for key, match in matching.matches.items():
-        if match.live and (match.is_deletion or key in found.replaced):
-            turns[key] = 2 if platform.kinds[match.live.kind].delete_undo is Undo.NONE else 1
+def _deletion_turns(matching: Matching, found: Differences, platform: PlatformTraits) -> dict[Key, int]:
+    """The turn of the deletion of each object that leaves or is replaced."""
+    return {
+        key: 2 if platform.kinds[match.live.kind].delete_undo is Undo.NONE else 1
+        for key, match in matching.matches.items()
+        if match.live and (match.is_deletion or key in found.replaced)
+    }
+
+
+def _turns(found: Differences, deletions: Mapping[Key, int], beside: Collection[Key]) -> dict[Key, int]:
+    """The turn of each object that is written only after a deletion; not so what lives *beside* what it replaces."""
+    turns = {key: deletions[key] for key in found.replaced if key not in beside}
+    late = dict(turns)
     for key, references in found.references.items():
-        awaited = [turns[each.key] for each in references if each.key in found.replaced]
+        awaited = [late[each.key] for each in references if each.key in late]
         if awaited and key not in found.replaced:
             turns[key] = max(awaited)
     return turns
 
 
 def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
-    """The creates and updates, but for what is replaced."""
+    """The creates and updates."""
     steps: dict[Key, Step] = {}
     for key, match in matching.matches.items():
-        if match.wanted is None or key in found.replaced:
+        if match.wanted is None:
             continue
         references = found.references.get(key, ())
-        if match.live is None:
+        if match.live is None or key in found.replaced:
             reason = "recorded resource is gone" if match.recorded else "not on the platform"
+            if key in found.replaced:
+                reason = "takes the place of the replaced one"
             steps[key] = Step(0, 0, Verb.CREATE, key, new_spec=match.wanted.spec, reason=reason, references=references)
         elif found.changed[key]:
             reason = f"differs in {', '.join(change.path.lstrip('/') for change in found.changed[key])}"
@@ -153,8 +164,13 @@ def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step])
     What takes references to deleted resources away, sorted by kind and id of the referring resource.
 
     The deletion would take them away unseen, and an undo could not bring them back. *written* ones refer to something
-    else by then.
+    else by then; what is replaced by something that is written, too, is referred to by that from now on.
     """
+    heirs = {
+        (match.live.kind, match.live.id): key
+        for key, match in matching.matches.items()
+        if match.live and key in found.replaced and key in written
+    }
     deleted = {
         (match.live.kind, match.live.id)
         for key, match in matching.matches.items()
@@ -166,7 +182,11 @@ def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step])
         resource = matching.live[resource_key]
         key = found.names.get(resource_key, Key(resource.kind, ""))
         held = found.live_references(resource)
-        left = tuple(each for each in held if (each.key.kind, each.id) not in deleted)
+        left = tuple(
+            StepReference(each.pointer, heirs[each.key.kind, each.id]) if (each.key.kind, each.id) in heirs else each
+            for each in held
+            if (each.key.kind, each.id) not in deleted or (each.key.kind, each.id) in heirs
+        )
         if left != held and key not in written:
             steps.append(_losing_step(key, resource, held, left))
     return steps
@@ -176,11 +196,11 @@ def _following(
     matching: Matching, found: Differences, losing: Iterable[Step], turns: Mapping[Key, int]
 ) -> list[tuple[int, Step]]:
     """
-    What gives references back to resources that lost them to a replacement, each with its turn.
+    What gives references back to resources that lost them to a replacement that deletes first, each with its turn.
 
     No object of the package says what these resources refer to, so they are to refer to what they did.
     """
-    heirs = {matching.matches[key].live_key: key for key in found.replaced}
+    heirs = {matching.matches[key].live_key: key for key in found.replaced if key in turns}
     steps: list[tuple[int, Step]] = []
     for lost in losing:
         inherited = {each.pointer: heirs[each.key] for each in lost.old_references if each.key in heirs}
@@ -202,7 +222,7 @@ def _losing_step(key: Key, resource: Resource, held: References, left: Reference
         resource.id,
         old_spec=resource.spec,
         new_spec=resource.spec,
-        reason="what it refers to is deleted",
+        reason="what it refers to is deleted" if len(left) < len(held) else "what it refers to is replaced",
         old_references=held,
         references=left,
     )
@@ -222,7 +242,7 @@ def _deletions(
 ) -> list[Stage]:
     steps: dict[Key, Step] = {}
     for key, match in matching.matches.items():
-        if match.live and turns.get(key) == turn and (match.is_deletion or key in found.replaced):
+        if match.live and turns.get(key) == turn:
             undo = platform.kinds[match.live.kind].delete_undo
             reason = _why_replaced(found.replaced[key], undo) if key in found.replaced else "left the package"
             steps[match.live_key] = Step(
@@ -241,17 +261,6 @@ def _deletions(
 
 def _why_replaced(what: str, undo: Undo) -> str:
     return f"{what} cannot change: replaced" + (", with its data" if undo is Undo.NONE else "")
-
-
-def _recreations(matching: Matching, found: Differences) -> dict[Key, Step]:
-    steps: dict[Key, Step] = {}
-    for key in found.replaced:
-        wanted = matching.matches[key].wanted
-        assert wanted is not None  # noqa: S101 - only wanted objects change
-        reason = "takes the place of the replaced one"
-        references = found.references.get(key, ())
-        steps[key] = Step(0, 0, Verb.CREATE, key, new_spec=wanted.spec, reason=reason, references=references)
-    return steps
 
 
 def _links(links: Iterable[Association]) -> tuple[Step, ...]:

@@ -66,5 +66,4 @@ def _used(resource: Resource) -> Iterator[ResourceKey]:
 def _taken(step: Step) -> Iterator[str]:
     if step.label:
         yield f"{step.label} is attached to"
-    kept = {each.pointer for each in step.references}
-    yield from (f"{each.key} is referred to by" for each in step.old_references if each.pointer not in kept)
+    yield from (f"{each.key} is referred to by" for each in step.old_references if each not in step.references)

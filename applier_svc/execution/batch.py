@@ -14,7 +14,7 @@ from applier_svc.execution.sender import asked_wait
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
 from services.engine.claims import Refusal
-from services.engine.effects import AnyEffect, PutSecret
+from services.engine.effects import AnyEffect, Create, PutSecret
 from services.engine.effects.effect import Sending
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, Outcome, Outcomes, RejectionReason, Skipped, Unknown
@@ -133,6 +133,9 @@ class Batch:
             is_gone = effect.removes
             missing = Failed("what it needs does not exist", RejectionReason.NOT_FOUND)
             return Done(effect.target(ids)) if is_gone else missing
+        if isinstance(effect, Create) and (there := effect.in_its_place(ids)):
+            problem = f"it takes the place of {effect.step.key.kind} {there}, which is not gone"
+            return Failed(problem, RejectionReason.NAME_TAKEN)
         if isinstance(self._before, Failed) and effect.is_searched_for(self._exchange.traits):
             return self._before
         return None

@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Use, by_key
+from services.engine.effects import AnyEffect
+from services.engine.ids import Ids
 from services.engine.operation import OperationState
 from services.engine.progress import Progress
 from services.engine.scheduler import Block, Finish
@@ -149,22 +151,32 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
 
     A creation that was kept made nothing: its resource was there, and is adopted. What could not be removed stays in
     the inventory as pending, so that the next apply tries again (engine.md 3); *recorded* says how, where there are
-    leftovers.
+    leftovers. What was to be deleted before another resource is created in its place, and was not, stays what its key
+    means: the next apply replaces it.
     """
-    ids, changes = progress.ids, progress.plan.record
+    ids, changes, before = progress.ids, progress.plan.record, by_key(recorded)
     entries, removed = {}, set(changes.removed)
+    left = [effect.step for effect in map(progress.effects.__getitem__, leftovers) if _deletes(effect)]
+    own = {step.key for step in left if step.key in before and before[step.key].resource_id == step.resource_id}
+    spared = {step.key for step in left if step.resource_id and ids.get(step.key) == step.resource_id}
     for entry in changes.entries:
-        if resource_id := ids.get(entry.key):
-            entries[entry.key] = entry._replace(resource_id=resource_id)
+        key, is_spared = entry.key, entry.key in spared
+        if not ids.get(key) or (is_spared and key not in own):
+            removed.add(key)
         else:
-            removed.add(entry.key)
+            origin = before[key].origin if is_spared else entry.origin
+            entries[key] = entry._replace(resource_id=ids.get(key), origin=origin)
     kept = {each.step.key for each in progress.effects if each.makes and progress.is_kept(each.number)}
     for key in kept & entries.keys():
         entries[key] = entries[key]._replace(origin=Origin.ADOPTED)
-    before = by_key(recorded)
-    for effect in (progress.effects[number] for number in leftovers):
-        key = effect.step.key
-        if effect.removes and not effect.links and key in before and key in removed:
+    for step in left:
+        key = step.key
+        if ids.is_replaced(key, step.resource_id):
+            # Its key means what was created in its place.
+            if key in own and (resource_id := ids.find(key, step.resource_id)):
+                pending = _beside(before[key], resource_id)
+                entries[pending.key] = pending
+        elif key in before and key in removed:
             entries[key] = before[key]._replace(is_pending_delete=True)
     removed -= entries.keys()
     staying = tuple(key for key in changes.staying if key in removed)
@@ -206,13 +218,15 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
     What changes in the record once what was done is undone, as far as that went.
 
     What was deleted and created again has another id, what was deleted and could not be created again is gone, and what
-    was created and could not be deleted again is there.
+    was created and could not be deleted again is there. If that was to replace something that is there, too, it is
+    pending: the next apply deletes it.
     """
     before, ids = by_key(recorded), progress.ids
     planned = by_key(progress.plan.record.entries)
     entries: dict[Key, InventoryEntry] = {}
     removed: set[Key] = set()
-    for effect in progress.effects:
+    # What was to be replaced by what was created before it comes first: it has its key as long as it is there.
+    for effect in sorted(progress.effects, key=lambda each: not _is_of_replaced(each, ids)):
         # No stack owns a secret.
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):
             continue
@@ -220,15 +234,33 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
         known = None if key in removed else entries.get(key, before.get(key))
         if effect.removes and known:
             if is_undone:
-                entries[key] = known._replace(resource_id=ids.get(key))
+                entries[key] = known._replace(resource_id=ids.find(key, effect.step.resource_id))
             else:
                 entries.pop(key, None)
                 removed.add(key)
         elif effect.makes and not is_undone:
             # On behalf of no stack nothing is recorded, so the plan says nothing of it.
             entry = planned.get(key) or InventoryEntry(key, "", Origin.CREATED)
-            origin = Origin.ADOPTED if progress.is_kept(effect.number) else entry.origin
-            entries[key] = entry._replace(resource_id=ids.get(key), origin=origin)
+            is_kept = progress.is_kept(effect.number)
+            entry = entry._replace(resource_id=ids.get(key), origin=Origin.ADOPTED if is_kept else entry.origin)
+            if known and key in before and ids.is_replaced(key, before[key].resource_id):
+                # What was kept is left to whoever made it.
+                entry = known if is_kept else _beside(entry, entry.resource_id)
+            entries[entry.key] = entry
             removed.discard(key)
     changed = {key: entry for key, entry in entries.items() if entry != before.get(key)}
     return RecordChanges(tuple(changed[key] for key in sorted(changed)), tuple(sorted(removed & before.keys())))
+
+
+def _deletes(effect: AnyEffect) -> bool:
+    return effect.removes and not effect.links
+
+
+def _is_of_replaced(effect: AnyEffect, ids: Ids) -> bool:
+    return _deletes(effect) and ids.is_replaced(effect.step.key, effect.step.resource_id)
+
+
+def _beside(entry: InventoryEntry, resource_id: str) -> InventoryEntry:
+    """*entry* of a resource that is to be deleted, under a key of its own, as another one has its key."""
+    key = entry.key._replace(name=f"{entry.key.name}~{resource_id}")
+    return entry._replace(key=key, resource_id=resource_id, associations=(), is_pending_delete=True)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from services.core.model import Key, PlatformTraits, Resource, Spec
 from services.engine.effects import AnyEffect, PutSecret
 from services.engine.effects.effect import ResourceKey
+from services.engine.ids import Subject
 from services.engine.likeness import has_content
 from services.engine.outcome import Done, Failed, GivenUp, Unknown
 from services.engine.progress import Progress
@@ -109,16 +110,17 @@ def _created(effect: AnyEffect, progress: Progress) -> Spec | None:
 def _drift(
     certain: Sequence[AnyEffect], progress: Progress, live: Mapping[ResourceKey, Resource], platform: PlatformTraits
 ) -> Iterator[LateWrite]:
-    expected: dict[Key, Spec | None] = {}
+    expected: dict[Subject, Spec | None] = {}
     for effect in certain:
         if not effect.step.key.name or effect.links:
             continue
+        subject = progress.ids.subject(effect.step.key, effect.step.resource_id)
         if _stands(effect, progress):
-            expected[effect.step.key] = effect.step.new_spec
+            expected[subject] = effect.step.new_spec
         else:
-            expected.setdefault(effect.step.key, effect.step.old_spec)
-    for key, spec in expected.items():
-        resource_id = progress.ids.get(key)
+            expected.setdefault(subject, effect.step.old_spec)
+    for (key, known), spec in expected.items():
+        resource_id = progress.ids.find(key, known)
         if spec is None or not resource_id:
             continue
         resource = live.get((key.kind, resource_id))

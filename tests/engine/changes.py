@@ -78,6 +78,28 @@ CHANGES = {
             _rule("paging", "pager"),
         ),
     ),
+    # The same with other names: what takes their place is there before they go.
+    "moved": Change(
+        (
+            _RED,
+            _GREEN,
+            _bucket("red", "green"),
+            _DEADMAN,
+            _PAGER,
+            _CHAT,
+            _rule("paging", "pager"),
+            _rule("chat", "chat"),
+        ),
+        (
+            _RED,
+            _bucket("red", name="new", schemaType="explicit"),
+            an_object("CheckThreshold", "silent", ["red"], name="new check"),
+            an_object("NotificationEndpointHTTP", "pager", ["red"], name="new pager"),
+            an_object("NotificationEndpointSlack", "chat", name="new chat", url="https://example.org"),
+            _rule("paging", "pager"),
+            _rule("chat", "chat"),
+        ),
+    ),
     # A secret is new, another one is overwritten.
     "secrets": Change((_RED,), (_CRIMSON, _CHAT), held_secrets=("held",), secrets=("held", "new")),
 }

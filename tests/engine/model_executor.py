@@ -162,7 +162,9 @@ class _Batch:
 
     def _can_be_sent(self, effect: AnyEffect) -> bool:
         """Whether all that *effect* needs is there; if not, it ends here."""
-        if effect.is_possible(self._progress.ids):
+        is_possible = effect.is_possible(self._progress.ids)
+        is_in_the_way = isinstance(effect, Create) and bool(effect.in_its_place(self._progress.ids))
+        if is_possible and not is_in_the_way:
             return True
         if effect.removes:
             # What is to go is gone.

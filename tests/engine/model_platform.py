@@ -24,8 +24,14 @@ class Memory(Enum):
 
     @property
     def traits(self) -> PlatformTraits:
-        """The embedded platform with such a memory; batches are small, so that a stage has several."""
+        """
+        The embedded platform with such a memory, on which the URL of a Slack endpoint cannot change.
+
+        Batches are small, so that a stage has several.
+        """
         kinds = {kind: replace(each, identity=self._identity(each)) for kind, each in EMBEDDED.kinds.items()}
+        slack = "NotificationEndpointSlack"
+        kinds[slack] = replace(kinds[slack], immutable_paths=("/url",))
         return replace(EMBEDDED, kinds=kinds, max_batch_size=2)
 
     def _identity(self, traits: KindTraits) -> Identity:

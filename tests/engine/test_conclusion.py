@@ -53,6 +53,7 @@ DELETE_MEM = Step(0, 0, Verb.DELETE, MEM, "mem-1", old_spec=spec_of({"name": "me
 DELETE_RAW = Step(0, 0, Verb.DELETE, RAW, "raw-1", old_spec=spec_of({"name": "raw"}), undo=Undo.NONE)
 UPDATE_RAW = Step(0, 0, Verb.UPDATE, RAW, "raw-2", old_spec=spec_of({"name": "old"}), new_spec=spec_of({"name": "new"}))
 REPLACE_RAW = Step(0, 0, Verb.CREATE, RAW, new_spec=spec_of({"name": "raw"}))
+REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,49 @@ REPLACE_RAW = Step(0, 0, Verb.CREATE, RAW, new_spec=spec_of({"name": "raw"}))
             [0, 1],
             [entry(RAW, "raw-1")],
             id="a replacement that did not begin",
+        ),
+        pytest.param(
+            plan([entry(RAW)], DELETE_RAW, REPLACE_RAW),
+            record(entry(RAW, "raw-1", Origin.ADOPTED)),
+            {},
+            [0, 1],
+            [entry(RAW, "raw-1", Origin.ADOPTED)],
+            id="a replacement of what was adopted that did not begin",
+        ),
+        pytest.param(
+            plan([entry(RAW)], DELETE_RAW, REPLACE_RAW),
+            record(),
+            {},
+            [0, 1],
+            [],
+            id="a replacement of what no stack owns that did not begin",
+        ),
+        pytest.param(
+            plan([entry(RAW)], REPLACE_RAW, DELETE_RAW),
+            record(entry(RAW, "raw-1")),
+            {0: "raw-2", 1: "raw-1"},
+            [],
+            [entry(RAW, "raw-2")],
+            id="a replacement that creates first",
+        ),
+        pytest.param(
+            plan([entry(RAW)], REPLACE_RAW, DELETE_RAW),
+            record(entry(RAW, "raw-1")._replace(associations=(RED,))),
+            {0: "raw-2"},
+            [1],
+            [
+                entry(RAW, "raw-2"),
+                entry(Key("Bucket", "raw~raw-1"), "raw-1")._replace(is_pending_delete=True),
+            ],
+            id="a replacement that creates first and does not delete",
+        ),
+        pytest.param(
+            plan([entry(RAW)], REPLACE_RAW, DELETE_RAW),
+            record(entry(RAW, "raw-0")),
+            {0: "raw-2"},
+            [1],
+            [entry(RAW, "raw-2")],
+            id="a replacement of what no stack owns that creates first and does not delete",
         ),
         pytest.param(
             plan([entry(RAW, "raw-1", Origin.ADOPTED)]),
@@ -196,6 +240,41 @@ def test_after_success_the_record_lists_what_is_there(
             {},
             [entry(MEM, "mem-1")],
             id="moved to another key",
+        ),
+        pytest.param(
+            plan([entry(MEM)], REPLACE_MEM, DELETE_MEM),
+            record(entry(MEM, "mem-1")),
+            {0: Done("mem-2"), 1: Done("mem-1")},
+            {0: Done("mem-2"), 1: Done("mem-3")},
+            [entry(MEM, "mem-3")],
+            id="replaced, the new one created first",
+        ),
+        pytest.param(
+            plan([entry(MEM)], REPLACE_MEM, DELETE_MEM),
+            record(entry(MEM, "mem-1")),
+            {0: Done("mem-2")},
+            {0: Done("mem-2")},
+            [entry(MEM, "mem-1")],
+            id="to be replaced, the new one created first",
+        ),
+        pytest.param(
+            plan([entry(MEM)], REPLACE_MEM, DELETE_MEM),
+            record(entry(MEM, "mem-1")),
+            {0: Done("mem-2"), 1: Done("mem-1")},
+            {0: Failed("no"), 1: Done("mem-3")},
+            [
+                entry(MEM, "mem-3"),
+                entry(Key("Dashboard", "mem~mem-2"), "mem-2")._replace(is_pending_delete=True),
+            ],
+            id="replaced, the new one created first and left",
+        ),
+        pytest.param(
+            plan([entry(MEM)], REPLACE_MEM, DELETE_MEM),
+            record(entry(MEM, "mem-1")),
+            {0: Done("mem-2"), 1: Done("mem-1")},
+            {0: Failed("no"), 1: Failed("no")},
+            [entry(MEM, "mem-2")],
+            id="replaced, the new one left, the old one gone",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner_svc.matching import family_of
-from services.core.model import Object, Reference, Undo
+from services.core.model import Object, Reference, Undo, Verb
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import effect_of
 from services.engine.ids import Ids
@@ -35,18 +35,24 @@ def with_strangers(world: World) -> set[tuple[str, str]]:
     Hang a label of nobody on all that carries labels, and rules of nobody on all endpoints.
 
     Returns:
-        Family and display name of what they hang on.
+        Family and name of the objects that they hang on.
     """
     theirs = world.add("Label", "theirs")
+    named = named_resources(world)
     hung = set()
     for resource in list(world.live.values()):
         if resource.kind in ENDPOINTS:
             reference = Reference("/endpointName", resource.kind, resource.id)
-            world.add("NotificationRule", f"of {resource.spec.display_name}", references=[reference])
+            world.add("NotificationRule", f"of {named[resource.id][1]}", references=[reference])
         if PLATFORM.kinds[resource.kind].labelled:
             world._link(resource.id, {*resource.label_ids, theirs.id})
-            hung.add((family_of(resource.kind), resource.spec.display_name))
+            hung.add(named[resource.id])
     return hung
+
+
+def named_resources(world: World) -> dict[str, tuple[str, str]]:
+    """Family and name of the object of each recorded resource, by id."""
+    return {entry.resource_id: _in_family(entry.key) for entry in world.record.resources}
 
 
 @st.composite
@@ -54,8 +60,10 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
     """
     Up to four labels, six labelled objects that refer to nothing, two endpoints and rules that refer to them.
 
-    A display name is family and meta name: names never clash, and an object that changes its kind keeps its name.
+    A display name is family, meta name and at times more: names never clash, and an object that changes its kind may
+    keep its name.
     """
+    more = st.sampled_from(["", " new"])
     labels = draw(st.lists(st.sampled_from("abcd"), unique=True))
     found = [an_object("Label", name, color=draw(st.sampled_from(["", "red"]))) for name in labels]
     for kind, name in draw(
@@ -65,12 +73,12 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
         fields = {"description": draw(st.sampled_from(["", "one", "two"]))}
         if kind == "Bucket":
             fields["schemaType"] = draw(st.sampled_from(["", "explicit"]))
-        found.append(an_object(kind, name, attached, name=f"{family_of(kind)} {name}", **fields))
+        found.append(an_object(kind, name, attached, name=f"{family_of(kind)} {name}{draw(more)}", **fields))
     endpoints = draw(st.dictionaries(st.sampled_from("ef"), st.sampled_from(ENDPOINTS)))
     for name, kind in endpoints.items():
         url = draw(st.sampled_from(["https://example.com", "https://example.org"]))
         attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
-        found.append(an_object(kind, name, attached, name=f"endpoint {name}", url=url))
+        found.append(an_object(kind, name, attached, name=f"endpoint {name}{draw(more)}", url=url))
     for name in draw(st.sets(st.sampled_from("rs"))) if endpoints else ():
         fields = {"endpointName": draw(st.sampled_from(sorted(endpoints))), "description": draw(st.sampled_from("ab"))}
         attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
@@ -134,14 +142,15 @@ def test_what_people_hung_on_a_resource_hangs_on_what_takes_its_place(
     world.apply(*before)
     hung = with_strangers(world)
     world.apply(*wanted)
-    left = hung & {(family_of(item.key.kind), item.spec.display_name) for item in wanted}
+    left = hung & {_in_family(item.key) for item in wanted}
     theirs = next(resource.id for resource in world.live.values() if resource.spec.display_name == "theirs")
-    live = {(family_of(each.kind), each.spec.display_name): each for each in world.live.values()}
-    assert {each for each in live if theirs in live[each].label_ids} == left
+    named = named_resources(world)
+    assert {named[each.id] for each in world.live.values() if theirs in each.label_ids} == left
+    rules = {each.spec.display_name: each for each in world.live.values() if each.kind == "NotificationRule"}
     for family, name in left:
         if family == family_of(ENDPOINTS[0]):
-            [reference] = live["rule", f"of {name}"].references
-            assert world.live[reference.id].spec.display_name == name
+            [reference] = rules[f"of {name}"].references
+            assert named[reference.id] == (family, name)
     assert told(world.plan(*wanted)) == []
 
 
@@ -160,6 +169,23 @@ def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_it
         "references to replacements",
         "associations of replacements",
     }
+
+
+@given(packages(), packages())
+def test_what_gets_another_name_is_created_before_what_it_replaces_is_deleted(
+    before: tuple[Object, ...], wanted: tuple[Object, ...]
+) -> None:
+    """The names of these packages are free, so nobody is ever without one of the two."""
+    world = a_world()
+    world.apply(*before)
+    live = {_in_family(item.key): item.spec.display_name for item in before}
+    plan = world.plan(*wanted)
+    created = {_in_family(step.key): step for step in plan.steps if step.verb is Verb.CREATE}
+    deleted = {_in_family(step.key): step for step in plan.steps if step.verb is Verb.DELETE}
+    for each in created.keys() & deleted.keys():
+        spec = created[each].new_spec
+        is_renamed = spec is not None and spec.display_name != live[each]
+        assert (created[each].number < deleted[each].number) is is_renamed
 
 
 @given(packages(), packages())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from services.core.errors import NameTaken, ReplacementRefused
-from services.core.model import LABEL, DiffStatus, Key, Object, Origin, Reference, StackRecord, Target, Undo
+from services.core.model import LABEL, DiffStatus, Key, Object, Origin, Reference, StackRecord, Target, Undo, Verb
 from tests.planner.world import World, an_object, told
 
 STACKLESS = StackRecord("", Target(), "", 0)
@@ -194,6 +194,73 @@ def test_a_change_of_kind_is_over_before_anything_irreversible() -> None:
         "1 create CheckThreshold c",
         "2 delete Bucket old",
     ]
+
+
+def test_what_gets_a_free_name_is_created_before_the_data_of_the_old_one_is_lost() -> None:
+    world = World()
+    label = an_object(LABEL, "l")
+    world.apply(label, an_object("Bucket", "b", ["l"], name="readings"))
+    theirs, first = world.add(LABEL, "theirs"), world.entry("Bucket", "b").resource_id
+    world._link(first, {theirs.id, world.entry(LABEL, "l").resource_id})
+    wanted = (label, an_object("Bucket", "b", ["l"], name="new readings", schemaType="explicit"))
+    plan = world.apply(*wanted)
+    assert told(plan) == [
+        "0 create Bucket b",
+        f"1 attach Bucket b {theirs.id}",
+        "1 attach Bucket b l",
+        f"1 detach Bucket b {theirs.id}",
+        "1 detach Bucket b l",
+        "2 delete Bucket b",
+    ]
+    assert plan.stages == ("buckets", "associations", "irreversible removals")
+    assert {step.resource_id for step in plan.steps if step.verb in (Verb.DETACH, Verb.DELETE)} == {first}
+    assert [each.spec.display_name for each in world.live.values() if each.kind == "Bucket"] == ["new readings"]
+    assert world.live[world.entry("Bucket", "b").resource_id].label_ids
+    assert told(world.plan(*wanted)) == []
+
+
+def test_rules_are_given_an_endpoint_of_another_kind_and_name_in_one_update() -> None:
+    world = World()
+    world.apply(an_object(HTTP, "e", name="old"), a_rule("r", "e"))
+    held = world.live[world.entry(HTTP, "e").resource_id]
+    foreign = world.add("NotificationRule", "theirs", references=[Reference("/endpointName", HTTP, held.id)])
+    wanted = (an_object(SLACK, "e", name="new"), a_rule("r", "e"))
+    plan = world.apply(*wanted)
+    assert told(plan) == [
+        f"0 create {SLACK} e",
+        "1 update NotificationRule r",
+        f"2 update NotificationRule {foreign.id}",
+        f"3 delete {HTTP} e",
+    ]
+    assert plan.steps[2].reason == "what it refers to is replaced"
+    now = world.entry(SLACK, "e").resource_id
+    for rule in (world.entry("NotificationRule", "r").resource_id, foreign.id):
+        assert world.live[rule].references == (Reference("/endpointName", SLACK, now),)
+    assert told(world.plan(*wanted)) == []
+
+
+def test_what_replaces_a_resource_may_take_the_name_that_another_one_gives_up() -> None:
+    world = World()
+    world.apply(a_bucket(), an_object("Bucket", "c", name="taken"))
+    wanted = (an_object("Bucket", "b", name="taken", schemaType="explicit"), an_object("Bucket", "c", name="other"))
+    assert told(world.apply(*wanted)) == ["0 update Bucket c", "1 create Bucket b", "2 delete Bucket b"]
+    assert told(world.plan(*wanted)) == []
+
+
+def test_a_name_that_a_replaced_resource_has_until_the_end_is_not_free() -> None:
+    world = World()
+    world.apply(a_bucket(), an_object("Bucket", "c", name="other"))
+    with pytest.raises(NameTaken, match=r"Bucket 'b' has\. It is replaced only after that"):
+        world.plan(
+            an_object("Bucket", "b", name="new", schemaType="explicit"), an_object("Bucket", "c", name="readings")
+        )
+
+
+def test_what_is_replaced_under_the_name_of_something_that_leaves_is_created_after_both() -> None:
+    world = World()
+    world.apply(a_bucket(), an_object("Bucket", "c", name="other"))
+    plan = world.apply(an_object("Bucket", "b", name="other", schemaType="explicit"))
+    assert told(plan) == ["0 delete Bucket b", "0 delete Bucket c", "1 create Bucket b"]
 
 
 def test_a_replacement_may_take_the_name_of_what_is_removed_before_it() -> None:

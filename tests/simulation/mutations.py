@@ -97,8 +97,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "created_resources_not_recorded",
         _CONCLUSION,
-        "if resource_id := ids.get(entry.key):",
-        "if entry.resource_id and (resource_id := ids.get(entry.key)):",
+        "if not ids.get(key) or (is_spared and key not in own):",
+        "if not (entry.resource_id and ids.get(key)) or (is_spared and key not in own):",
         frozenset({"I3"}),
         10,
     ),

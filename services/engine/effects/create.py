@@ -31,9 +31,13 @@ class Create(Effect):
         """It needs what it is to refer to."""
         return all(each.id for each in ids.references(self.step.references))
 
+    def in_its_place(self, ids: Ids) -> str:
+        """Id of the resource that is to be replaced by what it makes, and that is not gone; empty: none is."""
+        return ids.find(self.step.key, self.step.resource_id)
+
     def learn(self, ids: Ids, resource_id: str) -> None:
-        """The key means what was made."""
-        ids.bind(self.step.key, resource_id)
+        """The key means what was made; what is made again, the resource that was deleted."""
+        ids.bind(self.step.key, self.step.resource_id, resource_id)
 
     def is_remembered(self, platform: PlatformTraits) -> bool:
         """The platform may remember its idempotency key."""

@@ -24,7 +24,7 @@ class Delete(Effect):
 
     def learn(self, ids: Ids, resource_id: str) -> None:
         """The key means nothing any more."""
-        ids.forget(self.step.key)
+        ids.forget(self.step.key, self.step.resource_id)
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
         """The resource and its name: an undo makes it again."""
