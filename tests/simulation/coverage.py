@@ -27,7 +27,11 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "plans": ("client plan",),
     "skip": ("client skips", *SITUATIONS[8]),
     "secrets": ("effect put_secret done",),
-    "replace": ("replacement",),
+    "replace": tuple(
+        f"replacement that {order} first and {ground} be undone"
+        for order in ("creates", "deletes")
+        for ground in ("can", "cannot")
+    ),
     "reject": ("platform refused create", "platform refused update"),
     "keep": ("platform refused delete",),
     "doubt": ("platform has doubt",),

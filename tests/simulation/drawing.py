@@ -11,6 +11,7 @@ from tests.simulation.scenario import (
     IN_FLIGHT,
     LABELS,
     OBJECTS,
+    OTHER_KINDS,
     SECRETS,
     SERVERS,
     Action,
@@ -121,11 +122,16 @@ def _items(draws: Draws, label: str, features: Collection[str]) -> tuple[Item, .
         if "share" in features and draws.chance(f"shared {label}", 0.85):
             version = 0
         explicit = draws.chance(f"explicit {label}", 0.5)
+        renamed = draws.chance(f"renamed {name} {label}", 0.3) and name in ("raw", *OTHER_KINDS)
+        turned = draws.chance(f"turned {label}", 0.5) and name in OTHER_KINDS
         is_needed = name == "hook" and "alarm" in chosen
         is_replaced = name == "raw" and "replace" in features
         if name in chosen or is_needed or is_replaced:
             wanted = tuple(each for each in labels if each in chosen and name not in LABELS)
-            items.append(Item(name, version, wanted, explicit and name == "raw" and "replace" in features))
+            item = Item(name, version, wanted)
+            if "replace" in features:
+                item = Item(name, version, wanted, explicit and name == "raw", renamed, turned)
+            items.append(item)
     return tuple(items)
 
 

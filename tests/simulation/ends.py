@@ -12,7 +12,7 @@ from tests.simulation.faults import VERY_LATE_SECONDS
 from tests.simulation.oracle import Oracle
 from tests.simulation.packages import description
 from tests.simulation.records import Entry, Operation
-from tests.simulation.scenario import OBJECTS, Client, Item
+from tests.simulation.scenario import Client, Item
 from tests.simulation.world import World
 
 LONGEST_CALM = 2400.0
@@ -143,10 +143,15 @@ class Ends:
             given = {item.name: item for item in action.items if item.name not in action.skip}
             after = kept | {name: _with_skipped_labels(item, wanted, action.skip) for name, item in given.items()}
             # A label that goes away is detached from what is skipped, too.
-            wanted = {
-                name: replace(item, labels=tuple(label for label in item.labels if label in after))
-                for name, item in after.items()
-            }
+            held, wanted = wanted, {name: _with_labels_of(item, after) for name, item in after.items()}
+            left = _left(operation)
+            if None in left.values():
+                return None
+            for name, is_there in left.items():
+                labels = wanted.pop(name).labels
+                if is_there and name in held:
+                    # It gets the labels of what was to take its place.
+                    wanted[name] = replace(held[name], labels=labels)
         return wanted
 
     def _check_item(self, stack: str, item: Item, entries: Mapping[str, Entry], wanted: Mapping[str, Item]) -> None:
@@ -155,13 +160,15 @@ class Ends:
         if resource is None:
             self._trace.violate("GHOST", f"{stack} owns {item.name}, which is nowhere")
             return
-        if resource.kind != OBJECTS[item.name]:
+        if resource.kind != item.kind:
             self._trace.violate("WRONG_KIND", f"{stack} owns {item.name}, which is a {resource.kind}")
             return
         spec = json.loads(resource.spec)
         if spec.get("description") != description(item.version):
             problem = f"{item.name} of {stack} is {spec.get('description')}, and not {description(item.version)}"
             self._trace.violate("CONTENT", problem)
+        if resource.display_name.endswith("anew") != item.renamed or ("explicit" in resource.spec) != item.explicit:
+            self._trace.violate("CONTENT", f"{item.name} of {stack} was not replaced: {resource.spec}")
         # A rule that is skipped loses its endpoint when that goes, and does not get back a new one.
         if item.name == "alarm" and {"hook"} <= wanted.keys() & entries.keys() and not self._is_skipped(stack, "alarm"):
             referred = self._oracle.platform.references.get(resource.id, set())
@@ -213,6 +220,22 @@ class Ends:
                     await self._operator.decide(told, operation_pb2.DECISION_RETRY)
                     return True
         return False
+
+
+def _left(operation: Operation) -> dict[str, bool | None]:
+    """The objects that were to be replaced and were not, and whether the old resource is there; None: nobody knows."""
+    deletions = {step.delete.key.name: step.number for step in operation.steps.values() if step.HasField("delete")}
+    found: dict[str, bool | None] = {}
+    for step in operation.steps.values():
+        name, state = step.create.key.name, operation.fact(step.number).state
+        if step.HasField("create") and state not in ("DONE", "KEPT"):
+            is_deleted = operation.fact(deletions[name]).state if name in deletions else "DONE"
+            found[name] = None if is_deleted == "UNKNOWN" else is_deleted != "DONE"
+    return found
+
+
+def _with_labels_of(item: Item, package: Collection[str]) -> Item:
+    return replace(item, labels=tuple(label for label in item.labels if label in package))
 
 
 def _with_skipped_labels(item: Item, before: Mapping[str, Item], skipped: Collection[str]) -> Item:

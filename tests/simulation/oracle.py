@@ -34,7 +34,7 @@ _VERBS = {
 _MAY_REPEAT = ("Task", "Dashboard", "NotificationRule", "Telegraf")
 """Kinds of the platform whose names may repeat."""
 
-_NAME_SCOPES = {"NotificationEndpointHTTP": "endpoint"}
+_NAME_SCOPES = {"NotificationEndpointHTTP": "endpoint", "NotificationEndpointSlack": "endpoint"}
 """What the kinds that share their names have in common."""
 
 _FENCED = (
@@ -155,10 +155,12 @@ class Oracle:
         if not platform.fences:
             self._trace.count("mutation without a fence")
         step, steps = sent.operation.steps[sent.step], sent.operation.steps.values()
-        if step.HasField("create") and any(
-            each.HasField("delete") and each.delete.key == step.create.key for each in steps
-        ):
-            self._trace.count("replacement")
+        for each in steps if step.HasField("create") else ():
+            # No two objects of a scenario have one name.
+            if each.HasField("delete") and each.delete.key.name == step.create.key.name:
+                order = "deletes" if each.number < step.number else "creates"
+                ground = "can" if each.undo == plan_pb2.UNDO_RECREATE else "cannot"
+                self._trace.count(f"replacement that {order} first and {ground} be undone")
 
     def unfinished(self) -> list[Operation]:
         """Operations at work: unfinished, but for those without a lease that are BLOCKED or have sent nothing yet."""

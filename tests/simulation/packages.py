@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tests.simulation.scenario import OBJECTS, Item
+from tests.simulation.scenario import Item
 
 _COLUMNS = [{"name": "time", "type": "timestamp"}, {"name": "value", "type": "field", "dataType": "float"}]
 
@@ -19,9 +19,9 @@ def secret_of(stack: str) -> str:
     return f"of {stack}"
 
 
-def display_name(name: str, prefix: str) -> str:
+def display_name(name: str, prefix: str, *, renamed: bool = False) -> str:
     """What the resource of an object is called on the platform."""
-    return f"{prefix}{name}"
+    return f"{prefix}{name}{' anew' if renamed else ''}"
 
 
 def description(version: int) -> str:
@@ -30,8 +30,11 @@ def description(version: int) -> str:
 
 
 def _object(item: Item, prefix: str) -> dict[str, Any]:
-    spec: dict[str, Any] = {"name": display_name(item.name, prefix), "description": description(item.version)}
-    match OBJECTS[item.name]:
+    spec: dict[str, Any] = {
+        "name": display_name(item.name, prefix, renamed=item.renamed),
+        "description": description(item.version),
+    }
+    match item.kind:
         case "Bucket" if item.explicit:
             measurement = {"name": "m", "columns": _COLUMNS}
             spec |= {"schemaType": "explicit", "measurementSchemas": [measurement]}
@@ -41,13 +44,15 @@ def _object(item: Item, prefix: str) -> dict[str, Any]:
             spec |= {"every": "1h", "query": "buckets()"}
         case "NotificationEndpointHTTP":
             spec |= {"url": "https://example.com", "method": "GET", "type": "none"}
+        case "NotificationEndpointSlack":
+            spec |= {"url": "https://example.com"}
         case "NotificationRule":
             spec |= {"endpointName": "hook", "every": "10m", "statusRules": [{"currentLevel": "CRIT"}]}
     if item.labels:
         spec["associations"] = [{"kind": "Label", "name": label} for label in item.labels]
     return {
         "apiVersion": "influxdata.com/v2alpha1",
-        "kind": OBJECTS[item.name],
+        "kind": item.kind,
         "metadata": {"name": item.name},
         "spec": spec,
     }

@@ -41,6 +41,9 @@ OBJECTS: Mapping[str, str] = {
 }
 """The pool that packages are drawn from: kinds by metadata.name."""
 
+OTHER_KINDS: Mapping[str, str] = {"hook": "NotificationEndpointSlack"}
+"""The objects of the pool that may also be of another kind of their family."""
+
 LABELS = tuple(name for name, kind in OBJECTS.items() if kind == "Label")
 
 SECRETS = ("one", "two")
@@ -64,12 +67,21 @@ class Item:
         version: Makes its description.
         labels: Names of the labels associated with it.
         explicit: Of a bucket: the immutable ``schemaType`` is ``explicit``.
+        renamed: Whether it has another display name.
+        turned: Whether it is of the kind of ``OTHER_KINDS``.
     """
 
     name: str
     version: int = 0
     labels: tuple[str, ...] = ()
     explicit: bool = False
+    renamed: bool = False
+    turned: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return (OTHER_KINDS if self.turned else OBJECTS)[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +384,7 @@ def check(scenario: Scenario) -> None:
             _among("actions.do", [action.do], ("apply", "plan", "uninstall"))
             _among("actions.items.name", [item.name for item in action.items], OBJECTS)
             _among("actions.items.labels", [label for item in action.items for label in item.labels], LABELS)
+            _among("actions.items.turned", [item.name for item in action.items if item.turned], OTHER_KINDS)
             _check_package(action.items)
             _among("actions.skip", action.skip, OBJECTS)
             _among("actions.secrets", action.secrets, SECRETS)
