@@ -15,7 +15,7 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import full_name, word
 from services.cli.packages import APPLYING
 from services.cli.plans import stored
-from services.cli.progress import Progress, cancel_effect
+from services.cli.progress import Progress, cancel_effect, left_over
 from services.cli.session import Session, session
 from services.cli.show import LISTED, console, moment, print_blocked, print_json, print_more
 from services.core.errors import OperationNotFound
@@ -72,6 +72,8 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
     _print_table(console(), [operation])
     if operation.cause:
         console().print(Text(operation.cause))
+    if operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED and operation.done_count < operation.step_count:
+        console().print(Text(left_over(operation.step_count - operation.done_count)))
     if operation.state == operation_pb2.OPERATION_STATE_BLOCKED:
         print_blocked(console(), operation)
 

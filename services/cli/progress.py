@@ -60,7 +60,7 @@ class Progress:
         """How an operation ended that did not do all, and what to do; one sentence, without the cause."""
         match finished.state:
             case operation_pb2.OPERATION_STATE_SUCCEEDED:
-                return f"{_steps(finished.leftover_count)} not done: apply again to retry what is left"
+                return left_over(finished.leftover_count)
             case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._stays:
                 return f"everything that was done is undone, but for {' and '.join(sorted(self._stays))}"
             case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._undo_count == 0:
@@ -112,6 +112,11 @@ class Progress:
     def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
         what = effect_in(step).shown
         self._reasons[f"{what}: {message}"] = f"{what} {ended}"
+
+
+def left_over(count: int) -> str:
+    """What to do about *count* steps that an operation, which could not roll back any more, did not do."""
+    return f"{_steps(count)} not done: apply again to retry what is left"
 
 
 def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:

@@ -344,7 +344,8 @@ class InventoryEntry(NamedTuple):
         resource_id: Id of the resource; empty while a plan still creates it.
         origin: How it came to the stack.
         associations: Labels of the object, sorted.
-        is_pending_delete: Whether the object left the package and the resource could not be deleted yet.
+        is_pending_delete: Whether the object left the package, or the resource was replaced, and the resource could not
+            be deleted yet.
     """
 
     key: Key

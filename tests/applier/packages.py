@@ -77,6 +77,22 @@ TURNED = text(
 )
 """After WATCHED: a check and an endpoint are of another kind of their family."""
 
+HELD = text(
+    an_object("Label", "red", "red"),
+    an_object("Bucket", "raw", "raw", ["red"]),
+    a_check("Deadman", "silent", "silent", ["red"]),
+    an_endpoint("PagerDuty", "pager", "pager", ["red"]),
+    a_rule("paging", "pager"),
+)
+MOVED = text(
+    an_object("Label", "red", "red"),
+    an_object("Bucket", "raw", "new raw", ["red"], schemaType="explicit"),
+    a_check("Threshold", "silent", "new silent", ["red"]),
+    an_endpoint("HTTP", "pager", "new pager", ["red"]),
+    a_rule("paging", "pager"),
+)
+"""After HELD: all that can be replaced is, under another display name, so that both can be there."""
+
 CHANGES = {
     "fresh": ("", FRESH),
     "updated": (FRESH, UPDATED),
@@ -85,5 +101,6 @@ CHANGES = {
     "replaced": (IMPLICIT, EXPLICIT),
     "rewired": (ALERTS, REWIRED),
     "turned": (WATCHED, TURNED),
+    "moved": (HELD, MOVED),
 }
 """Pairs of packages: what a stack has, and what it is to get."""

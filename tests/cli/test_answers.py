@@ -131,6 +131,9 @@ async def test_a_creation_that_failed_past_the_seal_is_not_done(
     assert told.code == 1
     assert "Done: 1 deleted.\n" in told.out
     assert told.err.splitlines()[-1].startswith("Error: create Bucket 'raw' failed; 1 step not done")
+    shown = await pkger("operations", "show", await newest(env), env=env)
+    assert "1 of 2" in shown.out
+    assert shown.out.splitlines()[-1] == "1 step not done: apply again to retry what is left"
 
 
 async def test_ctrl_c_ends_watching_and_not_the_operation(

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from applier_svc.failpoints import NAMES
-from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, MIXED, REVERSIBLE, TURNED, WATCHED
+from tests.applier.packages import EXPLICIT, FRESH, HELD, IMPLICIT, MIXED, MOVED, REVERSIBLE, TURNED, WATCHED
 from tests.apply.packages import an_object, text
 
 rare = partial(pytest.param, marks=pytest.mark.faults)
@@ -24,6 +24,7 @@ CHANGES = {
     "reversible": (FRESH, REVERSIBLE),
     "replaced": (IMPLICIT, EXPLICIT),
     "turned": (WATCHED, TURNED),
+    "moved": (HELD, MOVED),
     "failing": (FRESH, FAILING),
 }
 """What a stack has, and what it is to get."""

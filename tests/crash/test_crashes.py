@@ -21,6 +21,7 @@ SAMPLE = [
     *(("new", name) for name in ("after_begin", "after_start", "after_send", "before_finish", "after_finish")),
     *(("mixed", "after_seal"), ("mixed", "after_intent:3"), ("reversible", "after_record:3")),
     *(("replaced", "after_record:2"), ("turned", "after_record:3"), ("turned", "after_send:4")),
+    *(("moved", "after_send:2"), ("moved", "after_seal")),
     *(("failing", name) for name in BACK),
 ]
 
