@@ -120,9 +120,7 @@ def name_order(
 def _by_resource(matching: Matching) -> dict[ResourceKey, Match]:
     """The matches that say what becomes of the name of a resource; what is left to other stacks keeps it."""
     return {
-        (found.live.kind, found.live.id): found
-        for found in matching.matches.values()
-        if found.live and not found.stays
+        (found.live.kind, found.live.id): found for found in matching.matches.values() if found.live and not found.stays
     }
 
 
