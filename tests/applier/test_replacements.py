@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from pkger.model.v1 import object_pb2
@@ -19,7 +20,7 @@ RENAMED = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "new
 CREATED, ADOPTED = object_pb2.ORIGIN_CREATED, object_pb2.ORIGIN_ADOPTED
 
 
-async def fails_at(case: Case, verb: Verb, kind: str, *texts: str, **more: bool) -> Events:
+async def fails_at(case: Case, verb: Verb, kind: str, *texts: str, **more: Any) -> Events:
     """An apply in which the platform refuses what the step with *verb* and *kind* sends."""
     steps = (await case.plan(*texts, **more)).steps
     [number] = [step.number for step in steps if (step.verb, step.key.kind) == (verb, kind)]
