@@ -121,13 +121,13 @@ def _deletion_turns(matching: Matching, found: Differences, platform: PlatformTr
 
 def _turns(found: Differences, deletions: Mapping[Key, int], beside: Collection[Key]) -> dict[Key, int]:
     """The turn of each object that is written only after a deletion; not so what lives *beside* what it replaces."""
-    turns = {key: deletions[key] for key in found.replaced if key not in beside}
-    late = dict(turns)
+    late = {key: deletions[key] for key in found.replaced if key not in beside}
+    following: dict[Key, int] = {}
     for key, references in found.references.items():
         awaited = [late[each.key] for each in references if each.key in late]
         if awaited and key not in found.replaced:
-            turns[key] = max(awaited)
-    return turns
+            following[key] = max(awaited)
+    return late | following
 
 
 def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:

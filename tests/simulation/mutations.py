@@ -48,6 +48,7 @@ _APPLIER_JOURNAL = "applier_svc/operation/journal.py"
 _LEASE = "applier_svc/operation/lease.py"
 _BACKGROUND = "services/rpc/background.py"
 _CONCLUSION = "services/engine/conclusion.py"
+_IDS = "services/engine/ids.py"
 _PROGRESS = "services/engine/progress.py"
 _SCHEDULER = "services/engine/scheduler.py"
 _STEP_LIFE = "services/engine/step_life.py"
@@ -371,6 +372,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"I8"}),
         20,
         _SHARING,
+    ),
+    Mutation(
+        "what_was_replaced_and_not_deleted_is_forgotten",
+        _CONCLUSION,
+        "                entries[pending.key] = pending\n",
+        "",
+        frozenset({"I3"}),
+        40,
+        frozenset({"replace", "keep"}),
+    ),
+    Mutation(
+        "both_resources_of_a_replacement_are_one",
+        _IDS,
+        "        if self._replaced and (key, known) in self._replaced:\n",
+        "        if False:\n",
+        frozenset({"I3", "CONTENT", "GHOST", "OVERWRITE"}),
+        40,
+        frozenset({"replace", "reject", "keep"}),
     ),
     Mutation(
         "recovery_ends_on_foreign_code",
