@@ -379,7 +379,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "                entries[pending.key] = pending\n",
         "",
         frozenset({"I3"}),
-        40,
+        300,
         frozenset({"replace", "keep"}),
     ),
     Mutation(
