@@ -14,7 +14,7 @@ from tests.simulation.running import HarnessBroken, Result, run
 from tests.simulation.scenario import Action, Client, Crash, Item, Platform, Scenario, from_json, to_json
 from tests.simulation.search import template
 
-FOUND = Path(__file__).parent / "found" / "replacement_is_refused_after_its_deletion.json"
+FOUND = Path(__file__).parent / "found" / "a_lost_creation_is_not_listed.json"
 
 RED, CPU, HOOK, ALARM = Item("red", 2), Item("cpu", labels=("red",)), Item("hook"), Item("alarm")
 
@@ -224,10 +224,10 @@ def test_a_scenario_that_was_found_is_reduced_to_what_it_needs() -> None:
     found = from_json(json.loads(FOUND.read_text("utf-8")))
     with template() as folder:
         first = run(replace(found, crashes=(*found.crashes, Crash("parser", 2000))), folder)
-        best, runs = reduced(first, "CONTENT", lambda scenario: run(scenario, folder), most=40)
+        best, runs = reduced(first, "I3", lambda scenario: run(scenario, folder), most=40)
     assert runs <= 40
     assert best.scenario == found
     assert sum(len(client.actions) for client in best.scenario.clients) <= 3
-    lines = shown(best, "CONTENT")
+    lines = shown(best, "I3")
     assert len(lines) <= 30
-    assert "VIOLATION CONTENT" in lines[-1]
+    assert "VIOLATION I3" in lines[-1]
