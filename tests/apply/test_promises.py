@@ -6,7 +6,7 @@ from pkger.model.v1 import operation_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.core.errors import PlanStale, ResourceOwned, StackNotFound
+from services.core.errors import PlanStale, SharedDiffers, StackNotFound
 from services.core.model import Verb
 from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_object, text
 from tests.cluster import Calls, Cluster, InvalidPackage, Record
@@ -72,6 +72,7 @@ async def test_a_dry_run_writes_nothing_anywhere(services: Cluster, calls: Calls
     assert set(calls.methods[served:]) <= {
         "CreatePlan",
         "ParsePackage",
+        "FindOwners",
         "GetStack",
         "Describe",
         "ListResources",
@@ -127,11 +128,11 @@ async def test_only_the_plan_that_was_agreed_to_runs(services: Cluster, calls: C
     assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
-async def test_a_resource_belongs_to_one_stack(services: Cluster) -> None:
+async def test_only_the_stack_that_owns_a_resource_changes_it(services: Cluster) -> None:
     await services.apply(STEPS[1], stack="mine")
     for stack in ("theirs", ""):
-        with pytest.raises(ResourceOwned, match="stack 'mine'"):
-            await services.apply(text(LABEL), stack=stack)
+        with pytest.raises(SharedDiffers, match="of stack 'mine'"):
+            await services.apply(text(LABEL | {"spec": {**LABEL["spec"], "color": "#000001"}}), stack=stack)
     assert await services.stack_names() == ["mine"]
 
 
