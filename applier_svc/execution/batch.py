@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
+from applier_svc.execution.claims import RefusedClaims, awaits_claim
 from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import IdsByName
@@ -53,9 +54,7 @@ class Batch:
         self._effects = {effect.number: effect for effect in effects}
         self._before = before
         self._look_again = look_again
-        self._refusals: dict[int, Refusal] = {}
-        # When an effect that waits for what somebody else has gives up, by its number.
-        self._give_up_at: dict[int, float] = {}
+        self._claims = RefusedClaims(exchange, order.direction, self._effects)
         self._waiting = list(effects)
         self._intended: set[int] = set()
         # What was sent before and did not happen, as far as could be seen; and what of that has a name that is taken.
@@ -99,7 +98,7 @@ class Batch:
         if again:
             self._waiting = again
             self._attempts += not busy
-            if any(self._awaits_claim(each) for each in again):
+            if any(awaits_claim(self._outcomes.get(each.number)) for each in again):
                 await self._note_ended()
             return max((asked_wait(self._outcomes[each.number]) or 0.0 for each in busy), default=0.0)
         failed, traits = await self._conclude(), self._exchange.traits
@@ -172,7 +171,7 @@ class Batch:
                 break
             refused |= {refusal.claim.step: refusal for refusal in refusals}
             effects = [effect for effect in effects if effect.number not in refused]
-        await self._refuse(refused)
+        self._outcomes |= await self._claims.outcomes(refused)
 
     async def _refuse_known_secrets(self, effects: Sequence[AnyEffect]) -> None:
         """Let those of *effects* fail that are to make a secret which somebody has written since the plan was made."""
@@ -188,26 +187,9 @@ class Batch:
 
     async def _look_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
         """Look again at what is there: whoever had a name, and let go of it, has made something of that name."""
-        waited = [each for each in effects if each.number in self._refusals]
+        waited = [each for each in effects if self._claims.met(each)]
         if any(each.is_searched_for(self._exchange.traits) for each in waited):
             self._before = await self._look_again(effects)
-
-    async def _refuse(self, refused: Mapping[int, Refusal]) -> None:
-        """Let the effects that need what another stack has fail, or wait where it lets go of that soon."""
-        timeouts, now = self._exchange.timeouts, loop_time()
-        for step, refusal in refused.items():
-            effect = self._effects[step]
-            waits = effect.awaits_claims(self._exchange.traits)
-            is_in_time = waits and now < self._give_up_at.setdefault(step, now + timeouts.lease)
-            pause = timeouts.watch if is_in_time else None
-            if self._may_have_happened(effect):
-                self._outcomes[step] = Unknown(f"it was sent before, and cannot be sent again: {refusal}")
-            else:
-                self._outcomes[step] = Failed(str(refusal), refusal.reason, pause)
-        new = [refused[step] for step in refused.keys() & self._give_up_at.keys() if step not in self._refusals]
-        self._refusals |= refused
-        if new:
-            await self._journal.wait(new, self._order.direction)
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
         """Of a creation that may have to be searched for: what has its kind and display name before it is sent."""
@@ -285,12 +267,6 @@ class Batch:
         may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._exchange.traits)
         return may_repeat and asked_wait(outcome) is not None
 
-    def _awaits_claim(self, effect: AnyEffect) -> bool:
-        """Whether *effect* waits for what another stack has, and not for the platform."""
-        outcome = self._outcomes.get(effect.number)
-        is_refused = isinstance(outcome, Failed) and outcome.reason is RejectionReason.RESOURCE_OWNED
-        return is_refused and asked_wait(outcome) is not None
-
     def _wait(self, state: RetryCallState) -> float:
         asked: float = state.outcome.result() if state.outcome else 0.0
         return max(asked, self._exchange.timeouts.between_attempts(state))
@@ -298,7 +274,7 @@ class Batch:
     def _is_over(self, state: RetryCallState) -> bool:
         """Whether there is no time for another attempt: each sort of waiting has its own."""
         timeouts, is_stubborn = self._exchange.timeouts, self._order.is_stubborn
-        if any(self._awaits_claim(effect) for effect in self._waiting):
+        if any(awaits_claim(self._outcomes.get(effect.number)) for effect in self._waiting):
             return False
         if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
             return not self._exchange.affords(state.upcoming_sleep, is_stubborn)

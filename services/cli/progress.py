@@ -68,11 +68,9 @@ class Progress:
             case operation_pb2.OPERATION_STATE_ROLLED_BACK:
                 return "everything that was done is undone"
             case operation_pb2.OPERATION_STATE_BLOCKED:
-                problem = (
-                    "a step waits for a decision" if self._undo_count is None else "not everything could be undone"
-                )
+                problem = "it waits for a decision" if self._undo_count is None else "not everything could be undone"
                 name = self._operation.rpartition("/")[2]
-                return f"{problem}: `pkger operations show {name}` lists the steps and the ways out"
+                return f"{problem}: `pkger operations show {name}` tells why, and the ways out"
             case _:
                 return "nothing was written"
 

@@ -48,7 +48,7 @@ async def blocked(faulty: World, env: Mapping[str, str], folder: Path) -> str:
     await gate.reached.wait()
     faulty.driver.hide()
     gate.opened.set()
-    assert "a step waits for a decision" in (await ended(process)).err
+    assert "it waits for a decision" in (await ended(process)).err
     return await newest(env)
 
 

@@ -83,7 +83,7 @@ def way_out(told: Ended, problem: str) -> str:
     """The end of a blocked operation, with its name."""
     found = re.search("pkger operations show [0-9a-f]{16}", told.err)
     assert found
-    return f"{problem}: `{found.group()}` lists the steps and the ways out"
+    return f"{problem}: `{found.group()}` tells why, and the ways out"
 
 
 async def test_a_blocked_undo_tells_both_reasons_and_the_way_on(faulty: World, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_a_step_of_unknown_outcome_tells_of_the_decision(faulty: World, tm
     faulty.driver.hide()
     gate.opened.set()
     told = await ended(process)
-    check(told, [UNSEEN], "create Label 'red' has an unknown outcome", way_out(told, "a step waits for a decision"))
+    check(told, [UNSEEN], "create Label 'red' has an unknown outcome", way_out(told, "it waits for a decision"))
 
 
 async def test_what_failed_past_the_seal_is_not_counted_as_done(faulty: World, tmp_path: Path) -> None:
