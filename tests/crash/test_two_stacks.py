@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
+from pkger.model.v1 import object_pb2
 
 from services.core.errors import ResourceOwned
 from tests.applier.test_blocked import ended
@@ -28,14 +29,22 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
         yield running
 
 
-async def wants(case: Case, package: str) -> str:
-    """Why an apply of *package* is refused; nothing of it is left."""
+async def check_refused_or_shared(case: Case, package: str) -> None:
+    """Apply a *package* that wants what stack 's' makes: not before the operation of 's' is over."""
     try:
         finished = end(await case.apply(package))
     except ResourceOwned as error:
-        return str(error)
-    assert finished.state == ROLLED_BACK
-    return finished.cause
+        refusal = str(error)
+    else:
+        refusal = finished.cause
+        assert finished.state == (ROLLED_BACK if refusal else SUCCEEDED)
+    record = (await case.look()).record
+    if refusal:
+        assert "stack 's'" in refusal
+        assert record is None
+    else:
+        assert record
+        assert [entry.origin for entry in record.resources] == [object_pb2.ORIGIN_SHARED]
 
 
 @pytest.mark.parametrize("failpoint", ["after_intent", "after_send", rare("after_record"), rare("before_finish")])
@@ -48,14 +57,12 @@ async def test_what_a_dead_applier_was_making_no_other_stack_gets(world: Crashin
     [mine] = (await journal.call(JournalServiceStub(journal.channel).ListOperations, newest)).operations
     await world.applier()
 
-    # Whether the operation is over by then, or not.
-    assert "stack 's'" in await wants(theirs, LABEL)
+    await check_refused_or_shared(theirs, LABEL)
 
     events = [event async for event in case.watch(mine.name)]
     assert events[-1].finished.state == SUCCEEDED
     [label] = (await case.look()).resources
     assert set((await case.look()).recorded.values()) == {("Label", label.id)}
-    assert (await theirs.look()).record is None
     assert end(await case.uninstall()).state == SUCCEEDED
     assert end(await theirs.apply(LABEL)).state == SUCCEEDED
 
