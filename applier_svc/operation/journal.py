@@ -115,7 +115,10 @@ class Journal:
         is wrong, and nobody knows what became of that creation.
         """
         if refusals := await self._record(outcomes, direction):
-            strange = {each.claim.step: Unknown(f"the platform says that it made {each}", True) for each in refusals}
+            strange = {
+                each.claim.step: Unknown(f"the platform says that it made what another one has: {each}", True)
+                for each in refusals
+            }
             await self._record({**outcomes, **strange}, direction)
 
     async def _record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> list[Refusal]:

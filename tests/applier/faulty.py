@@ -114,6 +114,7 @@ class FaultyDriver(DriverServiceServicer):
         self._calls: Mapping[int, CallFault] = {}
         self._all_later: CallFault | None = None
         self._gates: dict[int, Gate] = {}
+        self._said_ids: Mapping[int, str] = {}
         self._forwarded: set[bytes] = set()
         self.unshown = 0
         self.descriptions: list[grpc.StatusCode | driver_pb2.DescribeResponse] = []
@@ -141,6 +142,10 @@ class FaultyDriver(DriverServiceServicer):
     def arrive_before_look(self, look: int) -> None:
         """Let what is delayed take effect right before that listing or reading, counted from 0."""
         self._arrival = look
+
+    def mistake(self, ids: Mapping[int, str]) -> None:
+        """Answer creations with the *ids* of other resources, by the number of the mutation over all calls."""
+        self._said_ids = ids
 
     def allow(self, calls: int) -> None:
         """From now on, ask for patience whenever more *calls* of Mutate are being answered."""
@@ -245,6 +250,7 @@ class FaultyDriver(DriverServiceServicer):
 
     async def _answer(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         call, self.calls = self.calls, self.calls + 1
+        first = len(self.sent)
         faults = [self._fault_of(mutation) for mutation in request.mutations]
         fault = self._calls.get(call)
         if fault is None and self._all_later and call > max(self._calls, default=-1):
@@ -262,6 +268,9 @@ class FaultyDriver(DriverServiceServicer):
             case CallFault.STALE:
                 raise TokenStale(self._words(request.fence.scope), request.fence.token, request.fence.token + 1)
         response = await self._forward(request, faults)
+        for number, result in enumerate(response.results, first):
+            if number in self._said_ids:
+                result.done.id = self._said_ids[number]
         match fault:
             case CallFault.AWAY_AFTERWARDS:
                 raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))

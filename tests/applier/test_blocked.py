@@ -29,17 +29,22 @@ def descriptions(content: Content) -> list[str]:
     return [json.loads(spec)["description"] for _, spec, *_ in content]
 
 
+async def change_task(case: Case) -> None:
+    """Somebody else changes the only task."""
+    [resource] = [each for each in (await case.look()).resources if each.kind == "Task"]
+    spec = canonical_text(json.loads(resource.spec_json) | {"description": "theirs"})
+    theirs = driver_pb2.UpdateResource(kind="Task", id=resource.id, spec_json=spec)
+    await case.driver.change(case.org, driver_pb2.Mutation(update=theirs))
+
+
 async def in_conflict(faulty: World) -> tuple[Case, str]:
     """A blocked operation whose one update got lost while somebody else changed the task; and its name."""
     case = await faulty.case_with(task("old"))
-    [resource] = (await case.look()).resources
     case.driver.fail({0: ItemFault.LOSE_REQUEST}, lasting=True)
     gate = case.driver.gate(0)
     apply = asyncio.create_task(case.apply(task("new")))
     await gate.reached.wait()
-    spec = canonical_text(json.loads(resource.spec_json) | {"description": "theirs"})
-    theirs = driver_pb2.UpdateResource(kind="Task", id=resource.id, spec_json=spec)
-    await case.driver.change(case.org, driver_pb2.Mutation(update=theirs))
+    await change_task(case)
     gate.opened.set()
     events = await apply
     assert end(events).state == BLOCKED
@@ -80,6 +85,28 @@ async def test_a_conflict_ends_as_it_was_decided(faulty: World, way: str, left: 
     # Nothing is decided for the applies to come.
     assert end(await case.apply(task("new"))).no_change == (left == "new")
     assert descriptions((await case.look()).content) == ["new"]
+
+
+async def test_what_is_forced_in_a_cancelled_operation_is_not_sent_before_it_is_rolled_back(faulty: World) -> None:
+    case = await faulty.case_with(task("old"))
+    before = await case.look()
+    # The label, and the task, which somebody changes meanwhile.
+    case.driver.fail({1: ItemFault.LOSE_REQUEST}, lasting=True)
+    gate = case.driver.gate(1)
+    apply = asyncio.create_task(case.apply(text(an_object("Label", "red", "red"), *json.loads(task("new")))))
+    await gate.reached.wait()
+    await change_task(case)
+    gate.opened.set()
+    name = (await apply)[0].operation
+    case.driver.heal()
+    assert (await case.operation(name)).blocked_reason == CONFLICT
+    await faulty.services.cancel(name)
+
+    assert ended(await case.recover(name, _1="force")).state == ROLLED_BACK
+
+    assert [each.WhichOneof("change") for each in case.driver.sent] == ["delete"]
+    now = await case.look()
+    assert (now.ids, descriptions(now.content)) == (before.ids, ["theirs"])
 
 
 async def test_a_decision_outlasts_the_applier_that_it_was_told(faulty: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
-from services.core.errors import PlanStale, ResourceOwned
+from services.core.errors import PlanStale, RequestInvalid, ResourceOwned
 from tests.applier.faulty import ItemFault, Memory
 from tests.applier.test_blocked import ended
 from tests.applier.test_cancel import in_the_middle_of
@@ -158,6 +158,39 @@ async def test_two_creations_of_one_display_name_do_not_run_at_once(faulty: Worl
     ids = [set((await each.look()).recorded.values()) for each in (case, theirs)]
     assert len(ids[0] | ids[1]) == 2
     assert ids[0] | ids[1] == (await case.look()).ids
+
+
+@pytest.mark.parametrize("is_lasting", [False, True])
+async def test_a_creation_that_is_answered_with_a_resource_of_another_stack_is_unknown(
+    faulty: World, is_lasting: bool
+) -> None:
+    """The platform is asked again, and whatever it says: what the other stack owns is not deleted."""
+    case = await faulty.case_with(text(BOARD))
+    theirs = another(case)
+    [(_, board)] = (await case.look()).ids
+    before = await case.look()
+    case.driver.heal()
+    case.driver.mistake({0: board, 1: board} if is_lasting else {0: board})
+
+    events = await theirs.apply(text(an_object("Dashboard", "mine", "mine")))
+
+    [unknown, *_] = [each for event in events for each in event.steps_ended.outcomes]
+    assert f"made what another one has: resource {board} belongs to stack 's'" in unknown.unknown.message
+    if not is_lasting:
+        assert end(events).state == ROLLED_BACK
+        assert await case.look() == before
+        assert (await theirs.look()).record is None
+        return
+    assert end(events).state == BLOCKED
+    [step] = (await theirs.operation(events[0].operation)).blocked_steps
+    assert (step.reason, step.found_resource_id) == (operation_pb2.BLOCKED_REASON_CONFLICT, "")
+    with pytest.raises(RequestInvalid, match="belongs to stack s"):
+        await theirs.recover(events[0].operation, _0=f"adopt:{board}")
+    case.driver.heal()
+    assert ended(await theirs.recover(events[0].operation)).state == SUCCEEDED
+    now, mine = await case.look(), (await theirs.look()).recorded
+    assert now.recorded == before.recorded
+    assert now.ids == before.ids | set(mine.values())
 
 
 @pytest.fixture
