@@ -37,7 +37,7 @@ async def test_real_packages_live_side_by_side(services: Cluster, seed: int) -> 
             await asyncio.gather(*(services.uninstall(stack) for stack in again), return_exceptions=True)
             there = set(await services.stack_names())
             again = [stack for stack in again if stack in there]
-            await _lack_nothing(services, order)
+            await lack_nothing(services, order)
     assert await services.resources() == []
 
 
@@ -54,7 +54,7 @@ async def _applied(services: Cluster, packages: Mapping[str, str], rng: random.R
     return fitting
 
 
-async def _lack_nothing(services: Cluster, stacks: Collection[str]) -> None:
+async def lack_nothing(services: Cluster, stacks: Collection[str]) -> None:
     """What the records of *stacks* say is there, with all its labels."""
     live = {(each.kind, each.id): set(each.label_ids) for each in await services.resources()}
     for stack in stacks:
