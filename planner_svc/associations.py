@@ -154,6 +154,5 @@ def label_id_of(label: Key, matching: Matching) -> str:
         return match.live.id
     if match and match.is_removal and match.recorded:
         return match.recorded.resource_id
-    if label in matching.untouched:
-        return matching.untouched[label].resource_id
-    return ""
+    entry = matching.untouched.get(label) or matching.released.get(label)
+    return entry.resource_id if entry else ""

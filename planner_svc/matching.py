@@ -129,7 +129,7 @@ class Matching:
     Attributes:
         matches: One for each wanted or removed key, sorted by key.
         untouched: Recorded entries that the caller skips, by key.
-        released: Recorded entries that the stack gives up without deleting their resource, sorted by key.
+        released: Recorded entries that the stack gives up without deleting their resource, by key, sorted.
         live: All resources that were listed, by kind and id.
         renamed: The keys that recorded objects had before, each with the one that it has now.
         clashes: Errors of the objects whose name several resources have, then of those that claim the resource of
@@ -138,7 +138,7 @@ class Matching:
 
     matches: Mapping[Key, Match]
     untouched: Mapping[Key, InventoryEntry]
-    released: Sequence[InventoryEntry]
+    released: Mapping[Key, InventoryEntry]
     live: Mapping[ResourceKey, Resource]
     renamed: Mapping[Key, Key]
     clashes: Sequence[NameTaken] = ()
@@ -255,12 +255,12 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         if key not in taken and key not in kept
     }
     untouched |= _protected(desired, leaving, holders, platform)
-    released = []
+    released: dict[Key, InventoryEntry] = {}
     for resource_key, entry in sorted(leaving.items(), key=lambda item: item[1].key):
         if entry.key in untouched:
             continue
         if desired.is_end and entry.origin is Origin.ADOPTED:
-            released.append(entry)
+            released[entry.key] = entry
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
     ordered = {key: matches[key] for key in sorted(matches)}

@@ -8,7 +8,7 @@ from planner_svc.associations import Association, label_id_of, recorded_labels, 
 from planner_svc.differences import Differences
 from planner_svc.matching import Holder, Match, Matching, ResourceKey
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
-from services.core.model import FieldChange, Key, Origin, PlatformTraits, StackRecord, Use
+from services.core.model import FieldChange, InventoryEntry, Key, Origin, PlatformTraits, StackRecord, Use
 
 _SHOWN_FIELDS = 5
 _LONGEST_VALUE = 60
@@ -38,7 +38,7 @@ def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits)
         for key, match in matching.matches.items()
         if match.live and match.live.kind in named and (key in differing or _is_at_stake(match, matching))
     ]
-    return found + [(entry.key.kind, entry.resource_id) for entry in matching.released]
+    return found + [(key.kind, entry.resource_id) for key, entry in matching.released.items()]
 
 
 def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord) -> Matching:
@@ -49,15 +49,15 @@ def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
         key: _held(match, holders.get((match.live.kind, match.live.id)), stack) if match.live else match
         for key, match in matching.matches.items()
     }
-    released = []
-    for entry in matching.released:
-        resource = (entry.key.kind, entry.resource_id)
-        left = Match(entry.key, None, entry, matching.live.get(resource))
+    released: dict[Key, InventoryEntry] = {}
+    for key, entry in matching.released.items():
+        resource = (key.kind, entry.resource_id)
+        left = Match(key, None, entry, matching.live.get(resource))
         held = _held(left, holders.get(resource), stack)
         if held.users:
-            matches[entry.key] = held
+            matches[key] = held
         else:
-            released.append(entry)
+            released[key] = entry
     return replace(matching, matches={key: matches[key] for key in sorted(matches)}, released=released)
 
 

@@ -54,9 +54,8 @@ def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
 
 def _releases(matching: Matching) -> list[str]:
     """Warnings of the end of a stack: what it did not create is not its to delete."""
-    staying = {entry.key for entry in matching.released}
     return [
-        f"{entry.key} was there before the stack, which adopted it: resource {entry.resource_id} stays"
-        + "".join(f", with label {label.name}" for label in entry.associations if label in staying)
-        for entry in matching.released
+        f"{key} was there before the stack, which adopted it: resource {entry.resource_id} stays"
+        + "".join(f", with label {label.name}" for label in entry.associations if label in matching.released)
+        for key, entry in matching.released.items()
     ]
