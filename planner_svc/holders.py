@@ -34,7 +34,8 @@ def taken_by_resources(key: Key, display_name: str, holders: Sequence[Resource])
         f"{each.kind} resource {each.id} on the platform{_as(each.spec.display_name, display_name)}" for each in holders
     ]
     if not named[1:]:
-        return NameTaken(*key, display_name, named[0])
+        way_out = "Choose another name, or rename or delete that one, in the stack that owns it or on the platform."
+        return NameTaken(*key, display_name, named[0], way_out)
     way_out = "Only one can have it: rename or delete the others, in the stack that owns them or on the platform."
     return NameTaken(*key, display_name, f"each of {', '.join(named[:-1])} and {named[-1]}", way_out)
 

@@ -108,7 +108,7 @@ def refuse_used_replacements(matching: Matching, found: Differences) -> None:
         InUse: Names all uses.
     """
     uses = [
-        f"{key} cannot be replaced, which its {found.replaced[key]} needs: {user} uses it"
+        f"{key} would be replaced, as {found.replaced[key]} cannot change, but {user} uses it"
         for key, match in matching.matches.items()
         if key in found.replaced
         for user in called(match.users)

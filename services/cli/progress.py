@@ -114,7 +114,7 @@ class Progress:
 
 def left_over(count: int) -> str:
     """What to do about *count* steps that an operation, which could not roll back any more, did not do."""
-    return f"{_steps(count)} not done: apply again to retry what is left"
+    return f"{_steps(count)} not done: the next apply or uninstall retries what is left"
 
 
 def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:

@@ -279,7 +279,7 @@ def print_stack(
         out.print(table)
     pending = [f"{entry.key.kind} {entry.key.name}" for entry in resources if entry.is_pending_delete]
     if pending:
-        out.print(Text(f"not deleted yet, the next apply tries again: {', '.join(pending)}", "yellow"))
+        out.print(Text(f"not deleted yet, the next apply or uninstall tries again: {', '.join(pending)}", "yellow"))
 
 
 def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:

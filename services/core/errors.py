@@ -322,12 +322,16 @@ class NameTaken(PkgerError):
 
 
 class DependencyCycle(PkgerError):
-    """Some steps need each other; ``cycle`` names them in order."""
+    """Objects wait for the names of each other; ``cycle`` has them in order."""
 
     reason = Reason.DEPENDENCY_CYCLE
 
     def __init__(self, cycle: str) -> None:
-        super().__init__(f"these need each other, so none can come first: {cycle}", cycle=cycle)
+        super().__init__(
+            f"each of these wants the name that the next one has, so none can be renamed first: {cycle}. Give one of"
+            " them a name that is free, apply, and give it the wanted one then",
+            cycle=cycle,
+        )
 
 
 class ServiceUnavailable(PkgerError):
@@ -491,8 +495,8 @@ class SharedDiffers(PkgerError):
         super().__init__(
             f"{'; '.join(shown)}"
             + (f"; and {left} more" if left else "")
-            + ". Nothing was written: only its owner changes a resource. Want what is there, choose another name, or"
-            " have the owner change it first",
+            + ". Nothing was written: only its owner changes a resource. Want what is there, give the object another"
+            " metadata.name and display name, or have the owner change the resource first",
             objects="\n".join(shown),
             count=str(len(differing)),
         )

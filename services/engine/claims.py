@@ -109,7 +109,9 @@ class Refusal(NamedTuple):
     in_use: bool = False
 
     def __str__(self) -> str:
-        return f"{self.claim.what} {'is used by' if self.in_use else 'belongs to'} {self.holder}"
+        if self.in_use:
+            return f"{self.claim.what} is used by {self.holder}: plan again"
+        return f"{self.claim.what} belongs to {self.holder}"
 
     @property
     def reason(self) -> RejectionReason:

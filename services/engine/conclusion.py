@@ -88,7 +88,7 @@ class Conclusion:
             return self.end.cause
         first, *more = sorted({*self.orphans.keys, *(each.key for each in self.orphans.labels)})
         others = f" (and {len(more)} more)" if more else ""
-        return f"{first}{others} stays in the record, as no other stack has it or its labels any more: apply again"
+        return f"{first}{others} stays in the record, as no other stack has it or its labels any more"
 
     @property
     def leftover_count(self) -> int:

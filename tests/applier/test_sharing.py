@@ -158,6 +158,20 @@ async def test_the_owner_changes_what_others_use_and_their_next_plan_says_so(fau
         await theirs.apply(text(THEIRS))
 
 
+async def test_a_user_that_wants_something_else_gives_its_object_other_names(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+    another = "give the object another metadata.name and display name"
+
+    with pytest.raises(SharedDiffers, match=f'where name is "sensors" and not "own".*{another}'):
+        await theirs.apply(text(an_object("Label", "tag", "own")))
+
+    assert (await ended(theirs, an_object("Label", "own", "own"))).state == SUCCEEDED
+    assert await origins(theirs) == {"own": OWNED}
+    assert await origins(case) == {"l": OWNED}
+
+
 async def test_an_association_goes_when_no_record_wants_it_any_more(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS, RAW))
     theirs = beside(case, "theirs")
@@ -186,6 +200,7 @@ async def test_what_is_used_is_neither_replaced_nor_deleted(faulty: World) -> No
 
     assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [operation_pb2.REJECTION_REASON_IN_USE])
     assert "is used by stack 'theirs'" in end(refused).cause
+    assert "plan again" in end(refused).cause
     assert ("raw", ("sensors",)) in await names(case)
     assert ("sensors", ()) in await names(case)
     again = await case.apply(text(an_object("Label", "other", "other")))
@@ -247,9 +262,7 @@ async def test_a_user_that_becomes_the_owner_of_what_it_drops_deletes_it_next_ti
     await dropping
     finished = end(events)
     assert (finished.state, finished.leftover_count) == (SUCCEEDED, 1)
-    assert finished.cause == (
-        "Label 'tag' stays in the record, as no other stack has it or its labels any more: apply again"
-    )
+    assert finished.cause == "Label 'tag' stays in the record, as no other stack has it or its labels any more"
     record = (await theirs.look()).record
     assert record
     assert {entry.key.name: entry.is_pending_delete for entry in record.resources} == {"other": False, "tag": True}
@@ -291,7 +304,7 @@ async def test_a_replacement_of_what_others_use_is_refused(faulty: World) -> Non
     case = await faulty.case_with(text(an_object("Bucket", "b", "raw", schemaType="implicit")))
     await ended(beside(case, "theirs"), an_object("Bucket", "raw", "raw"))
 
-    with pytest.raises(InUse, match="stack 'theirs' uses it"):
+    with pytest.raises(InUse, match="would be replaced, as schemaType cannot change, but stack 'theirs' uses it"):
         await case.apply(text(an_object("Bucket", "b", "raw", schemaType="explicit")))
 
 

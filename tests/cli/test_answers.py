@@ -116,7 +116,7 @@ async def test_whoever_watches_is_told_of_what_is_left(faulty: World, env: Mappi
     faulty.driver.fail({0: ItemFault.REJECT}, lasting=True)
     assert (await pkger(*apply(tmp_path, RED), env=env)).code == 1
     watched = await pkger("operations", "watch", await newest(env), env=env)
-    end = "succeeded: 1 step not done: apply again to retry what is left"
+    end = "succeeded: 1 step not done: the next apply or uninstall retries what is left"
     assert watched.code == 1
     assert watched.out.splitlines()[-1] == end
     assert watched.err.splitlines()[-1] == f"Error: delete Bucket 'b' failed; {end}"
@@ -133,7 +133,7 @@ async def test_a_creation_that_failed_past_the_seal_is_not_done(
     assert told.err.splitlines()[-1].startswith("Error: create Bucket 'raw' failed; 1 step not done")
     shown = await pkger("operations", "show", await newest(env), env=env)
     assert "1 of 2" in shown.out
-    assert shown.out.splitlines()[-1] == "1 step not done: apply again to retry what is left"
+    assert shown.out.splitlines()[-1] == "1 step not done: the next apply or uninstall retries what is left"
 
 
 async def test_ctrl_c_ends_watching_and_not_the_operation(
@@ -180,7 +180,8 @@ async def test_a_cycle_of_2000_names_is_a_cycle(services: Cluster, tmp_path: Pat
     told = await pkger(*apply(tmp_path, *turned), env=env)
     assert told.code == 1
     assert told.err.startswith(
-        "Error: these need each other, so none can come first: Label 'label-0000' -> Label 'label-"
+        "Error: each of these wants the name that the next one has, so none can be renamed first: Label 'label-0000' ->"
+        " Label 'label-"
     )
     assert {resource.display_name for resource in await services.resources()} == {
         f"name {number}" for number in range(count)

@@ -110,7 +110,12 @@ async def test_what_failed_past_the_seal_is_not_counted_as_done(faulty: World, t
     await ended(await begun(faulty, tmp_path, RED, BUCKET))
     faulty.driver.fail({0: ItemFault.REJECT}, lasting=True)
     told = await ended(await begun(faulty, tmp_path, RED))
-    check(told, [SCRIPTED], "delete Bucket 'b' failed", "1 step not done: apply again to retry what is left")
+    check(
+        told,
+        [SCRIPTED],
+        "delete Bucket 'b' failed",
+        "1 step not done: the next apply or uninstall retries what is left",
+    )
     assert "Done: nothing.\n" in told.out
     faulty.driver.heal()
     assert "Done: 1 deleted.\n" in (await ended(await begun(faulty, tmp_path, RED))).out
