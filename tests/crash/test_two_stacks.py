@@ -29,6 +29,13 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
         yield running
 
 
+async def newest_operation(case: Case) -> str:
+    """The name of the operation that began last."""
+    journal, newest = case.services.peers["stack"], journal_pb2.ListOperationsRequest(page_size=1)
+    [operation] = (await journal.call(JournalServiceStub(journal.channel).ListOperations, newest)).operations
+    return operation.name
+
+
 async def check_refused_or_shared(case: Case, package: str) -> None:
     """Apply a *package* that wants what stack 's' makes: not before the operation of 's' is over."""
     try:
@@ -53,13 +60,12 @@ async def test_what_a_dead_applier_was_making_no_other_stack_gets(world: Crashin
     theirs = replace(case, stack="theirs")
     await world.applier(failpoint)
     assert await world.apply_and_die(case, LABEL)
-    journal, newest = case.services.peers["stack"], journal_pb2.ListOperationsRequest(page_size=1)
-    [mine] = (await journal.call(JournalServiceStub(journal.channel).ListOperations, newest)).operations
+    mine = await newest_operation(case)
     await world.applier()
 
     await check_refused_or_shared(theirs, LABEL)
 
-    events = [event async for event in case.watch(mine.name)]
+    events = [event async for event in case.watch(mine)]
     assert events[-1].finished.state == SUCCEEDED
     [label] = (await case.look()).resources
     assert set((await case.look()).recorded.values()) == {("Label", label.id)}
@@ -86,3 +92,31 @@ async def test_what_somebody_edits_while_no_applier_lives_stays(world: Crashing)
     assert ended(await case.recover(operation.name, **{f"_{step.step.number}": "skip"})).state == SUCCEEDED
     specs = {each.kind: json.loads(each.spec_json) for each in (await case.look()).resources}
     assert (specs["Bucket"]["description"], specs["Label"]["color"]) == ("theirs", "#000002")
+
+
+@pytest.mark.parametrize(
+    "failpoint", ["after_start", rare("after_intent"), rare("before_finish"), rare("after_finish")]
+)
+async def test_what_a_dead_applier_was_using_is_not_deleted(world: Crashing, failpoint: str) -> None:
+    """Its deletion was planned before anybody used it (case 5)."""
+    more = an_object("Label", "m", "more")
+    case = await world.case_with(text(*json.loads(LABEL), more))
+    theirs = replace(case, stack="theirs")
+    plan = await case.plan(text(more))
+    await world.applier(failpoint)
+    assert await world.apply_and_die(theirs, text(an_object("Label", "tag", "sensors"), an_object("Label", "o", "own")))
+    using = await newest_operation(case)
+    await world.applier()
+
+    refused = end(await case.apply_plan(plan))
+
+    # Whether the operation that uses it is over by then, or not.
+    assert refused.state == ROLLED_BACK
+    assert "is used by" in refused.cause
+    assert "stack 'theirs'" in refused.cause
+    events = [event async for event in theirs.watch(using)]
+    assert events[-1].finished.state == SUCCEEDED
+    assert (await theirs.look()).recorded["Label", "tag"] in (await case.look()).ids
+    assert end(await case.uninstall()).state == SUCCEEDED
+    now = await theirs.look()
+    assert set(now.recorded.values()) == now.ids
