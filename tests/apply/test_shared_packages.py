@@ -17,7 +17,7 @@ SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 @pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.faults)])
 async def test_real_packages_live_side_by_side(services: Cluster, seed: int) -> None:
     rng = random.Random(seed)
     packages = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.yml"))}
