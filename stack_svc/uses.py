@@ -54,6 +54,8 @@ def labels_of(reading: Reading, holdings: Iterable[Holding]) -> dict[tuple[str, 
 
 def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
     """The claims to use something that another operation has made, or takes away."""
+    if not used:
+        return []
     asked = {each: owners.text_of(each.what) for each in used}
     removals = {each: owners.removal_of(what) for each, what in asked.items()}
     found = {each.what: each for each in reading.owners.of(operation.target, [*asked.values(), *removals.values()])}
@@ -68,6 +70,8 @@ def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) ->
 def unowned(reading: Reading, target: Target, claims: Sequence[Claim]) -> str:
     """The first resource of *claims* to use that no stack owns any more, as a sentence; empty when there is none."""
     used = [each for each in claims if each.mode is ClaimMode.USE and isinstance(each.what, ClaimedResource)]
+    if not used:
+        return ""
     owned = {each.what for each in reading.owners.of(target, [owners.text_of(each.what) for each in used])}
     left = [each for each in used if owners.text_of(each.what) not in owned]
     return f"{left[0].key} uses {left[0].what}, which no stack owns any more" if left else ""

@@ -191,15 +191,16 @@ def _with_orphans(changes: RecordChanges, recorded: Sequence[InventoryEntry], or
         return changes
     before = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
     by_name, entries = by_key(recorded), by_key(changes.entries)
-    staying = {key: by_name[key]._replace(is_pending_delete=True) for key in orphans.keys if key in by_name}
+    # Of what leaves no label is wanted any more, and those that leave with it would be in the record of nothing.
+    staying = {key: _leaving(by_name[key]) for key in orphans.keys if key in by_name}
     for use in orphans.labels:
         held = before.get((use.kind, use.resource_id))
-        labels = {each for each in held.associations if by_name[each].resource_id == use.label_id} if held else set()
+        attached = (by_name.get(label) for label in held.associations) if held else ()
+        labels = {label.key for label in attached if label and label.resource_id == use.label_id}
         if held is None or not labels:
             continue
         is_leaving = held.key in changes.removed and use.key not in entries
-        kept = staying.get(use.key) or entries.get(use.key) or held
-        kept = kept._replace(is_pending_delete=kept.is_pending_delete or is_leaving)
+        kept = staying.get(use.key) or entries.get(use.key) or (_leaving(held) if is_leaving else held)
         staying[use.key] = kept._replace(associations=tuple(sorted({*kept.associations, *labels})))
         staying |= {
             label: by_name[label]._replace(is_pending_delete=True) for label in labels if label in changes.removed
@@ -211,6 +212,11 @@ def _with_orphans(changes: RecordChanges, recorded: Sequence[InventoryEntry], or
         tuple(key for key in changes.staying if key not in staying),
         tuple(use for use in changes.staying_labels if use not in orphans.labels),
     )
+
+
+def _leaving(entry: InventoryEntry) -> InventoryEntry:
+    """*entry* of an object that left the package, whose resource the next apply deletes."""
+    return entry._replace(associations=(), is_pending_delete=True)
 
 
 def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> RecordChanges:
@@ -263,4 +269,4 @@ def _is_of_replaced(effect: AnyEffect, ids: Ids) -> bool:
 def _beside(entry: InventoryEntry, resource_id: str) -> InventoryEntry:
     """*entry* of a resource that is to be deleted, under a key of its own, as another one has its key."""
     key = entry.key._replace(name=f"{entry.key.name}~{resource_id}")
-    return entry._replace(key=key, resource_id=resource_id, associations=(), is_pending_delete=True)
+    return _leaving(entry._replace(key=key, resource_id=resource_id))

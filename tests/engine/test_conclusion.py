@@ -11,6 +11,7 @@ from services.core.model import (
     LABEL,
     InventoryEntry,
     Key,
+    OperationKind,
     Origin,
     Plan,
     RecordChanges,
@@ -18,11 +19,14 @@ from services.core.model import (
     Step,
     Target,
     Undo,
+    Use,
     Verb,
 )
-from services.engine.conclusion import after_success, after_undo
+from services.engine.conclusion import Conclusion, Orphans, after_success, after_undo
+from services.engine.operation import OperationState
 from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.engine.progress import Progress
+from services.engine.scheduler import Finish
 from services.engine.step_life import StepRecord, StepState
 from services.kinds.format.canonical import spec_of
 from tests.engine.model_store import changed
@@ -377,3 +381,46 @@ def test_the_record_after_an_operation_does_not_depend_on_what_the_plan_says_of_
     recreated = [by_all.ids.get(each.key) and each._replace(resource_id=by_all.ids.get(each.key)) for each in inventory]
     if not journal or all(records == [] or records[-1].state is StepState.DONE for records in journal):
         assert _after(recorded, after_success(by_changes, [], [])) == [each for each in recreated if each]
+
+
+USED = Use(RAW, "Bucket", "raw-1", "red-1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "recorded", "orphans", "expected"),
+    [
+        pytest.param(
+            RecordChanges((), (RAW,), (RAW,)),
+            # What it was labelled with may have left the record before.
+            record(entry(RAW, "raw-1")._replace(associations=(RED,))),
+            Orphans(frozenset({RAW})),
+            [entry(RAW, "raw-1")._replace(is_pending_delete=True)],
+            id="a resource",
+        ),
+        pytest.param(
+            RecordChanges((), (RAW, RED), (RAW, RED), (USED,)),
+            record(entry(RAW, "raw-1", Origin.SHARED)._replace(associations=(RED,)), entry(RED, "red-1")),
+            Orphans(frozenset(), frozenset({USED})),
+            [
+                entry(RAW, "raw-1", Origin.SHARED)._replace(associations=(RED,), is_pending_delete=True),
+                entry(RED, "red-1")._replace(is_pending_delete=True),
+            ],
+            id="a label that leaves with what it is on",
+        ),
+        pytest.param(
+            RecordChanges((entry(RAW, "raw-1"),), (), (), (USED,)),
+            record(entry(RAW, "raw-1")._replace(associations=(RED, Key(LABEL, "gone"))), entry(RED, "red-1")),
+            Orphans(frozenset(), frozenset({USED})),
+            [entry(RAW, "raw-1")._replace(associations=(RED,)), entry(RED, "red-1")],
+            id="a label of what stays, beside one that left the record before",
+        ),
+    ],
+)
+def test_what_was_to_stay_with_others_and_is_nobody_elses_stays_in_the_record(
+    changes: RecordChanges, recorded: StackRecord, orphans: Orphans, expected: list[InventoryEntry]
+) -> None:
+    made = replace(plan([]), record=changes)
+    end = Finish(OperationState.SUCCEEDED)
+    concluded = Conclusion(Progress(made), end, OperationKind.APPLY, "1", False, False, recorded.resources, orphans)
+    assert _after(recorded, concluded.changes) == expected
+    assert (concluded.leftover_count, "'raw' stays in the record" in concluded.cause) == (1, True)
