@@ -7,11 +7,11 @@ from typing import NamedTuple
 from planner_svc.associations import Association, label_id_of, recorded_labels, unwanted_labels
 from planner_svc.differences import Differences
 from planner_svc.matching import Holder, Match, Matching, ResourceKey
+from services.core.diff import shown_value
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
 from services.core.model import FieldChange, InventoryEntry, Key, Origin, PlatformTraits, StackRecord, Use
 
 _SHOWN_FIELDS = 5
-_LONGEST_VALUE = 60
 
 
 class Holders(NamedTuple):
@@ -196,13 +196,7 @@ def _difference(match: Match, owner: Holder, found: Differences) -> str:
 
 
 def _field(change: FieldChange) -> str:
-    return f"{change.path.lstrip('/')} is {_value(change.old)} and not {_value(change.new)}"
-
-
-def _value(text: str) -> str:
-    if not text:
-        return "nothing"
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    return f"{change.path.lstrip('/')} is {shown_value(change.old)} and not {shown_value(change.new)}"
 
 
 def _is_recorded_use(match: Match) -> bool:

@@ -8,6 +8,8 @@ from services.core.model import FieldChange, Spec
 
 _MISSING = object()
 
+_LONGEST_VALUE = 60
+
 
 def changes(old: Spec, new: Spec) -> tuple[FieldChange, ...]:
     """
@@ -47,3 +49,10 @@ def _compare(path: str, old: Any, new: Any) -> Iterator[FieldChange]:
 
 def _text(value: Any) -> str:
     return "" if value is _MISSING else json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def shown_value(text: str) -> str:
+    """A side of a ``FieldChange`` for people: the JSON text of a value, shortened; absent where nothing is."""
+    if not text:
+        return "absent"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

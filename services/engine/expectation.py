@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
+from services.core.diff import shown_value
 from services.core.model import FieldChange, Reference, Resource, Spec
 from services.kinds.comparing import differences
 
 _SHOWN = 5
-_LONGEST_VALUE = 60
 
 
 class Expectation(NamedTuple):
@@ -48,11 +48,4 @@ def what_changed(expected: Expectation, found: Resource) -> str:
 
 
 def _shown(change: FieldChange) -> str:
-    return f"{change.path} is {_value(change.new)}, and not {_value(change.old)}"
-
-
-def _value(text: str) -> str:
-    """The JSON text of a value, shortened; empty for a field that is not there."""
-    if not text:
-        return "absent"
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    return f"{change.path} is {shown_value(change.new)}, and not {shown_value(change.old)}"
