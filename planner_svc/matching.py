@@ -213,6 +213,8 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     """
     Match by recorded id, then by unique name, else not at all.
 
+    What a stack only uses is found by its name first: the owner may have given the name to another resource.
+
     An object is known by its name within its family: a recorded one that changed its kind still means its resource, and
     so does a unique name that a resource of another kind of the family has (service.md 1.2).
 
@@ -230,8 +232,9 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     known = {key: by_id.get((entry.key.kind, entry.resource_id)) for key, entry in entries.items()}
     owned = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
     holders: Holders = {}
+    misnamed = {key for key, entry in entries.items() if _has_another_name(wanted[key], entry, known[key], platform)}
     # Mostly the record knows all: then no name is looked at.
-    if desired.skip or len(known) < len(wanted) or not all(known.values()):
+    if desired.skip or misnamed or len(known) < len(wanted) or not all(known.values()):
         holders = holders_of(by_id.values(), platform)
     # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
     kept = {(entry.key.kind, entry.resource_id): key for key, entry in (*untouched.items(), *entries.items())}
@@ -239,7 +242,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     clashes: list[NameTaken] = []
     for key, item in wanted.items():
         entry, found = entries.get(key), known.get(key)
-        if found is None:
+        if found is None or key in misnamed:
             free = _free(item, holders, kept, platform)
             if free[1:]:
                 clashes.append(taken_by_resources(key, item.spec.display_name, free))
@@ -280,6 +283,14 @@ def _free(
 ) -> Sequence[Resource]:
     """The resources that *item* finds by its unique name and that do not belong to another object."""
     return [each for each in _named(item, holders, platform) if kept.get((each.kind, each.id), item.key) == item.key]
+
+
+def _has_another_name(item: Object, entry: InventoryEntry, live: Resource | None, platform: PlatformTraits) -> bool:
+    """Whether what a stack uses is there and no longer has the unique name by which *item* found it."""
+    if live is None or entry.origin is not Origin.SHARED:
+        return False
+    unique_name = platform.kinds[item.key.kind].unique_name
+    return unique_name(live.spec.display_name) != unique_name(item.spec.display_name)
 
 
 def _taken(matches: Iterable[Match], clashes: list[NameTaken]) -> dict[ResourceKey, Object]:

@@ -172,6 +172,31 @@ async def test_a_user_that_wants_something_else_gives_its_object_other_names(fau
     assert await origins(case) == {"l": OWNED}
 
 
+async def test_a_user_follows_the_name_and_not_the_resource_that_had_it(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+    renamed = an_object("Label", "l", "probes")
+    await ended(case, renamed)
+    with pytest.raises(SharedDiffers, match="name is \"probes\" and not \"sensors\""):
+        await theirs.apply(text(THEIRS))
+    await ended(case, renamed, an_object("Label", "new", "sensors"))
+
+    finished = await ended(theirs, THEIRS)
+
+    assert (finished.state, finished.leftover_count) == (SUCCEEDED, 0)
+    mine, used = (await case.look()).record, (await theirs.look()).record
+    assert mine
+    assert used
+    ids = {entry.key.name: entry.resource_id for entry in mine.resources}
+    assert [(entry.resource_id, entry.origin) for entry in used.resources] == [(ids["new"], SHARED)]
+    assert (await ended(theirs, THEIRS)).no_change
+    # The resource that it used before is its owner's alone again.
+    assert end(await case.uninstall()).state == SUCCEEDED
+    assert await origins(theirs) == {"tag": OWNED}
+    assert await names(case) == [("sensors", ())]
+
+
 async def test_an_association_goes_when_no_record_wants_it_any_more(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS, RAW))
     theirs = beside(case, "theirs")
