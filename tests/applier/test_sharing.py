@@ -178,7 +178,7 @@ async def test_a_user_follows_the_name_and_not_the_resource_that_had_it(faulty: 
     await ended(theirs, THEIRS)
     renamed = an_object("Label", "l", "probes")
     await ended(case, renamed)
-    with pytest.raises(SharedDiffers, match="name is \"probes\" and not \"sensors\""):
+    with pytest.raises(SharedDiffers, match='name is "probes" and not "sensors"'):
         await theirs.apply(text(THEIRS))
     await ended(case, renamed, an_object("Label", "new", "sensors"))
 
