@@ -55,6 +55,7 @@ class ApplierServicer(ApplierServiceServicer):
             allow_missing=request.allow_missing,
             request=_identified(request),
             secrets=secrets,
+            author=request.author,
         )
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, object_pb2.Violations):
@@ -68,7 +69,12 @@ class ApplierServicer(ApplierServiceServicer):
         if not request.plan:
             raise RequestInvalid("plan", "name a stored plan")
         asked = PlanRequest(
-            request.plan, request.digest, request.allow_missing, _identified(request), Secrets(request.secrets)
+            request.plan,
+            request.digest,
+            request.allow_missing,
+            _identified(request),
+            Secrets(request.secrets),
+            request.author,
         )
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
@@ -84,10 +90,33 @@ class ApplierServicer(ApplierServiceServicer):
             desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()),
             digest=request.digest,
             request=_identified(request),
+            author=request.author,
         )
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.UninstallStackResponse(event=message)
+
+    async def RollbackStack(
+        self, request: applier_pb2.RollbackStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
+    ) -> AsyncIterator[applier_pb2.RollbackStackResponse]:
+        asked = NewRequest(
+            kind=plan_pb2.OPERATION_KIND_ROLLBACK,
+            target=request.target,
+            stack=_checked(request.stack),
+            desired=planner_pb2.CreatePlanRequest(
+                revision=request.revision,
+                skip=request.skip,
+                allow_empty=request.allow_empty,
+                allow_replace=request.allow_replace,
+            ),
+            digest=request.digest,
+            allow_missing=request.allow_missing,
+            request=_identified(request),
+            author=request.author,
+        )
+        async for message in _named(self._operations.answers(asked), context):
+            if isinstance(message, operation_pb2.OperationEvent):
+                yield applier_pb2.RollbackStackResponse(event=message)
 
     async def CancelOperation(
         self, request: applier_pb2.CancelOperationRequest, context: object
@@ -141,7 +170,10 @@ def register(operations: Registry) -> Register:
 
 
 def _identified(
-    request: applier_pb2.ApplyRequest | applier_pb2.ApplyPlanRequest | applier_pb2.UninstallStackRequest,
+    request: applier_pb2.ApplyRequest
+    | applier_pb2.ApplyPlanRequest
+    | applier_pb2.UninstallStackRequest
+    | applier_pb2.RollbackStackRequest,
 ) -> RequestId:
     return RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
 

@@ -1,8 +1,8 @@
 """A plan as messages: the parts that a caller asks for, and what a store keeps."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from pkger.journal.v1 import journal_pb2
@@ -38,11 +38,13 @@ class Answer:
             nowhere. None: there is no plan.
         parts: What follows the header, as far as the caller asks for it.
         violations: All violations of a package that breaks rules.
+        attachments: What travels beside a plan that is going to run: texts by their digests.
     """
 
     new_plan: journal_pb2.NewPlan | None
     parts: Sequence[plan_pb2.PlanPart] = ()
     violations: Sequence[object_pb2.Violation] = ()
+    attachments: Mapping[str, str] = field(default_factory=dict)
 
     def messages(self) -> Iterator[planner_pb2.CreatePlanResponse]:
         """The answer to the caller; the header as it is by now."""
@@ -73,7 +75,9 @@ async def make_answer(
     if not isinstance(gathered, Gathered):
         return Answer(None, violations=gathered)
     # In a thread: a large plan takes a moment, in which other calls are answered.
-    return await asyncio.to_thread(_answer, gathered, view, not request.validate_only, limit)
+    answer = await asyncio.to_thread(_answer, gathered, view, not request.validate_only, limit)
+    will_run = request.will_run or not request.validate_only
+    return replace(answer, attachments=gathered.planned.attachments) if will_run else answer
 
 
 def _answer(gathered: Gathered, view: Collection[View], is_kept: bool, limit: int) -> Answer:

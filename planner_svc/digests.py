@@ -14,6 +14,7 @@ def plan_digest(
     platform: PlatformTraits,
     ordered: Sequence[Stage],
     inventory: Sequence[InventoryEntry],
+    package_digest: str = "",
 ) -> str:
     """
     Hash a plan; equal plans have equal digests.
@@ -28,10 +29,11 @@ def plan_digest(
         platform: The platform.
         ordered: The stages with their steps.
         inventory: What the stack owns once the plan has run.
+        package_digest: Of the package that its revision keeps; empty: there is none.
     """
     digest = hashlib.sha256()
     # Line by line: the content of a large plan is tens of megabytes.
-    for line in _content(desired, stack, platform, ordered, inventory):
+    for line in _content(desired, stack, platform, ordered, inventory, package_digest):
         digest.update(canonical_text(line).encode() + b"\n")
     return f"sha256:{digest.hexdigest()}"
 
@@ -42,12 +44,15 @@ def _content(
     platform: PlatformTraits,
     ordered: Sequence[Stage],
     inventory: Sequence[InventoryEntry],
+    package_digest: str,
 ) -> Iterator[object]:
     yield {
         "stack": stack.name or stack.id,
         "target": [stack.target.platform, stack.target.org],
         "base_generation": stack.generation,
         "ends_stack": desired.is_end,
+        "rollback_of": desired.rollback_of,
+        "package": package_digest,
         "platform": [platform.platform, platform.version],
     }
     for stage in ordered:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 
 from planner_svc.matching import kinds_to_list, match
@@ -12,13 +13,14 @@ from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
 from planner_svc.refusals import Asked, Matched, run_checks
-from planner_svc.secrets import secrets_of
+from planner_svc.secrets import all_secrets_of, secrets_of
 from planner_svc.sharing import shareable, with_holders
 from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.uses import possible_users
 from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
 from services.core.model import Desired, Key, Package, UnreadableSpecError
+from services.kinds.package_text import NOTHING_KEPT
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
 from services.rpc.parsing import Parsed
 
@@ -45,26 +47,41 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     # The parser is at work for most of the time that a plan takes: enough to read what is there.
     reading = asyncio.create_task(reader.known(request))
     try:
-        parsed = await reader.package(request.package) if request.HasField("package") else Parsed()
+        parsed, untouched = await _desired_package(request, reader)
         if parsed.violations:
             return parsed.violations
         known = await reading
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    planned = await _planned(request, parsed, known, reader)
+    planned = await _planned(request, parsed, untouched, known, reader)
     return Gathered(planned, parsed.objects)
 
 
-async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known: Known, reader: Reader) -> Planned:
+async def _desired_package(request: planner_pb2.CreatePlanRequest, reader: Reader) -> tuple[Parsed, frozenset[Key]]:
+    """The package that is wanted, and the keys of what that leaves alone, as a revision may."""
+    match request.WhichOneof("desired"):
+        case "package":
+            return await reader.package(request.package), frozenset()
+        case "revision":
+            found = await reader.revision(request)
+            return Parsed(parser_pb2.PackageHeader(sources=found.sources), objects=found.objects), found.untouched
+        case _:
+            return Parsed(), frozenset()
+
+
+async def _planned(
+    request: planner_pb2.CreatePlanRequest, parsed: Parsed, untouched: frozenset[Key], known: Known, reader: Reader
+) -> Planned:
     stack, traits = known.stack, known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.skip]
-    desired = _desired(request, parsed, skips)
+    desired = _desired(request, parsed, skipped_keys(skips) | untouched)
     run_checks(Asked(desired, stack, traits, skips, [*map(credential_from_pb, parsed.credentials)]))
     remarks = Remarks()
     if not desired.is_end:
         warnings = (*map(_told, parsed.warnings), *idle_skips(skips, desired.package, stack))
-        referred = secrets_of(desired, traits, parsed.missing_secrets)
+        named = all_secrets_of(desired, traits) if desired.rollback_of else parsed.missing_secrets
+        referred = secrets_of(desired, traits, named)
         remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings)
     asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
     held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
@@ -78,20 +95,24 @@ async def _planned(request: planner_pb2.CreatePlanRequest, parsed: Parsed, known
         matching = with_holders(matching, holders, stack)
         run_checks(Matched(desired, stack, matching, holders))
         prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
-        return await asyncio.to_thread(make_plan, desired, stack, matching, traits, remarks, held, holders, prepared)
+        previous = await reader.current_package(stack) if matching.untouched else NOTHING_KEPT
+        return await asyncio.to_thread(
+            make_plan, desired, stack, matching, traits, remarks, held, holders, prepared, previous
+        )
     except UnreadableSpecError as error:
         driver = reader.driver(stack.target)
         raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error
 
 
-def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skips: Sequence[Key]) -> Desired:
+def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: frozenset[Key]) -> Desired:
     return Desired(
         package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
-        skip=skipped_keys(skips),
+        skip=skip,
         is_end=request.HasField("destroy"),
         secret_keys=frozenset(request.secret_keys),
         allow_replace=request.allow_replace,
         allow_empty=request.allow_empty,
+        rollback_of=request.revision,
     )
 
 

@@ -8,6 +8,7 @@ from planner_svc.associations import associations, recorded_labels
 from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
+from planner_svc.history import kept_package, unwritten_baselines
 from planner_svc.matching import Match, Matching, ResourceKey
 from planner_svc.preparing import with_prepared
 from planner_svc.refusals import Compared, Prepared, Staged, run_checks
@@ -21,7 +22,6 @@ from services.core.model import (
     Desired,
     InventoryEntry,
     Key,
-    OperationKind,
     Origin,
     Plan,
     PlanRemarks,
@@ -32,6 +32,9 @@ from services.core.model import (
     by_key,
 )
 from services.engine.outcome import Failed
+from services.kinds.attachment import text_digest
+from services.kinds.baseline_text import baselines_text
+from services.kinds.package_text import NOTHING_KEPT, KeptPackage, package_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ def make_plan(
     held_secrets: Set[str] = frozenset(),
     holders: Mapping[ResourceKey, Holders] = MappingProxyType({}),
     prepared: Mapping[Key, Spec | Failed] = MappingProxyType({}),
+    previous: KeptPackage = NOTHING_KEPT,
 ) -> Planned:
     """
     Make the plan that carries *matching* out.
@@ -72,6 +76,7 @@ def make_plan(
         held_secrets: Keys of the secrets that the platform holds.
         holders: Owners of the resources that use what is deleted, as far as they have any.
         prepared: What the platform would hold of each spec of ``specs_to_prepare``; missing: the spec as it is.
+        previous: The package of the current revision of the stack; needed only where something of the stack is skipped.
 
     Raises:
         PkgerError: A check of ``refusals.py`` refuses the plan.
@@ -92,6 +97,12 @@ def make_plan(
     inventory = _inventory(desired, matching, replaced)
     record = _record_changes(inventory, matching, stack)
     changes_anything = bool(steps or record.entries or record.removed)
+    referred = {each.key for references in found.references.values() for each in references if each.id}
+    package = seen = ""
+    if stack.is_kept and not desired.is_end:
+        package = package_text(kept_package(desired, matching, inventory, previous, referred))
+        seen = baselines_text(unwritten_baselines(matching, inventory, steps, stack))
+    package_digest, baselines_digest = (text_digest(text) if text else "" for text in (package, seen))
     plan = Plan(
         target=stack.target,
         stack_id=stack.id,
@@ -100,7 +111,7 @@ def make_plan(
         steps=steps,
         record=record,
         no_change=not changes_anything,
-        kind=OperationKind.UNINSTALL if desired.is_end else OperationKind.APPLY,
+        kind=desired.operation_kind,
         remarks=PlanRemarks(
             missing_env_refs=remarks.missing_env_refs,
             unresolved_env_refs=_unresolved(desired, remarks),
@@ -113,12 +124,18 @@ def make_plan(
             conflicts=conflicts,
         ),
         sources=desired.package.sources,
-        digest=plan_digest(desired, stack, platform, ordered, inventory),
+        digest=plan_digest(desired, stack, platform, ordered, inventory, package_digest),
         stack_name=stack.name,
         adoptions=_adoptions(matching) if steps or record.entries else (),
         uses=uses_of(matching, links, stack) if steps or record.entries else (),
+        package_digest=package_digest,
+        baselines_digest=baselines_digest,
+        rollback_of=desired.rollback_of,
     )
-    return Planned(plan, desired, matching, found, links)
+    attachments = {package_digest: package, baselines_digest: seen}
+    # What the current revision keeps, the store has.
+    known = {"", stack.package_digest}
+    return Planned(plan, desired, matching, found, links, {key: attachments[key] for key in attachments.keys() - known})
 
 
 def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, stack: StackRecord) -> RecordChanges:

@@ -3,17 +3,20 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from planner_svc.matching import Holder, ResourceKey, kinds_of_record
 from planner_svc.sharing import Holders
 from services.core.errors import RequestInvalid, StackNotFound
-from services.core.model import PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
+from services.core.model import Key, PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
 from services.engine.outcome import Failed
+from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.objects import target_from_pb
+from services.rpc.convert.objects import key_from_pb, object_from_pb, target_from_pb
 from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import (
     find_holders,
@@ -44,6 +47,24 @@ class Known:
     live: Sequence[Resource]
 
 
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """
+    A revision of a stack.
+
+    Attributes:
+        sources: Names of the sources of its package.
+        objects: The objects of its package.
+        untouched: Keys of what it leaves alone; some of *objects* are.
+        has_package: Whether it has a package.
+    """
+
+    sources: Sequence[str]
+    objects: list[object_pb2.Object]
+    untouched: frozenset[Key]
+    has_package: bool
+
+
 class Reader:
     """Asks the parser, the stack service and the driver; every failure is an error, never "there is none"."""
 
@@ -66,6 +87,39 @@ class Reader:
         for key, value in sources.env.items():
             request.env[key].CopyFrom(value)
         return await parse_package(self._parser, request)
+
+    async def revision(self, request: planner_pb2.CreatePlanRequest) -> Revision:
+        """
+        The revision that *request* goes back to.
+
+        Raises:
+            RequestInvalid: It names no stack, or a revision that has no package.
+            RevisionNotFound: The stack has no such revision.
+            StackNotFound: There is no such stack.
+        """
+        if not request.HasField("stack"):
+            raise RequestInvalid("stack", "a revision is one of a stack, so name the stack")
+        found = await self._revision(request.target, request.stack, request.revision)
+        if not found.has_package:
+            raise RequestInvalid("revision", f"revision {request.revision} has no package, as an uninstall made it")
+        return found
+
+    async def current_package(self, stack: StackRecord) -> KeptPackage:
+        """The package of the current revision of *stack*."""
+        if not stack.package_digest:
+            return NOTHING_KEPT
+        ref = object_pb2.StackRef(id=stack.id)
+        found = await self._revision(object_pb2.Target(), ref, stack.revision)
+        return KeptPackage(tuple(map(object_from_pb, found.objects)), found.untouched)
+
+    async def _revision(self, target: object_pb2.Target, stack: object_pb2.StackRef, number: int) -> Revision:
+        request = stack_pb2.GetRevisionRequest(target=target, stack=stack, number=number)
+        header, objects = stack_pb2.Revision(), stack_pb2.RevisionObjects()
+        async for answer in self._stack.stream(StackServiceStub(self._stack.channel).GetRevision, request):
+            header.MergeFrom(answer.revision)
+            objects.MergeFrom(answer.objects)
+        untouched = frozenset(map(key_from_pb, objects.untouched))
+        return Revision(header.sources, list(objects.objects), untouched, bool(header.package_digest))
 
     async def known(self, request: planner_pb2.CreatePlanRequest) -> Known:
         """

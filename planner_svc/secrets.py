@@ -51,6 +51,12 @@ def secret_steps(given: Iterable[str], held: Set[str]) -> tuple[Step, ...]:
     return tuple(_overwriting(key) if key in held else _creating(key) for key in sorted(given))
 
 
+def all_secrets_of(desired: Desired, platform: PlatformTraits) -> list[str]:
+    """Keys of the secrets that the objects of a package refer to, sorted."""
+    objects = [item for item in desired.package.objects if item.key.kind in platform.kinds]
+    return sorted({key for item in objects for key in platform.kinds[item.key.kind].secret_keys(item.spec)})
+
+
 def secrets_of(desired: Desired, platform: PlatformTraits, referred: Iterable[str]) -> tuple[str, ...]:
     """Those of the keys *referred* to by a whole package that are not only of skipped objects, in their order."""
     named: dict[bool, set[str]] = {True: set(), False: set()}

@@ -32,6 +32,7 @@ class PlannerServicer(PlannerServiceServicer):
         name = await self._plans.of_request(key) if key else ""
         if not name:
             answer = await make_answer(request, view, self._reader, self._limit)
+            await self._plans.attach(answer.attachments)
             if answer.new_plan and not request.validate_only:
                 name = await self._plans.keep(answer.new_plan, key)
             if not name:

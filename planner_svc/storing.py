@@ -1,6 +1,7 @@
 """Keeps plans in the stack store until somebody applies them."""
 
-from collections.abc import AsyncIterator, Collection
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
 
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
@@ -8,8 +9,10 @@ from pkger.model.v1 import plan_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
+from services.kinds.attachment import compressed
 from services.machine import Ids
 from services.rpc.client import Peer
+from services.rpc.parts import pieces
 from services.rpc.plan_parts import View
 
 
@@ -31,6 +34,18 @@ class PlanStore:
             RequestIdReused: The id was used with other content.
         """
         return (await self._stack.call(self._journal.FindPlan, journal_pb2.FindPlanRequest(request=request))).plan
+
+    async def attach(self, attachments: Mapping[str, str]) -> None:
+        """Have the store keep what travels beside a plan, texts by their digests, as far as it lacks them."""
+        for digest, text in sorted(attachments.items()):
+            request = journal_pb2.KeepAttachmentRequest(digest=digest)
+            if (await self._stack.call(self._journal.KeepAttachment, request)).is_kept:
+                continue
+            cut = list(pieces(text))
+            for number, piece in enumerate(cut):
+                body = await asyncio.to_thread(compressed, piece)
+                part = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(cut))
+                await self._stack.call(self._journal.StoreAttachment, part)
 
     async def keep(self, plan: journal_pb2.NewPlan, request: journal_pb2.RequestKey | None) -> str:
         """

@@ -1,7 +1,7 @@
 """What people and other programs see of a plan beside its steps: made when somebody asks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
@@ -33,6 +33,7 @@ class Planned:
         matching: The matches.
         found: The differences of what is wanted and what is there.
         links: The associations.
+        attachments: What travels beside the plan and the store lacks, as far as is known: texts by their digests.
     """
 
     plan: Plan
@@ -40,6 +41,7 @@ class Planned:
     matching: Matching
     found: Differences
     links: Sequence[Association]
+    attachments: Mapping[str, str] = field(default_factory=dict)
 
     def diffs(self) -> PlanDiffs:
         """The differences, for each object and for each association; what stays with other stacks has none."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
-from services.core.model import Key, RecordChanges, Use
+from services.core.model import Baseline, Key, RecordChanges, Use
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import claiming, inheriting, inventory, journal, leases, plans, texts
+from stack_svc import baselines, claiming, inheriting, inventory, journal, leases, plans, revisions, texts
 from stack_svc.inheriting import Estate
 from stack_svc.journal import Write
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
@@ -21,11 +21,22 @@ from stack_svc.store.store import Reading, Transaction
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """*changes* of what the stack owns; ``platform_changed`` moves the generation even when there are none."""
+    """
+    The record as it is to be.
+
+    Attributes:
+        changes: Of what the stack owns.
+        sources: Names of the sources that were applied.
+        platform_changed: Whether resources changed; moves the generation even when the record stays as it is.
+        secrets_written: Whether secrets were written; moves the generation, and nothing else.
+        baselines: What the platform holds of the resources that were written.
+    """
 
     changes: RecordChanges
     sources: Sequence[str]
     platform_changed: bool
+    secrets_written: bool = False
+    baselines: Sequence[Baseline] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +97,7 @@ class Ending:
         blocks: What a BLOCKED operation is blocked by.
         stale: The plan that it was to run and that turned out to be stale; None for any other end.
         seen_token: The highest token that the platform has seen, where the store is older than the platform; else 0.
+        leftover_count: Number of things that are still to be done.
     """
 
     position: int
@@ -98,6 +110,7 @@ class Ending:
     blocks: Blocks = NOT_BLOCKED
     stale: StalePlan | None = None
     seen_token: int = 0
+    leftover_count: int = 0
 
 
 _MAY_BECOME = {
@@ -138,8 +151,9 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     End the operation that has the lease with *token*.
 
     When the stack owns the same as before and the platform did not change either, generation, sources and update time
-    stay as they are. A pending stack becomes an active one, made now, with the record of an operation that SUCCEEDED,
-    or with one that lists resources; after any other end it goes away.
+    stay as they are. Success makes a revision, unless all that and the package are as they were. A pending stack
+    becomes an active one, made now, with the record of an operation that SUCCEEDED, or with one that lists resources;
+    after any other end it goes away.
 
     What the stack lets go while others use it is handed over to the one that has used it longest.
 
@@ -250,7 +264,7 @@ def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, n
             # What could not be taken back needs a stack that owns it.
             is_kept = ending.state is OperationState.SUCCEEDED or bool(record.changes.entries)
             if stack.state is State.ACTIVE or is_kept:
-                return _recorded(tx, stack, record, now)
+                return _recorded(tx, operation, stack, record, ending, now)
             return None
         case Abandon():
             return stack if stack.state is State.ACTIVE else None
@@ -259,17 +273,27 @@ def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, n
             return None
 
 
-def _recorded(tx: Transaction, stack: Stack, record: Record, now: int) -> Stack:
-    recorded = stack
-    has_changed, count = inventory.change(tx, stack, record.changes, now)
-    if has_changed or record.platform_changed:
+def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Record, ending: Ending, now: int) -> Stack:
+    recorded, plan, changes = stack, tx.plans.find(operation.plan), record.changes
+    has_succeeded = ending.state is OperationState.SUCCEEDED
+    seen = baselines.planned(tx, plan) if plan and has_succeeded else []
+    held = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
+    has_changed, count = inventory.change(tx, stack, changes, now)
+    is_news = has_changed or record.platform_changed
+    if is_news or record.secrets_written:
+        recorded = replace(recorded, record=replace(stack.record, generation=stack.record.generation + 1))
+    if is_news:
         recorded = replace(
-            stack,
+            recorded,
             resource_count=count,
-            record=replace(stack.record, generation=stack.record.generation + 1, sources=tuple(record.sources)),
+            record=replace(recorded.record, sources=tuple(record.sources)),
             # Clocks are set back at times; a record is never updated before it was made.
             update_time=max(now, stack.update_time),
         )
+    if plan and has_succeeded and (is_news or plan.package_digest != stack.record.package_digest):
+        revised = revisions.after(tx, operation, plan, recorded.record, ending.leftover_count, now)
+        recorded = replace(recorded, record=revised)
+    tx.baselines.put(stack.record.id, held)
     if stack.state is State.PENDING:
         recorded = replace(recorded, state=State.ACTIVE, create_time=now, update_time=now)
     if recorded is not stack:

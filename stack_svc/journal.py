@@ -50,6 +50,7 @@ class Beginning:
         ttl: Microseconds that the lease lasts without renewal.
         new_stack: Id of the stack that is made, if one is; that of a stored plan follows from the plan.
         request: The request that it is for.
+        author: Who asks for it.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Beginning:
     ttl: int
     new_stack: str
     request: Request
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         token=lease.token,
         create_time=now,
         update_time=now,
+        author=texts.checked_author(wanted.author),
     )
     if not tx.operations.insert(operation):
         raise RequestInvalid("operation", f"{wanted.name} exists already; choose another name")

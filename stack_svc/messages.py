@@ -12,13 +12,21 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
-from services.core.model import InventoryEntry, Key, RecordChanges, Target
+from services.core.model import Baseline, InventoryEntry, Key, RecordChanges, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.effects.effect import ResourceKey
 from services.engine.operation import FINISHED, OperationState
+from services.kinds.package_text import KeptPackage
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import key_from_pb, target_from_pb, target_to_pb
+from services.rpc.convert.objects import (
+    baseline_from_pb,
+    key_fields,
+    key_from_pb,
+    object_fields,
+    target_from_pb,
+    target_to_pb,
+)
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
 from stack_svc import plan_views, stacks, texts
@@ -29,6 +37,7 @@ from stack_svc.requests import Request
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
 from stack_svc.store.plans import PlanState, StoredPlan, Work
+from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
 
 _LATEST = 2**63 - 1
@@ -93,6 +102,7 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str
         create_missing=request.create_missing,
         kind=KINDS.member(request.kind) if request.kind else None,
         holder=request.holder,
+        author=request.author,
         ttl=microseconds(request.ttl),
         new_stack=new_stack,
         request=request_from_pb(request.request),
@@ -124,6 +134,30 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
         create_time=timestamp(stack.create_time),
         update_time=timestamp(stack.update_time),
         resource_count=stack.resource_count,
+        revision=record.revision,
+        package_digest=record.package_digest,
+    )
+
+
+def revision_to_pb(revision: Revision) -> stack_pb2.Revision:
+    """Translate a revision, without its package."""
+    return stack_pb2.Revision(
+        number=revision.number,
+        kind=KINDS.number(revision.kind),
+        package_digest=revision.package_digest,
+        sources=revision.sources,
+        author=revision.author,
+        operation=revision.operation,
+        leftover_count=revision.leftover_count,
+        rollback_of=revision.rollback_of,
+        create_time=timestamp(revision.create_time),
+    )
+
+
+def revision_objects_to_pb(package: KeptPackage) -> stack_pb2.RevisionObjects:
+    """Translate the package of a revision."""
+    return stack_pb2.RevisionObjects(
+        objects=map(object_fields, package.objects), untouched=map(key_fields, sorted(package.untouched))
     )
 
 
@@ -189,6 +223,7 @@ def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operati
         blocked_reason=blocked_reason,
         blocked_step_count=operation.blocks.step_count,
         plan=operation.plan,
+        author=operation.author,
     )
     if operation.state in FINISHED:
         message.end_time.CopyFrom(message.update_time)
@@ -242,6 +277,9 @@ def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
         step_count=sum(
             (counts.creates, counts.updates, counts.deletes, counts.attaches, counts.detaches, counts.secrets)
         ),
+        package_digest=header.package_digest,
+        baselines_digest=header.baselines_digest,
+        rollback_of=header.rollback_of,
         message=header.SerializeToString(),
         body=plan.body,
         content=plan.content,
@@ -404,6 +442,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         ),
         StalePlan(request.stale_plan.plan, request.stale_plan.problem) if request.HasField("stale_plan") else None,
         request.seen_token if request.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED else 0,
+        request.finished.finished.leftover_count,
     )
 
 
@@ -463,6 +502,10 @@ def _cleaned(entry: InventoryEntry) -> InventoryEntry:
     return entry._replace(key=key, resource_id=texts.clean(entry.resource_id), associations=labels)
 
 
+def _cleaned_baseline(baseline: Baseline) -> Baseline:
+    return baseline._replace(key=_cleaned_key(baseline.key))
+
+
 def _cleaned_key(key: Key) -> Key:
     return Key(texts.clean(key.kind), texts.clean(key.name))
 
@@ -475,7 +518,13 @@ def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
             removed, staying = (tuple(map(_cleaned_key, keys)) for keys in (changes.removed, changes.staying))
             entries, labels = (tuple(map(_cleaned, changes.entries)), changes.staying_labels)
             changes = RecordChanges(entries, removed, staying, labels)
-            return Record(changes, tuple(record.sources), record.platform_changed)
+            return Record(
+                changes,
+                tuple(record.sources),
+                record.platform_changed,
+                record.secrets_written,
+                [_cleaned_baseline(baseline_from_pb(each)) for each in record.baselines],
+            )
         case "abandon":
             return Abandon()
         case "remove":

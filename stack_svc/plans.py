@@ -203,6 +203,9 @@ def _stored(plan: NewPlan, state: PlanState, operation: str, now: int, expires: 
         plan.base_generation,
         plan.kind,
         plan.step_count,
+        plan.package_digest,
+        plan.baselines_digest,
+        plan.rollback_of,
         state=state,
         problem="",
         operation=operation,
@@ -212,5 +215,8 @@ def _stored(plan: NewPlan, state: PlanState, operation: str, now: int, expires: 
 
 
 def _insert(tx: Transaction, plan: NewPlan, stored: StoredPlan) -> None:
+    for digest in (plan.package_digest, plan.baselines_digest):
+        if digest and not tx.attachments.has(digest):
+            raise RequestInvalid("plan.header", f"the store has no attachment {digest}; send it first")
     if not tx.plans.insert(stored, Work(plan.message, plan.body), plan.content):
         raise RequestInvalid("plan", f"there is another plan of the name {plan.name}")

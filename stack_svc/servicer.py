@@ -8,16 +8,21 @@ from pkger.journal.v1 import journal_pb2, journal_pb2_grpc
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
+from services.core.model import Key
 from services.engine.operation import FINISHED, OperationState
 from services.engine.step_life import StepRecord
+from services.kinds.package_text import read_package
 from services.machine import Ids
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.claim_parts import claim_parts
-from services.rpc.convert.objects import entry_fields, key_fields
+from services.rpc.convert.objects import baseline_to_pb, entry_fields, key_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.convert.plans import use_to_pb
+from services.rpc.parts import cut
+from services.rpc.plan_parts import diffs_parts
 from services.rpc.server import Register
 from stack_svc import (
+    attachments,
     blocking,
     endings,
     journal,
@@ -26,6 +31,7 @@ from stack_svc import (
     plan_views,
     plans,
     reading_journals,
+    revisions,
     stacks,
     texts,
     uses,
@@ -35,10 +41,12 @@ from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
+from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
 from stack_svc.store.operations import Filter, Operation
 from stack_svc.store.plans import StoredPlan
-from stack_svc.store.stacks import Named
+from stack_svc.store.revisions import Revision
+from stack_svc.store.stacks import Choice, Named
 from stack_svc.store.store import Reading, Store, Transaction
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
@@ -84,12 +92,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         choice = messages.choice_from_pb(request.target, request.stack)
         after = pages.place_of(request.page_token, stacks.FIRST_RESOURCE)
         size = pages.size_of(request.page_size, 1000, 5000)
-        stack, found = await self._store.read(lambda tx: stacks.resources(tx, choice, after, size))
-        record = stack.record
+        found = await self._store.read(lambda tx: stacks.resources(tx, choice, after, size))
+        record = found.stack.record
+        lacking = {*found.without_baseline}
         page, token = pages.page_of(
-            found,
+            found.entries,
             size,
-            lambda entry: object_pb2.InventoryEntry(**entry_fields(entry)),
+            lambda entry: object_pb2.InventoryEntry(**entry_fields(entry), lacks_baseline=entry.key in lacking),
             lambda entry: (record.id, record.generation, *entry.key),
         )
         return stack_pb2.ListResourcesResponse(resources=page, next_page_token=token, generation=record.generation)
@@ -137,6 +146,41 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         while (part := await asyncio.to_thread(next, parts, None)) is not None:
             yield stack_pb2.GetPlanResponse(part=part)
 
+    async def ListRevisions(
+        self, request: stack_pb2.ListRevisionsRequest, context: object
+    ) -> stack_pb2.ListRevisionsResponse:
+        """Read one page of the history of a stack."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        (before,) = pages.place_of(request.page_token, (stored_revisions.NEWEST,))
+        size = pages.size_of(request.page_size, 50, 500)
+        found = await self._store.read(
+            lambda tx: tx.revisions.page(stacks.existing(tx, choice).record.id, before, size + 1)
+        )
+        page, token = pages.page_of(found, size, messages.revision_to_pb, lambda revision: (revision.number,))
+        return stack_pb2.ListRevisionsResponse(revisions=page, next_page_token=token)
+
+    async def GetRevision(
+        self, request: stack_pb2.GetRevisionRequest, context: object
+    ) -> AsyncIterator[stack_pb2.GetRevisionResponse]:
+        """Read one revision, in parts."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        [(revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
+        yield stack_pb2.GetRevisionResponse(revision=messages.revision_to_pb(revision))
+        objects = await asyncio.to_thread(lambda: messages.revision_objects_to_pb(read_package(text)))
+        for part in cut(objects):
+            yield stack_pb2.GetRevisionResponse(objects=part)
+
+    async def DiffRevisions(
+        self, request: stack_pb2.DiffRevisionsRequest, context: object
+    ) -> AsyncIterator[stack_pb2.DiffRevisionsResponse]:
+        """Compare the packages of two revisions."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        numbers = {"old": request.old, "new": request.new}
+        (_, old), (_, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
+        found = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))
+        for part in diffs_parts(found):
+            yield stack_pb2.DiffRevisionsResponse(diffs=part.diffs)
+
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
         """Read one page of plans."""
         target = messages.target_of(request.target) if request.HasField("target") else None
@@ -173,6 +217,21 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         key = messages.request_from_pb(request.request)
         name = await self._store.read(lambda tx: plans.of_request(tx, key))
         return journal_pb2.FindPlanResponse(plan=name)
+
+    async def KeepAttachment(
+        self, request: journal_pb2.KeepAttachmentRequest, context: object
+    ) -> journal_pb2.KeepAttachmentResponse:
+        """Tell whether the store has an attachment, and keep it for another day."""
+        is_kept = await self._store.write(lambda tx: attachments.keep(tx, request.digest))
+        return journal_pb2.KeepAttachmentResponse(is_kept=is_kept)
+
+    async def StoreAttachment(
+        self, request: journal_pb2.StoreAttachmentRequest, context: object
+    ) -> journal_pb2.StoreAttachmentResponse:
+        """Keep a part of an attachment."""
+        digest = texts.checked_name(request.digest, "digest")
+        await self._store.write(lambda tx: attachments.store(tx, digest, request.number, request.count, request.body))
+        return journal_pb2.StoreAttachmentResponse()
 
     async def BeginOperation(
         self, request: journal_pb2.BeginOperationRequest, context: object
@@ -301,6 +360,23 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             answer.stale_plans.append(name)
         return answer
 
+    async def ListBaselines(
+        self, request: journal_pb2.ListBaselinesRequest, context: object
+    ) -> journal_pb2.ListBaselinesResponse:
+        """Read one page of the baselines of a stack."""
+        after = Key(*pages.place_of(request.page_token, ("", "")))
+        size = pages.size_of(0, 1000, 1000)
+        stack, found = await self._store.read(
+            lambda tx: (
+                stacks.existing(tx, request.stack_id),
+                tx.baselines.page(request.stack_id, after, size + 1),
+            )
+        )
+        page, token = pages.page_of(found, size, baseline_to_pb, lambda baseline: tuple(baseline.key))
+        return journal_pb2.ListBaselinesResponse(
+            baselines=page, next_page_token=token, generation=stack.record.generation
+        )
+
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object
     ) -> journal_pb2.RequestCancelResponse:
@@ -354,6 +430,13 @@ def _unfinished(reading: Reading) -> list[Operation]:
     """All unfinished operations, newest first."""
     wanted = Filter(states=[state for state in OperationState if state not in FINISHED])
     return reading.operations.page(wanted, stored_operations.START, plans.EVERYTHING)
+
+
+def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[Revision, str]]:
+    """Revisions of a stack with the texts of their packages; *numbers* by the fields that name them."""
+    stack = stacks.existing(reading, choice)
+    found = [revisions.existing(reading, stack, number, field) for field, number in numbers.items()]
+    return [(each, attachments.text_of(reading, each.package_digest)) for each in found]
 
 
 def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:

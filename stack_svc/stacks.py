@@ -1,5 +1,7 @@
 """Stacks: their records, by id and by name."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from services.core.errors import (
@@ -75,7 +77,23 @@ def existing(reading: Reading, choice: Choice) -> Stack:
     return visible(reading.stacks.find(choice), choice)
 
 
-def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int) -> tuple[Stack, list[InventoryEntry]]:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """
+    A page of what a stack owns.
+
+    Attributes:
+        stack: The stack.
+        entries: The entries; one more than the page has when more follow.
+        without_baseline: Keys of those of them that have no baseline.
+    """
+
+    stack: Stack
+    entries: Sequence[InventoryEntry]
+    without_baseline: Collection[Key]
+
+
+def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int) -> Page:
     """
     Read one page of what a stack owns, sorted by kind and name.
 
@@ -84,9 +102,6 @@ def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int)
         choice: The stack; as for ``visible``.
         after: The last entry of the page before.
         size: Entries on the page.
-
-    Returns:
-        The stack and the entries; one more than the page has when more follow.
 
     Raises:
         StackNotFound: There is no such stack.
@@ -99,7 +114,8 @@ def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int)
         raise RequestInvalid("page_token", f"is of another stack than {record.id}; begin again")
     if after != FIRST_RESOURCE and after[1] != record.generation:
         raise StackMoved(stack.called, after[1], record.generation)
-    return stack, reading.inventory.page(record.id, Key(*after[2:]), size + 1)
+    entries = reading.inventory.page(record.id, Key(*after[2:]), size + 1)
+    return Page(stack, entries, reading.baselines.lacking(record.id, [entry.key for entry in entries]))
 
 
 def create(tx: Transaction, named: Named, description: str, request: Request, stack_id: str) -> Stack:

@@ -8,6 +8,9 @@ from services.core.errors import RequestInvalid
 LONGEST_KEY = 1024
 """Bytes of a text that rows are found by; more than 2,704 do not fit into an index of PostgreSQL."""
 
+LONGEST_AUTHOR = 200
+"""Characters of the name of who asks for an operation (applier.proto)."""
+
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -28,6 +31,18 @@ def checked_name(name: str, field: str) -> str:
     if key(name) != name:
         raise RequestInvalid(field, f"must be text without NUL, of at most {LONGEST_KEY:,} bytes")
     return name
+
+
+def checked_author(author: str) -> str:
+    """
+    Accept the name of who asks for an operation; it may be empty.
+
+    Raises:
+        RequestInvalid: It is longer than ``LONGEST_AUTHOR``, or has line breaks or other control characters.
+    """
+    if len(author) > LONGEST_AUTHOR or not author.isprintable():
+        raise RequestInvalid("author", f"must be at most {LONGEST_AUTHOR} printable characters")
+    return author
 
 
 def key(text: str) -> str:

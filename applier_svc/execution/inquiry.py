@@ -11,6 +11,7 @@ from services.core.model import PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
 from services.engine.outcome import Failed, NotHappened, Unknown
+from services.engine.step_life import StepRecord, StepState
 from services.rpc.call import loop_time
 
 _TAKEN = "it was sent and not answered; the platform says that its name is taken, and lists nothing of that name"
@@ -79,6 +80,25 @@ class Inquiry:
         if outcomes:
             await self._journal.record(outcomes, direction)
         return failed
+
+    async def with_what_is_there(self, records: Sequence[StepRecord]) -> list[StepRecord]:
+        """
+        *records* of steps that somebody decided, with what the platform holds of what is taken as it is.
+
+        Raises:
+            PkgerError: It cannot be read; ``UNREADABLE`` has all there is.
+        """
+        taken = {
+            record.step: (self._progress.effects[record.step].step.key.kind, record.resource_id)
+            for record in records
+            if record.state in (StepState.DONE, StepState.KEPT)
+            and record.resource_id
+            and not record.is_forced
+            and self._progress.effects[record.step].step.new_spec
+        }
+        live = await self._prober.read(sorted({*taken.values()}))
+        held = {step: found.spec.text for step, resource in taken.items() if (found := live.get(resource))}
+        return [record._replace(observed=held.get(record.step, record.observed)) for record in records]
 
     async def settle(self) -> None:
         """Wait until what was sent before can no longer take effect."""

@@ -79,6 +79,16 @@ class Prober:
             problem = f"the driver failed: {self._masked(str(error.details()))}"
         return {effect.number: Unknown(f"nobody could look what became of it: {problem}") for effect in effects}
 
+    async def read(self, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Resource]:
+        """
+        Those of *resources* that are there; no call for none.
+
+        Raises:
+            PkgerError: They cannot be read; ``UNREADABLE`` has all there is.
+        """
+        found = await read_resources(self._driver, self._target.org, resources) if resources else []
+        return {(each.kind, each.id): each for each in found if each}
+
     async def ids_by_name(self, kinds: Collection[str], known: Collection[ResourceKey]) -> IdsByName:
         """
         Ids of all resources of *kinds*, by kind and display name as compared; *known* as of ``find_out``.

@@ -33,7 +33,9 @@ class Runner:
             PkgerError: As ``run``; the decisions count if they were stored.
         """
         # An operation is blocked in the direction in which it went.
-        await self._journal.decide(decided_records(decisions, blocked, self._progress), blocked[0].direction)
+        decided = decided_records(decisions, blocked, self._progress)
+        records = await self._exchange.inquiry.with_what_is_there(decided)
+        await self._journal.decide(records, blocked[0].direction)
 
     async def run(self, cause: str = "") -> End:
         """

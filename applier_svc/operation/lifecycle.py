@@ -211,7 +211,7 @@ class Operation:
 
     async def _planned(self, asked: NewRequest, lease: Lease) -> _Prepared | None:
         """The plan made now; None when the package breaks rules, which the feed then says."""
-        request = planner_pb2.CreatePlanRequest(validate_only=True, target=asked.target, view=_VIEW)
+        request = planner_pb2.CreatePlanRequest(validate_only=True, will_run=True, target=asked.target, view=_VIEW)
         request.MergeFrom(asked.desired)
         if not lease.is_transient:
             request.stack.id = lease.stack.id

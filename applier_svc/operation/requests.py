@@ -23,7 +23,7 @@ class NewRequest:
     What a caller asks for, to be planned and run.
 
     Attributes:
-        kind: Apply or uninstall.
+        kind: Apply, uninstall or rollback.
         target: Where, as the caller says; a stack given by id brings its own target.
         stack: The stack to keep; None: nothing is recorded.
         desired: The request for the planner, without target and stack.
@@ -31,6 +31,7 @@ class NewRequest:
         allow_missing: Whether to go on although values are missing.
         request: The request.
         secrets: Values of secrets to write.
+        author: Who asks for it.
     """
 
     kind: plan_pb2.OperationKind.ValueType
@@ -41,6 +42,7 @@ class NewRequest:
     allow_missing: bool = False
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class PlanRequest:
         allow_missing: Whether to go on although values are missing.
         request: The request.
         secrets: Values of the secrets that the plan writes.
+        author: Who asks for it.
     """
 
     plan: str
@@ -61,11 +64,12 @@ class PlanRequest:
     allow_missing: bool = False
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)
+    author: str = ""
 
 
 def beginning(asked: NewRequest | PlanRequest, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
     """The request for the lease of the stack that *asked* is about, for *operation*, on which *holder* works."""
-    request = journal_pb2.BeginOperationRequest(operation=operation, holder=holder)
+    request = journal_pb2.BeginOperationRequest(operation=operation, holder=holder, author=asked.author)
     if asked.request.id:
         request.request.CopyFrom(journal_pb2.RequestKey(id=asked.request.id, digest=asked.request.digest))
     if isinstance(asked, PlanRequest):

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     REPLACEMENT_REFUSED = "REPLACEMENT_REFUSED"
     IN_USE = "IN_USE"
     SHARED_DIFFERS = "SHARED_DIFFERS"
+    REVISION_NOT_FOUND = "REVISION_NOT_FOUND"
     PLAN_TOO_LARGE = "PLAN_TOO_LARGE"
     CONTENT_REFUSED = "CONTENT_REFUSED"
 
@@ -517,6 +518,18 @@ class ContentRefused(PkgerError):
             platform=platform,
             objects="\n".join(shown),
             count=str(len(refused)),
+        )
+
+
+class RevisionNotFound(PkgerError):
+    """A stack has no such revision; *kept* says which it has, such as "3 to 22", and is empty when it has none."""
+
+    reason = Reason.REVISION_NOT_FOUND
+
+    def __init__(self, stack: str, revision: int, kept: str) -> None:
+        has = f"it keeps {kept}" if kept else "it has none yet: only an apply makes one"
+        super().__init__(
+            f"stack {stack!r} has no revision {revision}; {has}", stack=stack, revision=str(revision), kept=kept
         )
 
 

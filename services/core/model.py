@@ -335,6 +335,24 @@ class Origin(Enum):
     """Another stack owns it; this one uses it."""
 
 
+class Baseline(NamedTuple):
+    """
+    What the platform held of a resource right after its stack wrote it, or took it as it is.
+
+    Attributes:
+        key: Key of its entry.
+        spec: The spec as canonical JSON text; empty where only labels were written: it is then as before.
+        references: Its references, sorted by pointer.
+        missing_labels: The labels of its object that were not attached, as somebody decided so, sorted; all others of
+            its entry were.
+    """
+
+    key: Key
+    spec: str
+    references: tuple[Reference, ...] = ()
+    missing_labels: tuple[Key, ...] = ()
+
+
 class InventoryEntry(NamedTuple):
     """
     The resource that a stack owns, or uses, for an object.
@@ -357,7 +375,20 @@ class InventoryEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StackRecord:
-    """What the planner and the applier need to know of a stack."""
+    """
+    What the planner and the applier need to know of a stack.
+
+    Attributes:
+        id: Its id; empty for one that is still to be created, and for none.
+        target: Where its resources live.
+        name: Its name; may be empty.
+        generation: Counts what changed in it.
+        resources: What it owns and uses, sorted by key.
+        sources: Names of the sources of the last apply that changed anything.
+        revision: Number of its current revision; 0: it has none.
+        package_digest: Digest of the package of that revision; empty: it has none.
+        without_baseline: Keys of those of *resources* that have no baseline.
+    """
 
     id: str
     target: Target
@@ -365,6 +396,9 @@ class StackRecord:
     generation: int
     resources: tuple[InventoryEntry, ...] = ()
     sources: tuple[str, ...] = ()
+    revision: int = 0
+    package_digest: str = ""
+    without_baseline: frozenset[Key] = frozenset()
 
     @property
     def is_kept(self) -> bool:
@@ -377,6 +411,7 @@ class OperationKind(StrEnum):
 
     APPLY = "APPLY"
     UNINSTALL = "UNINSTALL"
+    ROLLBACK = "ROLLBACK"
 
 
 class Verb(Enum):
@@ -559,7 +594,8 @@ class Plan:
     """
     Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage.
 
-    A plan for a stack that is still to be created has its name and no id; one that leaves no record has neither.
+    A plan for a stack that is still to be created has its name and no id; one that leaves no record has neither. What
+    travels beside it is named by digest: the package that its revision keeps, and baselines of what it does not write.
     """
 
     target: Target
@@ -576,6 +612,9 @@ class Plan:
     stack_name: str = ""
     adoptions: tuple[Adoption, ...] = ()
     uses: tuple[Use, ...] = ()
+    package_digest: str = ""
+    baselines_digest: str = ""
+    rollback_of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -730,6 +769,7 @@ class Desired:
         secret_keys: Keys of the secrets that are given with the apply.
         allow_replace: Whether what no stack owns may be deleted, to be created anew.
         allow_empty: Whether a package without objects may take all from a stack.
+        rollback_of: The revision that the package is of; 0: of none.
     """
 
     package: Package
@@ -738,6 +778,14 @@ class Desired:
     secret_keys: frozenset[str] = field(default_factory=frozenset)
     allow_replace: bool = False
     allow_empty: bool = False
+    rollback_of: int = 0
+
+    @property
+    def operation_kind(self) -> OperationKind:
+        """What the operation is for that reaches it."""
+        if self.is_end:
+            return OperationKind.UNINSTALL
+        return OperationKind.ROLLBACK if self.rollback_of else OperationKind.APPLY
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

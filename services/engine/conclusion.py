@@ -1,9 +1,21 @@
 """What the record says after an operation, for every way in which it can end."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Use, by_key
+from services.core.model import (
+    Baseline,
+    InventoryEntry,
+    Key,
+    OperationKind,
+    Origin,
+    RecordChanges,
+    Reference,
+    Use,
+    Verb,
+    by_key,
+)
 from services.engine.effects import AnyEffect
 from services.engine.ids import Ids
 from services.engine.operation import OperationState
@@ -16,12 +28,19 @@ class Write:
     """
     The record of the stack changes.
 
-    ``has_changed``: whether the operation changed the platform; the generation then moves, even without *changes*.
+    Attributes:
+        changes: What the stack owns and uses.
+        sources: Names of the sources that were applied.
+        has_changed: Whether the operation changed resources; generation and history then move, even without *changes*.
+        has_secrets: Whether it wrote secrets; the generation then moves.
+        baselines: What the platform holds of the resources that it wrote, sorted by key.
     """
 
     changes: RecordChanges
     sources: Sequence[str]
     has_changed: bool
+    has_secrets: bool = False
+    baselines: Sequence[Baseline] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +135,15 @@ class Conclusion:
         if self.end.state is OperationState.SUCCEEDED:
             if self.kind is OperationKind.UNINSTALL and not changes.entries:
                 return Remove(changes.staying, changes.staying_labels)
-            # A stack that the operation made is there for others only with a record.
-            is_as_it_was = plan.no_change and not self.is_pending
+            # The store tells whether the package is the one of the current revision.
+            is_as_it_was = plan.no_change and not (self.is_pending or plan.package_digest)
         else:
             is_as_it_was = changes == RecordChanges()
-        return None if is_as_it_was else Write(changes, plan.sources, bool(plan.steps))
+        if is_as_it_was:
+            return None
+        secrets = sum(effect.is_of_secret for effect in self.progress.effects)
+        has_changed = len(plan.steps) > secrets
+        return Write(changes, plan.sources, has_changed, bool(secrets), baselines_of(self.progress, changes))
 
     def has_stack(self, changes: RecordChanges) -> bool:
         """Whether there is a stack afterwards."""
@@ -136,8 +159,39 @@ class Conclusion:
     @property
     def is_unchanged(self) -> bool:
         """Whether platform and record were as wanted already; the end of a stack always changes something."""
-        is_apply = self.kind is OperationKind.APPLY
-        return self.end.state is OperationState.SUCCEEDED and is_apply and self.progress.plan.no_change
+        is_end = self.kind is OperationKind.UNINSTALL
+        return self.end.state is OperationState.SUCCEEDED and not is_end and self.progress.plan.no_change
+
+
+def baselines_of(progress: Progress, changes: RecordChanges) -> list[Baseline]:
+    """
+    What the platform holds of the resources that steps wrote which are in effect, sorted by key.
+
+    Args:
+        progress: How far the operation got.
+        changes: What changes in the record.
+    """
+    # An empty spec leaves the one of the baseline that there is.
+    found: dict[Key, Baseline] = {}
+    missing: defaultdict[Key, set[Key]] = defaultdict(set)
+    for effect in progress.effects:
+        key, label = effect.step.key, effect.step.label
+        if effect.is_of_secret or not key.name or not progress.stands(effect.number):
+            continue
+        if label:
+            found.setdefault(key, Baseline(key, ""))
+            if progress.is_kept(effect.number) and effect.step.verb is Verb.ATTACH:
+                missing[key].add(label)
+        elif text := progress.held_after(effect.number):
+            found[key] = Baseline(key, text, _existing(progress.ids.references(effect.step.references)))
+    return [
+        found[key]._replace(missing_labels=tuple(sorted(missing[key])))
+        for key in sorted(found.keys() - {*changes.removed})
+    ]
+
+
+def _existing(references: Sequence[Reference]) -> tuple[Reference, ...]:
+    return tuple(each for each in references if each.id)
 
 
 def needs_record(end: Finish | Block) -> bool:

@@ -175,6 +175,11 @@ class Progress:
         ended = self.outcome(step) if direction is Direction.DO else self.undo_outcome(step)
         return self._open.get(step) is direction or isinstance(ended, Unknown)
 
+    def held_after(self, step: int) -> str:
+        """The spec that the resource of a step had after it; empty where the step says nothing of a spec."""
+        spec, record = self.effects[step].step.new_spec, self._records.get(step)
+        return (record and record.observed) or spec.text if spec else ""
+
     def resource(self, step: int) -> str:
         """Id of the resource that a step is about; empty where there is none."""
         return self._resources[step] if step in self._resources else self.effects[step].target(self.ids)

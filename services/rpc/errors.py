@@ -39,6 +39,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.VALUES_MISSING: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.IN_USE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.SHARED_DIFFERS: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.REVISION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.REPLACEMENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_TOO_LARGE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.CONTENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,

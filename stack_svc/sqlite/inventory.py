@@ -41,13 +41,18 @@ class SqliteInventory:
 
     def change(self, stack: str, target: Target, removed: Collection[Key], entries: Collection[InventoryEntry]) -> None:
         """Write what changes of what a stack owns."""
-        leaving = sorted({*removed, *(entry.key for entry in entries)})
         self._db.conn.executemany(
-            "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?", [(stack, *key) for key in leaving]
+            "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?",
+            [(stack, *key) for key in sorted(removed)],
         )
+        # What an operation does not write of an entry, such as its policy, stays with it, and so does its baseline.
         self._db.conn.executemany(
-            "INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            """
+            INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (stack, kind, name) DO UPDATE SET resource_id = excluded.resource_id, origin = excluded.origin,
+                associations = excluded.associations, state = excluded.state
+            """,
             [
                 (
                     stack,

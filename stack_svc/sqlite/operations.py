@@ -118,6 +118,7 @@ def _fixed(operation: Operation) -> dict[str, Any]:
         "org": operation.target.org,
         "kind": operation.kind,
         "create_time": operation.create_time,
+        "author": operation.author,
     }
 
 
@@ -167,4 +168,5 @@ def _operation(row: dict[str, Any]) -> Operation:
         blocks=Blocks(row["reason"] or 0, row["blocked"] or 0),
         defects=row["defects"],
         handed_over=row["handed_over"],
+        author=row["author"],
     )

@@ -48,9 +48,9 @@ class SqlitePlans:
         """Add a plan."""
         added = self._db.execute(
             """
-            INSERT INTO plans (name, stack, stack_name, platform, org, digest, base_generation, kind, step_count, state,
-                problem, operation, create_time, expires)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            INSERT INTO plans (name, stack, stack_name, platform, org, digest, base_generation, kind, step_count,
+                package_digest, baselines_digest, rollback_of, state, problem, operation, create_time, expires)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             [
                 plan.name,
@@ -62,6 +62,9 @@ class SqlitePlans:
                 plan.base_generation,
                 plan.kind,
                 plan.step_count,
+                plan.package_digest,
+                plan.baselines_digest,
+                plan.rollback_of,
                 plan.state,
                 plan.problem,
                 plan.operation or None,
@@ -94,6 +97,9 @@ def _plan(row: dict[str, Any]) -> StoredPlan:
         base_generation=row["base_generation"],
         kind=OperationKind(row["kind"]),
         step_count=row["step_count"],
+        package_digest=row["package_digest"],
+        baselines_digest=row["baselines_digest"],
+        rollback_of=row["rollback_of"],
         state=PlanState(row["state"]),
         problem=row["problem"],
         operation=row["operation"] or "",

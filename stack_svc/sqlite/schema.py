@@ -590,6 +590,95 @@ def owners_by_rowid(db: sqlite_utils.Database) -> None:
     db.execute("CREATE INDEX owners_by_stack ON owners (stack, operation)")
 
 
+@MIGRATIONS()
+def revisions_and_baselines(db: sqlite_utils.Database) -> None:
+    """
+    Keep the history of stacks, and what platforms held after their last write.
+
+    ``attachments`` are the packages of revisions and plans, and the baselines of plans: texts by their digest, with
+    pieces in ``attachment_parts``, compressed. ``time`` is when one was last known to be of use. ``baselines`` go with
+    their entries; ``refs`` is a JSON list of [pointer, kind, id], ``missing_labels`` one of [kind, name].
+
+    Kinds and states of operations and plans have no CHECK any more: SQLite could only change one by making the table
+    again. A column is made again instead.
+    """
+    db.execute(
+        """
+        CREATE TABLE attachments (
+            digest TEXT PRIMARY KEY,
+            time BIGINT NOT NULL,
+            is_complete INTEGER NOT NULL CHECK (is_complete IN (0, 1))
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE attachment_parts (
+            digest TEXT NOT NULL REFERENCES attachments (digest) ON DELETE CASCADE,
+            number BIGINT NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (digest, number)
+        )
+        """
+    )
+    db.execute("CREATE INDEX attachments_by_time ON attachments (time)")
+    db.execute(
+        """
+        CREATE TABLE revisions (
+            stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
+            number BIGINT NOT NULL,
+            kind TEXT NOT NULL,
+            package_digest TEXT NOT NULL,
+            sources TEXT NOT NULL,
+            author TEXT NOT NULL,
+            operation TEXT NOT NULL,
+            leftover_count BIGINT NOT NULL,
+            rollback_of BIGINT NOT NULL,
+            create_time BIGINT NOT NULL,
+            PRIMARY KEY (stack, number)
+        ) WITHOUT ROWID
+        """
+    )
+    db.execute("CREATE INDEX revisions_by_package ON revisions (package_digest)")
+    db.execute(
+        """
+        CREATE TABLE baselines (
+            stack TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            spec TEXT NOT NULL,
+            refs TEXT NOT NULL,
+            missing_labels TEXT NOT NULL,
+            PRIMARY KEY (stack, kind, name),
+            FOREIGN KEY (stack, kind, name) REFERENCES inventory (stack, kind, name) ON DELETE CASCADE
+        )
+        """
+    )
+    db.execute("ALTER TABLE stacks ADD COLUMN revision BIGINT NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE stacks ADD COLUMN package_digest TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE plans ADD COLUMN package_digest TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE plans ADD COLUMN baselines_digest TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE plans ADD COLUMN rollback_of BIGINT NOT NULL DEFAULT 0")
+    db.execute("CREATE INDEX plans_by_package ON plans (package_digest) WHERE package_digest <> ''")
+    db.execute("CREATE INDEX plans_by_baselines ON plans (baselines_digest) WHERE baselines_digest <> ''")
+    db.execute("ALTER TABLE operations ADD COLUMN author TEXT NOT NULL DEFAULT ''")
+    db.execute("DROP INDEX unfinished_operations")
+    db.execute("DROP INDEX finished_operations")
+    for table, column in (("operations", "kind"), ("operations", "state"), ("plans", "kind")):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN unchecked TEXT NOT NULL DEFAULT ''")
+        db.execute(f"UPDATE {table} SET unchecked = {column}")  # noqa: S608
+        db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        db.execute(f"ALTER TABLE {table} RENAME COLUMN unchecked TO {column}")
+    db.execute(
+        "CREATE UNIQUE INDEX unfinished_operations ON operations (stack)"
+        " WHERE state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
+    )
+    db.execute(
+        "CREATE INDEX finished_operations ON operations (update_time, name)"
+        " WHERE state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED')"
+    )
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -63,7 +63,8 @@ class SqliteStacks:
         self._db.execute(
             """
             UPDATE stacks
-            SET state = ?, generation = ?, sources = ?, create_time = ?, update_time = ?, resource_count = ?
+            SET state = ?, generation = ?, sources = ?, create_time = ?, update_time = ?, resource_count = ?,
+                revision = ?, package_digest = ?
             WHERE id = ?
             """,
             [
@@ -73,6 +74,8 @@ class SqliteStacks:
                 stack.create_time,
                 stack.update_time,
                 stack.resource_count,
+                stack.record.revision,
+                stack.record.package_digest,
                 stack.record.id,
             ],
         )
@@ -83,7 +86,8 @@ class SqliteStacks:
 
 
 _SELECT = """
-    SELECT id, platform, org, name, description, state, generation, sources, create_time, update_time, resource_count
+    SELECT id, platform, org, name, description, state, generation, sources, create_time, update_time, resource_count,
+        revision, package_digest
     FROM stacks
 """
 
@@ -96,6 +100,8 @@ def _stack(row: dict[str, Any]) -> Stack:
             name=row["name"],
             generation=row["generation"],
             sources=tuple(orjson.loads(row["sources"])),
+            revision=row["revision"],
+            package_digest=row["package_digest"],
         ),
         description=row["description"],
         state=State(row["state"]),

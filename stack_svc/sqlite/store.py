@@ -10,6 +10,8 @@ import sqlite_utils
 from services.machine import Clock
 from services.sqlite.database import Database
 from stack_svc.sqlite import sweeping
+from stack_svc.sqlite.attachments import SqliteAttachments
+from stack_svc.sqlite.baselines import SqliteBaselines
 from stack_svc.sqlite.inventory import SqliteInventory
 from stack_svc.sqlite.journal import SqliteJournal
 from stack_svc.sqlite.leases import SqliteLeases
@@ -17,6 +19,7 @@ from stack_svc.sqlite.operations import SqliteOperations
 from stack_svc.sqlite.owners import SqliteOwners
 from stack_svc.sqlite.plans import SqlitePlans
 from stack_svc.sqlite.requests import SqliteRequests
+from stack_svc.sqlite.revisions import SqliteRevisions
 from stack_svc.sqlite.schema import MIGRATIONS
 from stack_svc.sqlite.stacks import SqliteStacks
 from stack_svc.sqlite.uses import SqliteUses
@@ -39,6 +42,9 @@ class SqliteTransaction:
         self.owners = SqliteOwners(db)
         self.uses = SqliteUses(db)
         self.plans = SqlitePlans(db)
+        self.attachments = SqliteAttachments(db)
+        self.baselines = SqliteBaselines(db)
+        self.revisions = SqliteRevisions(db)
         self.requests = SqliteRequests(db)
         self._clock = LockedClock(clock)
 

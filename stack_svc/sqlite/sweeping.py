@@ -38,6 +38,7 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
         known,
     ).fetchall()
     db.conn.executemany("DELETE FROM requests WHERE result = ?", ended)
+    attachments = _sweep_attachments(db, limits, now)
     stacks = rows(
         f"""
         DELETE FROM stacks WHERE id IN (
@@ -47,7 +48,28 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
         )
         """  # noqa: S608
     )
-    return Swept(requests, plans, operations, len(ended), stacks, has_more)
+    return Swept(requests, plans, operations, len(ended), stacks, attachments, has_more)
+
+
+def _sweep_attachments(db: sqlite_utils.Database, limits: Limits, now: int) -> int:
+    """
+    Remove attachments that no plan and no revision names; how many went.
+
+    The oldest ones are looked at. Those of use count as stored now, so that each is looked at once in its time.
+    """
+    oldest = db.execute(
+        """
+        SELECT digest, EXISTS (SELECT 1 FROM revisions WHERE package_digest = digest)
+            OR EXISTS (SELECT 1 FROM plans WHERE package_digest <> '' AND package_digest = attachments.digest)
+            OR EXISTS (SELECT 1 FROM plans WHERE baselines_digest <> '' AND baselines_digest = attachments.digest)
+        FROM attachments WHERE time < ? ORDER BY time LIMIT ?
+        """,
+        [now - limits.attachment_age, limits.batch],
+    ).fetchall()
+    used, unused = ([(digest,) for digest, is_used in oldest if is_used == wanted] for wanted in (1, 0))
+    db.conn.executemany("UPDATE attachments SET time = ? WHERE digest = ?", [(now, *each) for each in used])
+    db.conn.executemany("DELETE FROM attachments WHERE digest = ?", unused)
+    return len(unused)
 
 
 def give_back(db: sqlite_utils.Database) -> bool:

@@ -20,4 +20,4 @@ class Inventory(InventoryReading, Protocol):
     """Inventories, read and written."""
 
     def change(self, stack: str, target: Target, removed: Collection[Key], entries: Collection[InventoryEntry]) -> None:
-        """Remove the entries of some keys, and then write *entries*, which replace those of their keys."""
+        """Remove the entries of some keys, and then write *entries*; what else is kept of those of their keys stays."""

@@ -85,6 +85,7 @@ class Operation:
         plan: Name of its plan; empty while it has none.
         blocks: What it is blocked by, without the steps.
         defects: How many attempts to resume it a defect has ended since somebody last recovered it.
+        author: Who asked for it, as the client says.
         handed_over: How often the generation of its stack has moved since it began, as another stack handed something
             over to that.
     """
@@ -113,6 +114,7 @@ class Operation:
     blocks: Blocks = NOT_BLOCKED
     defects: int = 0
     handed_over: int = 0
+    author: str = ""
 
     @property
     def going(self) -> OperationState:

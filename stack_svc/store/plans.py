@@ -37,6 +37,9 @@ class Header:
         base_generation: Generation of the stack that it was made from.
         kind: What it is for.
         step_count: Number of its steps.
+        package_digest: Digest of the package that its revision keeps; empty: there is none.
+        baselines_digest: Digest of the baselines of what it does not write; empty: there are none.
+        rollback_of: The revision that it goes back to; 0 for any other.
     """
 
     name: str
@@ -47,6 +50,9 @@ class Header:
     base_generation: int
     kind: OperationKind
     step_count: int
+    package_digest: str
+    baselines_digest: str
+    rollback_of: int
 
 
 @dataclass(frozen=True, slots=True)

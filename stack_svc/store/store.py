@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from stack_svc.store.attachments import Attachments, AttachmentsReading
+from stack_svc.store.baselines import Baselines, BaselinesReading
 from stack_svc.store.inventory import Inventory, InventoryReading
 from stack_svc.store.journal import Journal, JournalReading
 from stack_svc.store.leases import Leases, LeasesReading
@@ -11,6 +13,7 @@ from stack_svc.store.operations import Operations, OperationsReading
 from stack_svc.store.owners import Owners, OwnersReading
 from stack_svc.store.plans import Plans, PlansReading
 from stack_svc.store.requests import Requests, RequestsReading
+from stack_svc.store.revisions import Revisions, RevisionsReading
 from stack_svc.store.stacks import Choice, Stack, Stacks, StacksReading
 from stack_svc.store.uses import Uses, UsesReading
 
@@ -51,6 +54,18 @@ class Reading(Protocol):
     @property
     def plans(self) -> PlansReading:
         """Plans, read."""
+
+    @property
+    def attachments(self) -> AttachmentsReading:
+        """Attachments, read."""
+
+    @property
+    def baselines(self) -> BaselinesReading:
+        """Baselines, read."""
+
+    @property
+    def revisions(self) -> RevisionsReading:
+        """Revisions, read."""
 
     @property
     def requests(self) -> RequestsReading:
@@ -94,6 +109,18 @@ class Transaction(Reading, Protocol):
     @property
     def plans(self) -> Plans:
         """Plans, read and written."""
+
+    @property
+    def attachments(self) -> Attachments:
+        """Attachments, read and written."""
+
+    @property
+    def baselines(self) -> Baselines:
+        """Baselines, read and written."""
+
+    @property
+    def revisions(self) -> Revisions:
+        """Revisions, read and written."""
 
     @property
     def requests(self) -> Requests:
@@ -144,6 +171,7 @@ class Limits:
         operations: How many there are at most.
         age: Microseconds since they ended, at most.
         bytes: What all of them together take at most.
+        attachment_age: Microseconds that an attachment is kept which no plan and no revision names.
         batch: Most rows of each table that one sweep removes or ends.
         batch_bytes: Most bytes of finished operations that one sweep removes, unless a single one has more.
     """
@@ -151,6 +179,7 @@ class Limits:
     operations: int = 1000
     age: int = 90 * 24 * 3600 * 1_000_000
     bytes: int = 512 * 1024 * 1024
+    attachment_age: int = 24 * 3600 * 1_000_000
     batch: int = 500
     batch_bytes: int = 32 * 1024 * 1024
 
@@ -166,6 +195,7 @@ class Swept:
         operations: Finished operations beyond the limits.
         ended: Operations that never started and whose lease is over: they are FAILED now.
         stacks: Stacks that only existed for an operation, which is over.
+        attachments: Attachments that no plan and no revision names.
         has_more: Whether there is more to do than the rows tell: bytes to remove, or space to give back.
     """
 
@@ -174,14 +204,18 @@ class Swept:
     operations: int = 0
     ended: int = 0
     stacks: int = 0
+    attachments: int = 0
     has_more: bool = False
 
     @property
     def rows(self) -> int:
         """All of them together."""
-        return self.requests + self.plans + self.operations + self.ended + self.stacks
+        return sum(self._counts)
 
     def is_full(self, limits: Limits) -> bool:
         """Whether the sweep ended because of its size, so that there may be more to do."""
-        counts = (self.requests, self.plans, self.operations, self.ended, self.stacks)
-        return self.has_more or limits.batch in counts
+        return self.has_more or limits.batch in self._counts
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        return (self.requests, self.plans, self.operations, self.ended, self.stacks, self.attachments)

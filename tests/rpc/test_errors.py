@@ -44,6 +44,7 @@ EXAMPLES: list[PkgerError] = [
     errors.ReplacementRefused([("Bucket", "one", "Bucket 'one' will be deleted")]),
     errors.InUse(["Label 'red' is attached to Bucket 'raw' of stack 'b'"]),
     errors.SharedDiffers(["Label 'red' shares Label 'red' of stack 'b', where color is \"a\" and not \"b\""]),
+    errors.RevisionNotFound("prod", 3, "7 to 26"),
     errors.PlanTooLarge(70_000_000, 67_108_864),
     errors.ContentRefused("lab", ["p.yml:1:1: Bucket 'one': no", "Bucket 'two': no"]),
     errors.ValuesMissing("REGION,ZONE", "token"),

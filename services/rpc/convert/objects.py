@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
+from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.stack.v1 import stack_pb2
@@ -284,6 +285,26 @@ def references_from_pb(messages: Iterable[object_pb2.Reference]) -> tuple[model.
     return tuple([model.Reference(message.pointer, message.kind, message.id) for message in messages])
 
 
+def baseline_to_pb(baseline: model.Baseline) -> journal_pb2.Baseline:
+    """Translate what the platform holds of a resource."""
+    return journal_pb2.Baseline(
+        key=key_to_pb(baseline.key),
+        spec_json=baseline.spec,
+        references=references_to_pb(baseline.references),
+        missing_labels=map(key_to_pb, baseline.missing_labels),
+    )
+
+
+def baseline_from_pb(message: journal_pb2.Baseline) -> model.Baseline:
+    """Translate what the platform holds of a resource."""
+    return model.Baseline(
+        key_from_pb(message.key),
+        message.spec_json,
+        references_from_pb(message.references),
+        tuple(map(key_from_pb, message.missing_labels)),
+    )
+
+
 def entry_fields(entry: model.InventoryEntry) -> Any:
     """An inventory entry as part of another message."""
     return {
@@ -313,11 +334,15 @@ def entries_from_pb(messages: Iterable[object_pb2.InventoryEntry]) -> tuple[mode
 
 def stack_from_pb(message: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry] = ()) -> model.StackRecord:
     """What the planner and the applier need of a stack, with the *resources* that it owns."""
+    entries = list(resources)
     return model.StackRecord(
         id=message.id,
         target=target_from_pb(message.target),
         name=message.name,
         generation=message.generation,
-        resources=entries_from_pb(resources),
+        resources=entries_from_pb(entries),
         sources=tuple(message.sources),
+        revision=message.revision,
+        package_digest=message.package_digest,
+        without_baseline=frozenset(key_from_pb(entry.key) for entry in entries if entry.lacks_baseline),
     )

@@ -17,7 +17,7 @@ from services.engine.operation import BlockedReason, Decision, Direction, Operat
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, RejectionReason, Skipped, Unknown
 from services.engine.step_life import StepRecord, StepState
 from services.rpc.convert.enums import Numbers
-from services.rpc.convert.objects import key_fields
+from services.rpc.convert.objects import baseline_to_pb, key_fields
 from services.rpc.convert.plans import bare_step_from_pb, counts_fields, record_changes_to_pb, step_fields
 from services.rpc.parts import parts
 
@@ -221,7 +221,11 @@ def decision_from_pb(message: applier_pb2.StepDecision) -> StepDecision:
 def record_to_pb(write: Write) -> journal_pb2.Record:
     """Translate what changes in the record of a stack."""
     return journal_pb2.Record(
-        changes=record_changes_to_pb(write.changes), sources=write.sources, platform_changed=write.has_changed
+        changes=record_changes_to_pb(write.changes),
+        sources=write.sources,
+        platform_changed=write.has_changed,
+        secrets_written=write.has_secrets,
+        baselines=map(baseline_to_pb, write.baselines),
     )
 
 

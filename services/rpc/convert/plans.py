@@ -52,6 +52,9 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
         counts=counts_fields(counts_of(map(effect_of, plan.steps))),
         stages=plan.stages,
         sources=plan.sources,
+        package_digest=plan.package_digest,
+        baselines_digest=plan.baselines_digest,
+        rollback_of=plan.rollback_of,
     )
 
 
@@ -250,6 +253,9 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         sources=tuple(header.sources),
         digest=header.digest,
         stack_name=header.stack_name,
+        package_digest=header.package_digest,
+        baselines_digest=header.baselines_digest,
+        rollback_of=header.rollback_of,
     )
 
 

@@ -52,6 +52,9 @@ _LATE = {
     "owners": {"give_back", "drop"},
     "uses": {"add", "give_back", "drop"},
     "plans": {"update"},
+    "attachments": {"put"},
+    "revisions": {"add", "prune"},
+    "baselines": {"put"},
     "requests": {"forget"},
 }
 """Writes that answer nothing: they may be sent as late as with the commit."""
@@ -96,7 +99,7 @@ class _LateTransaction:
         self._tx = tx
         self._waiting: list[Callable[[], object]] = []
         self._locked: set[str] = set()
-        for table in ("stacks", "leases", "operations", "journal", "inventory", "owners", "uses", "plans", "requests"):
+        for table in {*_LATE, *_AT_ONCE}:
             setattr(self, table, _LateTable(self, table, getattr(tx, table)))
 
     def now(self) -> int:
@@ -126,7 +129,7 @@ class _LateTransaction:
                 return
             case "stacks", "update":
                 stack = subject.record.id
-            case ("stacks", "delete") | ("leases" | "inventory" | "owners" | "uses", _):
+            case ("stacks", "delete") | ("leases" | "inventory" | "owners" | "uses" | "revisions" | "baselines", _):
                 stack = subject
             case "operations", "insert" | "update":
                 stack = subject.stack

@@ -1,0 +1,61 @@
+"""What a plan gives to the history of its stack: the package of its revision, and baselines (lifecycle.md 1)."""
+
+from collections.abc import Collection, Sequence
+
+from planner_svc.matching import Matching
+from services.core.model import Baseline, Desired, InventoryEntry, Key, Object, StackRecord, Step, by_key
+from services.kinds.package_text import KeptPackage
+
+
+def kept_package(
+    desired: Desired,
+    matching: Matching,
+    inventory: Collection[InventoryEntry],
+    previous: KeptPackage,
+    referred: Collection[Key],
+) -> KeptPackage:
+    """
+    The package as it is applied: what was skipped and is recorded stands in it as in the revision before.
+
+    Args:
+        desired: What is wanted.
+        matching: The matches.
+        inventory: What the stack owns once the plan has run.
+        previous: The package of the current revision; empty where nothing of the stack is skipped.
+        referred: Keys of the objects that others refer to.
+    """
+    entries, before = by_key([*inventory]), previous.applied
+    left_alone = {key for key, entry in matching.untouched.items() if not entry.is_pending_delete}
+    # Not the objects of the matches: those are as the platform would hold them.
+    objects = {
+        item.key: _as_applied(item, entries[item.key].associations)
+        for item in desired.package.objects
+        if item.key in matching.matches
+    }
+    objects |= {key: before[key] for key in left_alone & before.keys()}
+    unknown = left_alone - before.keys()
+    for item in desired.package.objects:
+        # They say what the words of those that refer to them mean.
+        if item.key not in objects and (item.key in unknown or item.key in referred):
+            objects[item.key] = item
+            unknown = unknown | {item.key}
+    return KeptPackage(tuple(objects[key] for key in sorted(objects)), frozenset(unknown))
+
+
+def _as_applied(item: Object, associations: tuple[Key, ...]) -> Object:
+    return item if associations == item.associations else item._replace(associations=associations)
+
+
+def unwritten_baselines(
+    matching: Matching, inventory: Sequence[InventoryEntry], steps: Sequence[Step], stack: StackRecord
+) -> list[Baseline]:
+    """What the platform holds of resources that no step writes and that have no baseline yet, sorted by key."""
+    recorded, written = by_key(stack.resources), {step.key for step in steps if step.new_spec}
+    found: list[Baseline] = []
+    for entry in inventory:
+        key, before = entry.key, recorded.get(entry.key)
+        is_based = before and before.resource_id == entry.resource_id and key not in stack.without_baseline
+        live = matching.live.get((key.kind, entry.resource_id))
+        if live and not (is_based or entry.is_pending_delete or key in written):
+            found.append(Baseline(key, live.spec.text, live.references))
+    return found

@@ -1,0 +1,47 @@
+"""What travels beside plans: texts that are known by their digest, and come in parts (journal.proto)."""
+
+from collections.abc import Mapping
+
+from services.core.errors import RequestInvalid
+from services.kinds.attachment import decompressed, text_digest
+from stack_svc import texts
+from stack_svc.leases import SECOND
+from stack_svc.store.store import Reading, Transaction
+
+KEPT = 24 * 3600 * SECOND
+"""How long one is kept that no plan and no revision names, in microseconds."""
+
+_MOST_PARTS = 10_000
+
+
+def keep(tx: Transaction, digest: str) -> bool:
+    """Keep an attachment for ``KEPT`` from now; whether the store has it."""
+    return tx.attachments.keep(texts.key(digest), tx.now())
+
+
+def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) -> None:
+    """
+    Keep a part of an attachment.
+
+    Raises:
+        RequestInvalid: It is no part, or the last one and the whole does not have the digest.
+    """
+    if not (0 <= number < count <= _MOST_PARTS):
+        raise RequestInvalid("number", f"there is no part {number} of {count}; at most {_MOST_PARTS:,} are accepted")
+    found, now = {**tx.attachments.parts(texts.key(digest)), number: body}, tx.now()
+    is_complete = len(found) == count
+    if is_complete and text_digest(_joined(found)) != digest:
+        raise RequestInvalid("digest", f"the text does not have the digest {digest}")
+    tx.attachments.put(texts.key(digest), number, body, is_complete, now)
+
+
+def text_of(reading: Reading, digest: str) -> str:
+    """The text of an attachment; empty for an empty digest, and where there is none."""
+    return _joined(reading.attachments.parts(digest)) if digest and reading.attachments.has(digest) else ""
+
+
+def _joined(parts: Mapping[int, bytes]) -> str:
+    try:
+        return "".join(decompressed(parts[number]) for number in sorted(parts))
+    except ValueError as error:
+        raise RequestInvalid("body", str(error)) from None

@@ -1,0 +1,29 @@
+"""What the platform held of the resources of a stack after its last write (lifecycle.md 1, B)."""
+
+from collections.abc import Iterable, Sequence
+
+from services.core.model import Baseline, Key, RecordChanges
+from services.kinds.baseline_text import read_baselines
+from stack_svc import attachments
+from stack_svc.store.plans import StoredPlan
+from stack_svc.store.store import Reading
+
+
+def planned(reading: Reading, plan: StoredPlan) -> list[Baseline]:
+    """What the planner saw of resources that *plan* does not write and that had no baseline."""
+    return read_baselines(attachments.text_of(reading, plan.baselines_digest))
+
+
+def of_entries(reading: Reading, stack: str, changes: RecordChanges, found: Iterable[Baseline]) -> Sequence[Baseline]:
+    """Those of *found* that have an entry in the record of *stack* once it has changed, the last spec of each key."""
+    baselines: dict[Key, Baseline] = {}
+    for each in found:
+        before = baselines.get(each.key)
+        if before and not each.spec:
+            baselines[each.key] = before._replace(missing_labels=each.missing_labels)
+        else:
+            baselines[each.key] = each
+    entries = {entry.key for entry in changes.entries}
+    if unchanged := baselines.keys() - entries - {*changes.removed}:
+        entries |= {entry.key for entry in reading.inventory.entries(stack, unchanged)}
+    return [each for key, each in baselines.items() if key in entries]

@@ -1,0 +1,86 @@
+"""The history of a stack: each operation that changed anything makes a revision, and the newest ones are kept."""
+
+from dataclasses import replace
+
+from services.core.diff import changes
+from services.core.errors import RequestInvalid, RevisionNotFound
+from services.core.model import DiffStatus, LabelMappingDiff, PlanDiffs, ResourceDiff, StackRecord
+from services.kinds.package_text import KeptPackage
+from stack_svc.store.operations import Operation
+from stack_svc.store.plans import StoredPlan
+from stack_svc.store.revisions import Revision
+from stack_svc.store.stacks import Stack
+from stack_svc.store.store import Reading, Transaction
+
+KEPT = 20
+"""Revisions that a stack keeps; the current one always (lifecycle.md 2, ``history``)."""
+
+
+def after(
+    tx: Transaction, operation: Operation, plan: StoredPlan, record: StackRecord, leftover_count: int, now: int
+) -> StackRecord:
+    """
+    Add the revision that *operation* made, which ended with success.
+
+    Args:
+        tx: The store.
+        operation: The operation.
+        plan: Its plan.
+        record: The record of its stack after it.
+        leftover_count: Number of things that it left to be done.
+        now: The time.
+
+    Returns:
+        The record, which names the revision.
+    """
+    number = record.revision + 1
+    revision = Revision(
+        number,
+        operation.kind,
+        plan.package_digest,
+        record.sources,
+        operation.author,
+        operation.name,
+        leftover_count,
+        plan.rollback_of,
+        now,
+    )
+    tx.revisions.add(record.id, revision)
+    tx.revisions.prune(record.id, number - KEPT + 1)
+    return replace(record, revision=number, package_digest=plan.package_digest)
+
+
+def existing(reading: Reading, stack: Stack, number: int, field: str = "revision") -> Revision:
+    """
+    Read one revision of *stack*.
+
+    Raises:
+        RequestInvalid: No revision has such a number; the error names *field*.
+        RevisionNotFound: It never was, or is no longer kept.
+    """
+    if number < 1:
+        raise RequestInvalid(field, f"{number} is no revision: they are counted from 1")
+    found = reading.revisions.find(stack.record.id, number)
+    if found is None:
+        lowest, highest = reading.revisions.bounds(stack.record.id)
+        kept = "" if not highest else str(lowest) if lowest == highest else f"{lowest} to {highest}"
+        raise RevisionNotFound(stack.called, number, kept)
+    return found
+
+
+def differences(old: KeptPackage, new: KeptPackage) -> PlanDiffs:
+    """What *new* adds, changes and takes away of what a stack has at *old*; what is equal is left out."""
+    before, after_ = old.applied, new.applied
+    diffs, mappings = [], []
+    for key in sorted(before.keys() | after_.keys()):
+        left, right = before.get(key), after_.get(key)
+        status = DiffStatus.EXISTS if left and right else DiffStatus.NEW if right else DiffStatus.REMOVE
+        sides = (left.spec if left else None, right.spec if right else None)
+        fields = changes(left.spec, right.spec) if left and right else ()
+        if fields or status is not DiffStatus.EXISTS:
+            diffs.append(ResourceDiff(key, "", status, *sides, fields))
+        labels = (frozenset(left.associations) if left else frozenset(), frozenset(right.associations if right else ()))
+        for label in sorted(labels[0] ^ labels[1]):
+            told = DiffStatus.NEW if label in labels[1] else DiffStatus.REMOVE
+            mappings.append(LabelMappingDiff(told, key, "", label, ""))
+    return PlanDiffs(tuple(diffs), tuple(mappings))
