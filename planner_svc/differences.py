@@ -14,6 +14,7 @@ from planner_svc.references import (
 from services.core.diff import touches
 from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource
 from services.kinds.comparing import differences as spec_differences
+from services.kinds.policy import ignores
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
     references, missing = wanted_references(desired, matching, replaced, platform)
     names = names_of_resources(matching, replaced)
     for key, match in matching.matches.items():
+        if match.ignored and match.live and key in references:
+            references[key] = _with_live(references[key], live_references(match.live, names), match.ignored)
+    for key, match in matching.matches.items():
         if match.live and match.wanted and (match.live.references or key in references):
             differing = reference_changes(live_references(match.live, names), references.get(key, ()))
             told = {change.path for change in changed[key]}
@@ -61,6 +65,13 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
             changed[key] = tuple(sorted([*changed[key], *further], key=lambda change: change.path))
     found = replacements(matching, changed, platform)
     return Differences(changed, found, references, names_of_resources(matching, found.keys()), missing)
+
+
+def _with_live(wanted: References, live: References, ignored: Sequence[str]) -> References:
+    """*wanted*, where those that are ignored lead to where they lead now."""
+    kept = {each.pointer: each for each in wanted if not any(ignores(path, each.pointer) for path in ignored)}
+    kept |= {each.pointer: each for each in live if any(ignores(path, each.pointer) for path in ignored)}
+    return tuple(kept[pointer] for pointer in sorted(kept))
 
 
 def spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:

@@ -60,7 +60,8 @@ def _content(
         yield from map(_step_content, stage.steps)
     yield {"inventory": len(inventory)}
     for entry in inventory:
-        yield [*entry.key, entry.resource_id, entry.origin.value, [label.name for label in entry.associations]]
+        labels = [label.name for label in entry.associations]
+        yield [*entry.key, entry.resource_id, entry.origin.value, labels, entry.policy]
 
 
 def _step_content(step: Step) -> list[object]:

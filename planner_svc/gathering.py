@@ -1,25 +1,28 @@
 """From a request to a plan: gathers what a plan is made from, and has it made."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 
-from planner_svc.matching import kinds_to_list, match
+from planner_svc.ignoring import used_as_they_are, with_ignored
+from planner_svc.matching import Matching, ResourceKey, kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
 from planner_svc.refusals import Asked, Matched, run_checks
+from planner_svc.replacing import protected_replacements
 from planner_svc.secrets import all_secrets_of, secrets_of
-from planner_svc.sharing import shareable, with_holders
+from planner_svc.sharing import Holders, shareable, with_holders
 from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.uses import possible_users
 from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
-from services.core.model import Desired, Key, Package, UnreadableSpecError
+from services.core.model import Desired, Key, Package, Resource, Spec, StackRecord, UnreadableSpecError
+from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
 from services.rpc.parsing import Parsed
@@ -75,7 +78,7 @@ async def _planned(
 ) -> Planned:
     stack, traits = known.stack, known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.skip]
-    desired = _desired(request, parsed, skipped_keys(skips) | untouched)
+    desired = _desired(request, parsed, skipped_keys(skips) | untouched, stack)
     run_checks(Asked(desired, stack, traits, skips, [*map(credential_from_pb, parsed.credentials)]))
     remarks = Remarks()
     if not desired.is_end:
@@ -86,32 +89,89 @@ async def _planned(
     asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
     held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
     live = await reader.live(known, kinds_to_list(desired, stack, traits))
-    matching = match(desired, stack, live, traits)
     try:
+        fitted = await _fitted(desired, known, live, reader)
+        if spared := protected_replacements(fitted.desired, fitted.matching, fitted.prepared, stack, traits):
+            # They are left out like what is skipped, and the rest goes on.
+            fitted = await _fitted(replace(desired, skip=desired.skip | spared), known, live, reader, spared)
+        previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
         # In a thread: a large plan takes a moment, in which other calls are answered.
-        wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
-        asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, traits)}
-        holders = await reader.holders(stack.target, sorted(asked))
-        matching = with_holders(matching, holders, stack)
-        run_checks(Matched(desired, stack, matching, holders))
-        prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
-        previous = await reader.current_package(stack) if matching.untouched else NOTHING_KEPT
         return await asyncio.to_thread(
-            make_plan, desired, stack, matching, traits, remarks, held, holders, prepared, previous
+            make_plan,
+            fitted.desired,
+            stack,
+            fitted.matching,
+            traits,
+            replace(remarks, warnings=(*remarks.warnings, *fitted.remarks)),
+            held,
+            fitted.holders,
+            fitted.prepared,
+            previous,
         )
     except UnreadableSpecError as error:
         driver = reader.driver(stack.target)
         raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error
 
 
-def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: frozenset[Key]) -> Desired:
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """
+    What is wanted, matched with what is live.
+
+    Attributes:
+        desired: What is wanted.
+        matching: The matches.
+        holders: Which stacks own or use what the plan may change.
+        prepared: What the platform would hold of what differs.
+        remarks: Warnings.
+    """
+
+    desired: Desired
+    matching: Matching
+    holders: Mapping[ResourceKey, Holders]
+    prepared: Mapping[Key, Spec | Failed]
+    remarks: Sequence[str]
+
+
+async def _fitted(
+    desired: Desired, known: Known, live: Sequence[Resource], reader: Reader, spared: Collection[Key] = ()
+) -> _Fitted:
+    """
+    Match *desired* with *live*.
+
+    Args:
+        desired: What is wanted, without what is *spared*.
+        known: Record and platform.
+        live: The live resources.
+        reader: Asks.
+        spared: Keys of what is protected and would be replaced.
+
+    Raises:
+        PkgerError: A check refuses.
+    """
+    stack, traits = known.stack, known.platform
+    matching = with_ignored(match(desired, stack, live, traits), stack)
+    matching = replace(matching, protected=sorted({*matching.protected, *spared}))
+    wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
+    asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, traits)}
+    holders = await reader.holders(stack.target, sorted(asked))
+    matching, used = used_as_they_are(with_holders(matching, holders, stack), stack, traits)
+    wanted = {key: spec for key, spec in wanted.items() if key not in used}
+    run_checks(Matched(desired, stack, matching, holders))
+    prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
+    return _Fitted(desired, matching, holders, prepared, [remark for remark in used.values() if remark])
+
+
+def _desired(
+    request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: frozenset[Key], stack: StackRecord
+) -> Desired:
     return Desired(
         package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
         skip=skip,
         is_end=request.HasField("destroy"),
         secret_keys=frozenset(request.secret_keys),
         allow_replace=request.allow_replace,
-        allow_empty=request.allow_empty,
+        allow_empty=request.allow_empty or stack.policy.get("allow_empty", False),
         rollback_of=request.revision,
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
+from planner_svc.policies import policy_of_leaving, stays_behind
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty
 from services.core.model import (
     LABEL,
@@ -20,6 +21,7 @@ from services.core.model import (
     by_key,
 )
 from services.engine.listing import listed_whole
+from services.kinds.policy import resolved
 from services.kinds.registry import KINDS
 
 ResourceKey = tuple[str, str]
@@ -61,6 +63,7 @@ class Match(NamedTuple):
             family.
         owner: The other stack that owns the resource; None when none does.
         users: The other stacks that use it; the oldest one first.
+        ignored: Pointers to what the object does not keep, and wants as it is live.
     """
 
     key: Key
@@ -69,6 +72,7 @@ class Match(NamedTuple):
     live: Resource | None
     owner: Holder | None = None
     users: tuple[Holder, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def is_removal(self) -> bool:
@@ -132,6 +136,7 @@ class Matching:
         released: Recorded entries that the stack gives up without deleting their resource, by key, sorted.
         live: All resources that were listed, by kind and id.
         renamed: The keys that recorded objects had before, each with the one that it has now.
+        protected: Keys of what would be deleted, or replaced, and is left alone as it is protected, sorted.
         clashes: Errors of the objects whose name several resources have, then of those that claim the resource of
             another object.
     """
@@ -141,6 +146,7 @@ class Matching:
     released: Mapping[Key, InventoryEntry]
     live: Mapping[ResourceKey, Resource]
     renamed: Mapping[Key, Key]
+    protected: Sequence[Key] = ()
     clashes: Sequence[NameTaken] = ()
 
     @property
@@ -259,15 +265,20 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     }
     untouched |= _protected(desired, leaving, holders, platform)
     released: dict[Key, InventoryEntry] = {}
+    protected: list[Key] = []
     for resource_key, entry in sorted(leaving.items(), key=lambda item: item[1].key):
         if entry.key in untouched:
             continue
-        if desired.is_end and entry.origin is Origin.ADOPTED:
+        policy = policy_of_leaving(stack, entry)
+        if policy.protect:
+            untouched[entry.key] = entry
+            protected.append(entry.key)
+        elif stays_behind(policy, entry, desired.is_end):
             released[entry.key] = entry
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
     ordered = {key: matches[key] for key in sorted(matches)}
-    return Matching(ordered, untouched, released, by_id, _renamed(matches), clashes)
+    return Matching(ordered, untouched, released, by_id, _renamed(matches), protected, clashes)
 
 
 def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
@@ -348,6 +359,18 @@ def refuse_clashes(matching: Matching) -> None:
     """
     for clash in matching.clashes:
         raise clash
+
+
+def refuse_adoptions(matching: Matching, stack: StackRecord) -> None:
+    """
+    Refuse to take over what no stack owns, where the policy says so (lifecycle.md 2, ``adopt``).
+
+    Raises:
+        NameTaken: Names the first resource of them.
+    """
+    for match in matching.adopted if stack.policy else ():
+        if match.live and match.wanted and resolved(stack.policy, match.key).adopt == "never":
+            raise taken_by_resources(match.key, match.wanted.spec.display_name, [match.live])
 
 
 def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:

@@ -35,6 +35,7 @@ from services.engine.outcome import Failed
 from services.kinds.attachment import text_digest
 from services.kinds.baseline_text import baselines_text
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage, package_text
+from services.kinds.policy import resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def make_plan(
     ordered = stages(scheduled, matching, found, links, secret_steps(desired.secret_keys, held_secrets))
     steps = tuple(step for stage in ordered for step in stage.steps)
     run_checks(Staged(steps, matching, holders, stack))
-    inventory = _inventory(desired, matching, replaced)
+    inventory = _inventory(desired, matching, replaced, stack)
     record = _record_changes(inventory, matching, stack)
     changes_anything = bool(steps or record.entries or record.removed)
     referred = {each.key for references in found.references.values() for each in references if each.id}
@@ -174,7 +175,9 @@ def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
     return tuple(key for key in remarks.missing_env_refs if not settled.get(key, False))
 
 
-def _inventory(desired: Desired, matching: Matching, replaced: frozenset[Key]) -> tuple[InventoryEntry, ...]:
+def _inventory(
+    desired: Desired, matching: Matching, replaced: frozenset[Key], stack: StackRecord
+) -> tuple[InventoryEntry, ...]:
     """What the stack owns once the plan has run."""
     gone = {key for key, match in matching.matches.items() if match.is_removal}
     entries = [
@@ -186,7 +189,8 @@ def _inventory(desired: Desired, matching: Matching, replaced: frozenset[Key]) -
             is_new = match.live is None or key in replaced
             resource_id = "" if match.live is None or is_new else match.live.id
             origin = Origin.CREATED if is_new else match.origin
-            entries.append(InventoryEntry(key, resource_id, origin, _recorded_associations(desired, matching, match)))
+            labels, policy = _recorded_associations(desired, matching, match), resolved(stack.policy, key).text
+            entries.append(InventoryEntry(key, resource_id, origin, labels, policy=policy))
     return tuple(sorted(entries, key=_key))
 
 

@@ -21,6 +21,7 @@ from planner_svc.differences import Differences
 from planner_svc.matching import (
     Matching,
     ResourceKey,
+    refuse_adoptions,
     refuse_clashes,
     refuse_emptying,
     refuse_unsupported_kinds,
@@ -29,7 +30,7 @@ from planner_svc.names import refuse_equal_names, refuse_taken_names
 from planner_svc.preparing import refuse_content
 from planner_svc.references import refuse_missing_references
 from planner_svc.secrets import refuse_unusable_keys
-from planner_svc.sharing import Holders, refuse_differing, refuse_owned, refuse_used_replacements
+from planner_svc.sharing import Holders, refuse_differing, refuse_owned, refuse_sharing, refuse_used_replacements
 from planner_svc.skipping import refuse_unknown_kinds
 from planner_svc.steps import Schedule, refuse_cycles
 from planner_svc.uses import refuse_used
@@ -177,6 +178,16 @@ CHECKS: tuple[Check[Any], ...] = (
         "an empty package takes all",
         Matched,
         lambda matched: refuse_emptying(matched.desired, matched.matching, matched.stack),
+    ),
+    Check(
+        "the policy adopts nothing",
+        Matched,
+        lambda matched: refuse_adoptions(matched.matching, matched.stack),
+    ),
+    Check(
+        "the policy shares nothing",
+        Matched,
+        lambda matched: refuse_sharing(matched.matching, matched.stack),
     ),
     Check(
         "another operation claims a resource",

@@ -84,6 +84,31 @@ def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
         raise ResourceOwned(owned)
 
 
+def refuse_sharing(matching: Matching, stack: StackRecord) -> None:
+    """
+    Refuse what other stacks own, where the policy shares nothing (``share: never``).
+
+    Raises:
+        ResourceOwned: Names all of it, and who has it.
+    """
+    if stack.policy.get("share") != "never":
+        return
+    owned = [
+        Owned(
+            *match.key,
+            f"resource {match.live.id} ({match.live.spec.display_name!r})",
+            match.live.id,
+            match.owner.stack_id,
+            match.owner.stack_name,
+            "",
+        )
+        for match in matching.matches.values()
+        if match.wanted and match.live and match.owner
+    ]
+    if owned:
+        raise ResourceOwned(owned)
+
+
 def refuse_differing(matching: Matching, found: Differences) -> None:
     """
     Refuse to share what is not as the package wants it (``share: equal``).

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from planner_svc.matching import Matching
-from services.core.model import Desired, Key, PlatformTraits, StackRecord, Step
+from services.core.model import Desired, Key, Origin, PlatformTraits, StackRecord, Step
 
 
 def warnings_of(
@@ -13,7 +13,8 @@ def warnings_of(
     return [
         *_emptiness(desired),
         *_repetitions(matching, stack, platform),
-        *_releases(matching),
+        *_releases(matching, desired),
+        *(f"protected: {key} stays" for key in matching.protected),
         *_side_effects(steps, matching),
     ]
 
@@ -52,10 +53,14 @@ def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
     return list(found.values())
 
 
-def _releases(matching: Matching) -> list[str]:
-    """Warnings of the end of a stack: what it did not create is not its to delete."""
+def _releases(matching: Matching, desired: Desired) -> list[str]:
+    """Warnings of what a stack lets go: what it did not create is not its to delete, or its policy says so."""
     return [
-        f"{key} was there before the stack, which adopted it: resource {entry.resource_id} stays"
+        (
+            f"{key} was there before the stack, which adopted it: resource {entry.resource_id} stays"
+            if desired.is_end and entry.origin is Origin.ADOPTED
+            else f"{key} leaves the stack, and resource {entry.resource_id} stays, as the policy says"
+        )
         + "".join(f", with label {label.name}" for label in entry.associations if label in matching.released)
         for key, entry in matching.released.items()
     ]

@@ -5,7 +5,9 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from google.protobuf import json_format
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
@@ -136,6 +138,7 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
         resource_count=stack.resource_count,
         revision=record.revision,
         package_digest=record.package_digest,
+        policy=json_format.ParseDict(dict(record.policy), Struct()) if record.policy else None,
     )
 
 

@@ -6,14 +6,12 @@ from services.core.diff import changes
 from services.core.errors import RequestInvalid, RevisionNotFound
 from services.core.model import DiffStatus, LabelMappingDiff, PlanDiffs, ResourceDiff, StackRecord
 from services.kinds.package_text import KeptPackage
+from services.kinds.policy import HISTORY
 from stack_svc.store.operations import Operation
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import Reading, Transaction
-
-KEPT = 20
-"""Revisions that a stack keeps; the current one always (lifecycle.md 2, ``history``)."""
 
 
 def after(
@@ -46,7 +44,7 @@ def after(
         now,
     )
     tx.revisions.add(record.id, revision)
-    tx.revisions.prune(record.id, number - KEPT + 1)
+    tx.revisions.prune(record.id, number - record.policy.get("history", HISTORY) + 1)
     return replace(record, revision=number, package_digest=plan.package_digest)
 
 

@@ -364,6 +364,8 @@ class InventoryEntry(NamedTuple):
         associations: Labels of the object, sorted.
         is_pending_delete: Whether the object left the package, or the resource was replaced, and the resource could not
             be deleted yet.
+        policy: What held of the object with the last apply that wrote the entry, as ``services.kinds.policy`` writes
+            it; empty: the defaults.
     """
 
     key: Key
@@ -371,6 +373,7 @@ class InventoryEntry(NamedTuple):
     origin: Origin
     associations: tuple[Key, ...] = ()
     is_pending_delete: bool = False
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +391,7 @@ class StackRecord:
         revision: Number of its current revision; 0: it has none.
         package_digest: Digest of the package of that revision; empty: it has none.
         without_baseline: Keys of those of *resources* that have no baseline.
+        policy: Its policy, as ``services.kinds.policy`` accepts it.
     """
 
     id: str
@@ -399,6 +403,7 @@ class StackRecord:
     revision: int = 0
     package_digest: str = ""
     without_baseline: frozenset[Key] = frozenset()
+    policy: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_kept(self) -> bool:

@@ -45,13 +45,13 @@ class SqliteInventory:
             "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?",
             [(stack, *key) for key in sorted(removed)],
         )
-        # What an operation does not write of an entry, such as its policy, stays with it, and so does its baseline.
+        # The baseline stays with an entry that is there.
         self._db.conn.executemany(
             """
-            INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state, policy)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (stack, kind, name) DO UPDATE SET resource_id = excluded.resource_id, origin = excluded.origin,
-                associations = excluded.associations, state = excluded.state
+                associations = excluded.associations, state = excluded.state, policy = excluded.policy
             """,
             [
                 (
@@ -63,13 +63,14 @@ class SqliteInventory:
                     entry.origin.value,
                     orjson.dumps(list(map(list, entry.associations))).decode(),
                     "PENDING_DELETE" if entry.is_pending_delete else "PRESENT",
+                    entry.policy or "{}",
                 )
                 for entry in sorted(entries, key=lambda entry: entry.key)
             ],
         )
 
 
-_COLUMNS = "kind, name, resource_id, origin, associations, state = 'PENDING_DELETE'"
+_COLUMNS = "kind, name, resource_id, origin, associations, state = 'PENDING_DELETE', NULLIF(policy, '{}')"
 
 
 def _entries(rows: Iterable[Any]) -> list[InventoryEntry]:
@@ -80,6 +81,7 @@ def _entries(rows: Iterable[Any]) -> list[InventoryEntry]:
             Origin(origin),
             tuple(Key(*label) for label in orjson.loads(labels)),
             bool(is_pending_delete),
+            policy or "",
         )
-        for kind, name, resource_id, origin, labels, is_pending_delete in rows
+        for kind, name, resource_id, origin, labels, is_pending_delete, policy in rows
     ]

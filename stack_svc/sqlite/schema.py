@@ -599,6 +599,8 @@ def revisions_and_baselines(db: sqlite_utils.Database) -> None:
     pieces in ``attachment_parts``, compressed. ``time`` is when one was last known to be of use. ``baselines`` go with
     their entries; ``refs`` is a JSON list of [pointer, kind, id], ``missing_labels`` one of [kind, name].
 
+    ``stacks.policy`` is a JSON object.
+
     Kinds and states of operations and plans have no CHECK any more: SQLite could only change one by making the table
     again. A column is made again instead.
     """
@@ -656,6 +658,7 @@ def revisions_and_baselines(db: sqlite_utils.Database) -> None:
     )
     db.execute("ALTER TABLE stacks ADD COLUMN revision BIGINT NOT NULL DEFAULT 0")
     db.execute("ALTER TABLE stacks ADD COLUMN package_digest TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE stacks ADD COLUMN policy TEXT NOT NULL DEFAULT '{}'")
     db.execute("ALTER TABLE plans ADD COLUMN package_digest TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE plans ADD COLUMN baselines_digest TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE plans ADD COLUMN rollback_of BIGINT NOT NULL DEFAULT 0")

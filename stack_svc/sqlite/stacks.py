@@ -36,8 +36,8 @@ class SqliteStacks:
         record = stack.record
         added = self._db.execute(
             """
-            INSERT INTO stacks (id, platform, org, name, description, state, create_time, update_time)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            INSERT INTO stacks (id, platform, org, name, description, state, create_time, update_time, policy)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             [
                 record.id,
@@ -48,6 +48,7 @@ class SqliteStacks:
                 stack.state,
                 stack.create_time,
                 stack.update_time,
+                orjson.dumps(dict(record.policy)).decode(),
             ],
         )
         if not added.rowcount:
@@ -64,7 +65,7 @@ class SqliteStacks:
             """
             UPDATE stacks
             SET state = ?, generation = ?, sources = ?, create_time = ?, update_time = ?, resource_count = ?,
-                revision = ?, package_digest = ?
+                revision = ?, package_digest = ?, policy = ?
             WHERE id = ?
             """,
             [
@@ -76,6 +77,7 @@ class SqliteStacks:
                 stack.resource_count,
                 stack.record.revision,
                 stack.record.package_digest,
+                orjson.dumps(dict(stack.record.policy)).decode(),
                 stack.record.id,
             ],
         )
@@ -87,7 +89,7 @@ class SqliteStacks:
 
 _SELECT = """
     SELECT id, platform, org, name, description, state, generation, sources, create_time, update_time, resource_count,
-        revision, package_digest
+        revision, package_digest, policy
     FROM stacks
 """
 
@@ -102,6 +104,7 @@ def _stack(row: dict[str, Any]) -> Stack:
             sources=tuple(orjson.loads(row["sources"])),
             revision=row["revision"],
             package_digest=row["package_digest"],
+            policy=orjson.loads(row["policy"]),
         ),
         description=row["description"],
         state=State(row["state"]),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
+from google.protobuf import json_format
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
@@ -313,6 +314,7 @@ def entry_fields(entry: model.InventoryEntry) -> Any:
         "origin": _ORIGIN.number(entry.origin),
         "associations": map(key_fields, entry.associations),
         "is_pending_delete": entry.is_pending_delete,
+        "policy_json": entry.policy,
     }
 
 
@@ -324,6 +326,7 @@ def entry_from_pb(message: object_pb2.InventoryEntry) -> model.InventoryEntry:
         origin=_ORIGIN.member(message.origin),
         associations=tuple([key_from_pb(label) for label in message.associations]),
         is_pending_delete=message.is_pending_delete,
+        policy=message.policy_json,
     )
 
 
@@ -345,4 +348,5 @@ def stack_from_pb(message: stack_pb2.Stack, resources: Iterable[object_pb2.Inven
         revision=message.revision,
         package_digest=message.package_digest,
         without_baseline=frozenset(key_from_pb(entry.key) for entry in entries if entry.lacks_baseline),
+        policy=json_format.MessageToDict(message.policy),
     )

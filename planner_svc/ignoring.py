@@ -1,0 +1,128 @@
+"""Fields that a stack does not keep: an update leaves them as they are (lifecycle.md 2, ``ignore``)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from planner_svc.matching import Match, Matching
+from services.core.model import Key, PlatformTraits, Spec, StackRecord
+from services.kinds.comparing import differences as spec_differences
+from services.kinds.format.canonical import spec_of
+from services.kinds.policy import ignores, resolved
+
+EVERYTHING = ""
+"""The pointer to the whole spec."""
+
+_MISSING = object()
+_ASSOCIATIONS = "/associations"
+
+Segments = Sequence[str]
+"""What is left of a pointer, on the way into a value."""
+
+
+def with_ignored(matching: Matching, stack: StackRecord) -> Matching:
+    """*matching* where objects want what they ignore as it is live."""
+    if not stack.policy:
+        return matching
+    changed = {
+        key: _with_live_fields(match, ignored, matching)
+        for key, match in matching.matches.items()
+        if match.wanted and match.live and (ignored := resolved(stack.policy, key).ignore)
+    }
+    return replace(matching, matches={**matching.matches, **changed})
+
+
+def used_as_they_are(
+    matching: Matching, stack: StackRecord, platform: PlatformTraits
+) -> tuple[Matching, dict[Key, str]]:
+    """
+    *matching* where a shared resource is wanted as it is, whatever the package says (``share: always``).
+
+    Returns:
+        The matches, and for each shared resource that differs a remark about it; empty: it is equal.
+    """
+    if stack.policy.get("share") != "always":
+        return matching, {}
+    shared = {
+        key: match
+        for key, match in matching.matches.items()
+        if match.wanted and match.live and match.owner and match.live.kind == key.kind
+    }
+    changed = {key: _with_live_fields(match, (EVERYTHING,), matching) for key, match in shared.items()}
+    remarks = {key: _differing(match, platform) for key, match in shared.items()}
+    return replace(matching, matches={**matching.matches, **changed}), remarks
+
+
+def _differing(match: Match, platform: PlatformTraits) -> str:
+    assert match.wanted and match.live and match.owner  # noqa: S101, PT018 - what is shared has all of them
+    sets = platform.kinds[match.key.kind].set_paths
+    kind = match.key.kind
+    found = spec_differences(kind, match.live.spec, kind, match.wanted.spec, sets)
+    fields = ", ".join(change.path.lstrip("/") for change in found)
+    return f"{match.key} is used as {match.owner.called} has it, which differs in {fields}" if found else ""
+
+
+def _with_live_fields(match: Match, ignored: tuple[str, ...], matching: Matching) -> Match:
+    assert match.wanted  # noqa: S101 - only objects ignore anything
+    assert match.live  # noqa: S101 - what is created has all that the package says
+    of_labels = tuple(path for path in ignored if path == _ASSOCIATIONS or path.startswith(f"{_ASSOCIATIONS}/"))
+    paths = [path.split("/")[1:] for path in ignored if path not in of_labels]
+    wanted = match.wanted
+    if paths:
+        wanted = wanted._replace(spec=_merged(wanted.spec, match.live.spec, paths))
+    if not of_labels:
+        return match._replace(wanted=wanted, ignored=ignored)
+
+    def is_kept(label: Key) -> bool:
+        """Whether the stack says what becomes of a label; else it is wanted where it is attached."""
+        if not any(ignores(path, f"{_ASSOCIATIONS}/{label.name}") for path in of_labels):
+            return True
+        found = matching.matches.get(label)
+        return bool(match.live and found and found.live and found.live.id in match.live.label_ids)
+
+    recorded = match.recorded
+    if recorded:
+        labels = {label for label in recorded.associations if is_kept(label)}
+        # What is attached and ignored stays, also where the package has dropped it.
+        ignored_ones = {label for label in labels if label not in wanted.associations and _is_ignored(label, of_labels)}
+        recorded = recorded._replace(associations=tuple(sorted(labels)))
+    else:
+        ignored_ones = set()
+    labels = {label for label in wanted.associations if is_kept(label)} | ignored_ones
+    return match._replace(
+        wanted=wanted._replace(associations=tuple(sorted(labels))), recorded=recorded, ignored=ignored
+    )
+
+
+def _is_ignored(label: Key, of_labels: Sequence[str]) -> bool:
+    return any(ignores(path, f"{_ASSOCIATIONS}/{label.name}") for path in of_labels)
+
+
+def _merged(wanted: Spec, live: Spec, paths: Sequence[Segments]) -> Spec:
+    value = _merge(dict(wanted.value), dict(live.value), paths)
+    return wanted if value == wanted.value else spec_of(value)
+
+
+def _merge(wanted: Any, live: Any, paths: Sequence[Segments]) -> Any:
+    """*wanted* with what is at *paths* as in *live*; lists of different length have no items in common."""
+    if not all(paths):
+        return live
+    if isinstance(wanted, dict) and isinstance(live, dict):
+        merged = {}
+        for key in [*wanted, *(key for key in live if key not in wanted)]:
+            step = key.replace("~", "~0").replace("/", "~1")
+            below = [path[1:] for path in paths if path[0] in ("*", step)]
+            value = wanted.get(key, _MISSING)
+            if below:
+                value = _merge(value, live.get(key, _MISSING), below)
+            if value is not _MISSING:
+                merged[key] = value
+        return merged
+    if isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
+        return [
+            _merge(left, right, below)
+            if (below := [path[1:] for path in paths if path[0] in ("*", str(index))])
+            else left
+            for index, (left, right) in enumerate(zip(wanted, live, strict=True))
+        ]
+    return wanted

@@ -1,0 +1,275 @@
+"""What becomes of the resources of a stack besides being written: the words of policies (lifecycle.md 2)."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from services.core.model import Key
+from services.kinds.format.canonical import canonical_text
+from services.kinds.format.shapes import nearest
+from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
+
+NO_POLICY: Mapping[str, Any] = MappingProxyType({})
+"""Of a stack that says nothing: all defaults hold."""
+
+HISTORY = 20
+"""Revisions that a stack keeps which says nothing else."""
+
+_LONGEST_HISTORY = 1000
+
+
+class PolicyInvalid(ValueError):
+    """
+    A policy says what is no policy.
+
+    Attributes:
+        field: Where, such as ``overrides[0].drift``; empty: the policy as a whole.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(problem)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """
+    What holds of one object, with the defaults.
+
+    Attributes:
+        drift: What is done about what somebody changed on the platform.
+        recreate_deleted: Whether what somebody deleted there is made again.
+        on_remove: What becomes of the resource when its object leaves the package.
+        on_delete: What becomes of it when the stack ends.
+        adopted_on_delete: What becomes of it then, where it was there before the stack.
+        adopt: Whether a resource that no stack owns is taken over.
+        protect: Whether it is never deleted or replaced.
+        ignore: RFC 6901 pointers to fields that the stack does not keep, sorted; ``*`` stands for any segment.
+    """
+
+    drift: str = "report"
+    recreate_deleted: bool = False
+    on_remove: str = "delete"
+    on_delete: str = "cleanup"
+    adopted_on_delete: str = "orphan"
+    adopt: str = "if_unmanaged"
+    protect: bool = False
+    ignore: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What is not the default, as canonical JSON; empty when all is."""
+        told = {name: value for name, value in asdict(self).items() if value != getattr(DEFAULT, name)}
+        return canonical_text(told) if told else ""
+
+
+DEFAULT = Policy()
+"""What holds where nobody says anything."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "drift": ("ignore", "report"),
+    "on_remove": ("delete", "orphan"),
+    "on_delete": ("cleanup", "orphan"),
+    "adopted_on_delete": ("delete", "orphan"),
+    "adopt": ("never", "if_unmanaged"),
+    "share": ("never", "equal", "always"),
+}
+"""The words of each field that act."""
+
+_OF_OBJECTS = frozenset({"drift", "on_remove", "on_delete", "adopted_on_delete", "adopt", "protect", "ignore"})
+_OF_STACKS = frozenset({"share", "allow_empty", "history", "overrides"})
+_LATER: Mapping[str, str] = {
+    "recreate_deleted": "nothing makes deleted resources again by itself yet",
+    "approval": "plans need no approval yet",
+    "approvals": "plans need no approval yet",
+    "four_eyes": "plans need no approval yet",
+    "approval_ttl": "plans need no approval yet",
+    "max_deletes": "the number of deletions is not limited yet",
+    "on_failure": "a failed operation is always rolled back",
+    "on_crash": "an operation is always resumed",
+    "heal_interval": "nothing looks for drift by itself yet",
+    "service_account": "there are no service accounts yet",
+}
+"""Fields that nothing acts on, and why they are refused."""
+
+
+def read(text: str) -> Policy:
+    """Read what ``Policy.text`` wrote; a newer version may have written more."""
+    if not text:
+        return DEFAULT
+    value = {name: item for name, item in orjson.loads(text).items() if name in Policy.__slots__}
+    return Policy(**{**value, "ignore": tuple(value.get("ignore", ()))})
+
+
+def resolved(stack: Mapping[str, Any], key: Key, lifecycle: Mapping[str, Any] = NO_POLICY) -> Policy:
+    """
+    What holds of the object *key*: for each field the last that says something, of defaults, stack and overrides.
+
+    What protects, protects whatever others say; what is ignored adds up.
+
+    Args:
+        stack: The policy of the stack, as ``checked`` accepts it.
+        key: The object.
+        lifecycle: What the object says of itself.
+    """
+    if not (stack or lifecycle):
+        return DEFAULT
+    overrides = [each for each in stack.get("overrides", ()) if _matches(each.get("match", {}), key)]
+    layers = [stack, *overrides, lifecycle]
+    fields: dict[str, Any] = {}
+    for layer in layers:
+        fields |= {name: layer[name] for name in layer if name in Policy.__slots__}
+    fields["protect"] = any(layer.get("protect", False) for layer in layers)
+    fields["ignore"] = tuple(sorted({path for layer in layers for path in _paths(layer.get("ignore", ()), key)}))
+    return Policy(**fields)
+
+
+def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Accept the policy of a stack.
+
+    Raises:
+        PolicyInvalid: It has a field or a word that nobody knows or that nothing acts on.
+    """
+    return dict(_checked(policy, _OF_OBJECTS | _OF_STACKS, ""))
+
+
+def ignores(pattern: str, pointer: str) -> bool:
+    """Whether an ignored pointer takes the field at *pointer*: it is that field, or holds it."""
+    wanted, found = pattern.split("/")[1:], pointer.split("/")[1:]
+    return len(wanted) <= len(found) and all(a in ("*", b) for a, b in zip(wanted, found, strict=False))
+
+
+def _matches(match: Mapping[str, Any], key: Key) -> bool:
+    kind, names = match.get("kind", "*"), match.get("names")
+    is_of_kind = kind in ("*", key.kind) or (kind in FAMILY_NAMES and _family(key.kind) == FAMILY_NAMES[kind])
+    return is_of_kind and (names is None or any(_glob(name)(key.name) for name in names))
+
+
+def _family(kind: str) -> str:
+    return KINDS[kind].family if kind in KINDS else kind
+
+
+@cache
+def _glob(pattern: str) -> Callable[[str], Any]:
+    """Matches names; ``*`` and ``?`` alone have a meaning."""
+    escaped = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.compile(escaped, re.DOTALL).fullmatch
+
+
+def _paths(rules: Iterable[Any], key: Key) -> Iterator[str]:
+    for rule in rules:
+        if isinstance(rule, str):
+            yield rule
+        elif _matches(rule, key):
+            yield from rule.get("paths", ())
+
+
+def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> Iterator[tuple[str, Any]]:
+    for name, value in policy.items():
+        place = f"{field}.{name}" if field else name
+        if name not in known:
+            raise PolicyInvalid(place, _unknown(name, known))
+        match name:
+            case "protect" | "allow_empty":
+                if not isinstance(value, bool):
+                    raise PolicyInvalid(place, f"{_shown(value)} is neither true nor false")
+                yield name, value
+            case "history":
+                yield name, _history(value, place)
+            case "ignore":
+                rules = [_ignore_rule(rule, f"{place}[{at}]", known) for at, rule in enumerate(_listed(value, place))]
+                yield name, rules
+            case "overrides":
+                yield name, [_override(each, f"{place}[{at}]") for at, each in enumerate(_listed(value, place))]
+            case _:
+                yield name, _word(value, _WORDS[name], place)
+
+
+def _unknown(name: str, known: frozenset[str]) -> str:
+    if name in _LATER:
+        return f"is not accepted: {_LATER[name]}"
+    if name in _OF_STACKS:
+        return "belongs to the policy of a stack, and not to an override"
+    alike = nearest(name, sorted(known))
+    return f"is no field of a policy{_meant(alike) or '; the fields are ' + ', '.join(sorted(known))}"
+
+
+def _word(value: Any, words: Sequence[str], place: str) -> str:
+    if isinstance(value, str) and value in words:
+        return value
+    alike = nearest(value, words) if isinstance(value, str) else ""
+    if value in ("revert", "accept") and "report" in words:
+        raise PolicyInvalid(place, f"{value} is not accepted: nothing heals drift yet; write ignore or report")
+    raise PolicyInvalid(place, f"{_shown(value)} is none of {', '.join(words)}{_meant(alike)}")
+
+
+def _history(value: Any, place: str) -> int:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    if not is_number or not 1 <= value <= _LONGEST_HISTORY:
+        raise PolicyInvalid(place, f"{_shown(value)} is no number of revisions from 1 to {_LONGEST_HISTORY:,}")
+    return int(value)
+
+
+def _override(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or "match" not in value:
+        raise PolicyInvalid(place, "an override is a mapping with match, and the fields that hold there")
+    fields = {name: item for name, item in value.items() if name != "match"}
+    return {"match": _match(value["match"], f"{place}.match", ()), **dict(_checked(fields, _OF_OBJECTS, place))}
+
+
+def _ignore_rule(value: Any, place: str, known: frozenset[str]) -> Any:
+    if isinstance(value, Mapping) and "overrides" in known:
+        rule = _match(value, place, ("paths",))
+        paths = [_pointer(each, f"{place}.paths[{at}]") for at, each in enumerate(_listed(value.get("paths"), place))]
+        return {**rule, "paths": paths}
+    return _pointer(value, place)
+
+
+def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise PolicyInvalid(place, "is no mapping with kind and names")
+    for name in value:
+        if name not in ("kind", "names", *more):
+            raise PolicyInvalid(
+                f"{place}.{name}", f"is not known here; known are {', '.join(('kind', 'names', *more))}"
+            )
+    found: dict[str, Any] = {}
+    if "kind" in value:
+        kind = value["kind"]
+        if kind != "*" and kind not in ACCEPTED:
+            alike = nearest(kind, sorted(ACCEPTED)) if isinstance(kind, str) else ""
+            raise PolicyInvalid(f"{place}.kind", f"{_shown(kind)} is no kind, and not *{_meant(alike)}")
+        found["kind"] = kind
+    if "names" in value:
+        names = _listed(value["names"], f"{place}.names")
+        if not all(isinstance(name, str) and name for name in names):
+            raise PolicyInvalid(f"{place}.names", "names are texts that are not empty")
+        found["names"] = list(names)
+    return found
+
+
+def _pointer(value: Any, place: str) -> str:
+    if not isinstance(value, str) or not value.startswith("/") or re.search("~(?![01])", value):
+        raise PolicyInvalid(place, f"{_shown(value)} is no pointer to a field, such as /description")
+    return value
+
+
+def _listed(value: Any, place: str) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise PolicyInvalid(place, "is no list")
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _meant(word: str) -> str:
+    return f"; did you mean {word}?" if word else ""
