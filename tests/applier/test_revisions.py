@@ -1,6 +1,7 @@
 """The history of a stack: each operation that changed anything makes a revision, and a stack can go back to each."""
 
 import json
+from typing import Any
 
 import pytest
 from pkger.driver.v1 import driver_pb2
@@ -34,7 +35,7 @@ def described(words: str) -> str:
     return text(LABEL, an_object("Bucket", "b", "raw", ["l"], description=words))
 
 
-async def ended(case: Case, *texts: str, **more: object) -> int:
+async def ended(case: Case, *texts: str, **more: Any) -> int:
     """How an apply ended, which has to be well."""
     finished = end(await case.apply(*texts, **more))
     assert finished.state == SUCCEEDED, finished.cause
