@@ -225,7 +225,7 @@ def _check(operation: Operation, ending: Ending) -> None:
         raise RequestInvalid("state", f"{operation.name} cannot end {state} past its point of no return")
     if not isinstance(outcome, _MAY_LEAVE[state]):
         raise RequestInvalid("outcome", f"{state} does not go with {type(outcome).__name__.lower()}")
-    if operation.nameless and isinstance(outcome, Record):
+    if operation.stackless and isinstance(outcome, Record):
         raise RequestInvalid("outcome", "an operation on behalf of no stack leaves no record; abandon it")
     if ending.finished is None and going is not OperationState.PREPARING:
         raise RequestInvalid("finished", f"{operation.name} started, so it has a last event")

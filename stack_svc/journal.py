@@ -201,7 +201,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     operation = Operation(
         name=wanted.name,
         stack=stack.record.id,
-        nameless=stack.state is State.NAMELESS,
+        stackless=stack.state is State.STACKLESS,
         stack_name=stack.record.name,
         target=stack.record.target,
         kind=kind,
@@ -514,7 +514,7 @@ def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | Non
     """The stack of an operation, named in the same way as *like*; None when that is no way to name it."""
     match like:
         case Target():
-            return known.target if known.nameless else None
+            return known.target if known.stackless else None
         case Named():
             return Named(known.target, known.stack_name)
         case _:
@@ -526,7 +526,7 @@ def _stack_to_work_on(
 ) -> tuple[Stack, Lease]:
     """The stack with its last lease, made if there is none and one is to be."""
     if isinstance(choice, Target):
-        made = stacks.new_stack(Named(choice, ""), new_id, "", State.NAMELESS, now)
+        made = stacks.new_stack(Named(choice, ""), new_id, "", State.STACKLESS, now)
     elif not (create_missing and isinstance(choice, Named)):
         stack = stacks.visible(found, choice)
         return stack, tx.leases.of(stack.record.id) or Lease()

@@ -112,7 +112,7 @@ def _fixed(operation: Operation) -> dict[str, Any]:
     return {
         "name": operation.name,
         "stack": operation.stack,
-        "nameless": operation.nameless,
+        "stackless": operation.stackless,
         "stack_name": operation.stack_name,
         "platform": operation.target.platform,
         "org": operation.target.org,
@@ -146,7 +146,7 @@ def _operation(row: dict[str, Any]) -> Operation:
     return Operation(
         name=row["name"],
         stack=row["stack"],
-        nameless=bool(row["nameless"]),
+        stackless=bool(row["stackless"]),
         stack_name=row["stack_name"],
         target=Target(row["platform"], row["org"]),
         kind=OperationKind(row["kind"]),

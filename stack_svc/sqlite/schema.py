@@ -682,6 +682,22 @@ def revisions_and_baselines(db: sqlite_utils.Database) -> None:
     )
 
 
+@MIGRATIONS()
+def stackless_operations(db: sqlite_utils.Database) -> None:
+    """
+    Call an operation on behalf of no stack STACKLESS, and the row that carries its lease: people have nameless stacks.
+
+    The new column has no CHECK: SQLite changes one only with a new column, or a new table.
+    """
+    db.execute("ALTER TABLE operations RENAME COLUMN nameless TO stackless")
+    db.execute("DROP INDEX stacks_of_operations")
+    db.execute("ALTER TABLE stacks ADD COLUMN new_state TEXT NOT NULL DEFAULT 'ACTIVE'")
+    db.execute("UPDATE stacks SET new_state = CASE state WHEN 'NAMELESS' THEN 'STACKLESS' ELSE state END")
+    db.execute("ALTER TABLE stacks DROP COLUMN state")
+    db.execute("ALTER TABLE stacks RENAME COLUMN new_state TO state")
+    db.execute("CREATE INDEX stacks_of_operations ON stacks (id) WHERE state <> 'ACTIVE'")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -64,7 +64,7 @@ class Operation:
     Attributes:
         name: As its applier chose it.
         stack: Id of its stack, which may be gone.
-        nameless: Whether it works on behalf of no stack; ``stack`` then only carries its lease.
+        stackless: Whether it works on behalf of no stack; ``stack`` then only carries its lease.
         stack_name: Name of the stack when it began.
         target: Where it works.
         kind: What it is for.
@@ -92,7 +92,7 @@ class Operation:
 
     name: str
     stack: str
-    nameless: bool
+    stackless: bool
     stack_name: str
     target: Target
     kind: OperationKind

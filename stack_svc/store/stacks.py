@@ -12,13 +12,13 @@ class State(StrEnum):
     Whether a stack exists for everybody.
 
     PENDING is the stack of a first apply that is not over: only who knows its id sees it, and when its operation died
-    before it sent anything, it belongs to the next who wants the name. NAMELESS is one that carries the lease of an
+    before it sent anything, it belongs to the next who wants the name. STACKLESS is one that carries the lease of an
     operation on behalf of no stack and owns nothing; it goes away with the operation.
     """
 
     PENDING = "PENDING"
     ACTIVE = "ACTIVE"
-    NAMELESS = "NAMELESS"
+    STACKLESS = "STACKLESS"
 
 
 @dataclass(frozen=True, slots=True)

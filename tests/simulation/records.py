@@ -170,14 +170,14 @@ class StoreReader:
 
     def _read_operations(self) -> None:
         rows = self._connection.execute(
-            "SELECT operations.name, operations.stack, nameless, operations.kind, operations.state, rolling_back,"
+            "SELECT operations.name, operations.stack, stackless, operations.kind, operations.state, rolling_back,"
             " sealed, cancel_requested, token, COALESCE(plans.name, ''), cause"
             " FROM operations LEFT JOIN plans ON plans.operation = operations.name"
         )
-        for name, stack, nameless, kind, state, rolling_back, sealed, cancelled, token, plan, cause in rows:
+        for name, stack, stackless, kind, state, rolling_back, sealed, cancelled, token, plan, cause in rows:
             known = self.operations.get(name)
             if known is None:
-                known = Operation(name, stack, bool(nameless), kind, state, False, False, False, token, plan)
+                known = Operation(name, stack, bool(stackless), kind, state, False, False, False, token, plan)
                 self.operations[name] = known
             known.state, known.token, known.plan, known.cause = state, token, plan, cause
             known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)

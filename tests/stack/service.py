@@ -509,7 +509,7 @@ def finish_many(path: Path, count: int, clock: Clock) -> None:
     """Put so many operations into the store at *path* that failed just now, behind the back of its service."""
     with sqlite3.connect(path) as connection:
         connection.executemany(
-            "INSERT INTO operations (name, stack, nameless, stack_name, platform, org, kind, state, holder, token,"
+            "INSERT INTO operations (name, stack, stackless, stack_name, platform, org, kind, state, holder, token,"
             " create_time, update_time) VALUES (?, 's', 0, '', '', '', 'APPLY', 'FAILED', '', ?, 1, ?)",
             [(f"operations/{number}", number, clock.now) for number in range(count)],
         )

@@ -10,7 +10,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from pkger.model.v1 import operation_pb2, plan_pb2
 
-from services.core.errors import OperationNotFound, StackLeased
+from services.core.errors import OperationNotFound, StackLeased, StackNotFound
 from services.core.model import Origin
 from services.sqlite.database import Database
 from stack_svc.leases import LONGEST
@@ -67,7 +67,7 @@ def test_every_row_is_kept_as_it_was(tmp_path: Path, clock: Clock) -> None:
     assert after.pop("inventory") == [(*row, "PRESENT", "{}") for row in before.pop("inventory")]
     # Without the settings, which nobody made.
     assert after.pop("stacks") == [
-        (*row[:5], *row[6:9], *row[13:], 2 if row[3] == "prod" else 0, 0, "", "{}") for row in before["stacks"]
+        (*row[:5], *row[7:9], *row[13:], 2 if row[3] == "prod" else 0, 0, "", "{}", row[6]) for row in before["stacks"]
     ]
     # Nobody knows the token of the lease before it: nothing below its own is older.
     leases = [(row[0], *row[9:12], LONGEST, row[12], row[11]) for row in before.pop("stacks")]
@@ -158,12 +158,14 @@ async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, 
         assert (claimed.plan.name, len(kept), kept[2].create.display_name) == ("plans/1", 3, "b")
         await service.advance(heir, [StepRecord(step=2, state=StepState.STEP_STATE_DONE)], seqs=[2])
         await service.abandon(heir)
+        with pytest.raises(StackNotFound):
+            await service.get("0a")
         assert (await service.plan("plans/1")).state == plan_pb2.PLAN_STATE_APPLIED
 
 
 FINISHED_STACK, FINISHED_OPERATION = "c680633fcdd1ea6b", "operations/8caf7f98f713d724"
 PENDING_PLAN = "plans/8cd4c5d2d8bcfe91"
-CUT_OFF, CUT_OFF_FIRST, CUT_OFF_NAMELESS, BLOCKED = (
+CUT_OFF, CUT_OFF_FIRST, CUT_OFF_STACKLESS, BLOCKED = (
     f"operations/{name}" for name in ("b277a3992a32759d", "3a0febd39ba3f1b9", "5db20acd9fdb46a3", "1df9f2230323474b")
 )
 
@@ -248,7 +250,7 @@ async def test_a_stored_plan_of_ebdd516_is_shown_and_run(opened: Client) -> None
 
 @pytest.mark.parametrize(
     ("operation", "kept", "changed"),
-    [(CUT_OFF, 6, 4), (CUT_OFF_FIRST, 0, 6), (CUT_OFF_NAMELESS, 0, 0)],
+    [(CUT_OFF, 6, 4), (CUT_OFF_FIRST, 0, 6), (CUT_OFF_STACKLESS, 0, 0)],
 )
 async def test_an_operation_of_ebdd516_that_was_cut_off_ends(
     opened: Client, operation: str, kept: int, changed: int
@@ -319,4 +321,32 @@ def test_owners_are_kept_and_go_with_their_stack(tmp_path: Path) -> None:
     assert content(path, "owners") == {"owners": owned}
     database._db.execute("DELETE FROM stacks WHERE id = '0a'")
     assert content(path, "owners") == {"owners": owned[1:]}
+    database.close()
+
+
+def test_rows_of_operations_without_a_stack_are_stackless(tmp_path: Path) -> None:
+    """They were called NAMELESS, which people's stacks may be, too."""
+    path = tmp_path / "stack.db"
+    connection = sqlite3.connect(path)
+    MIGRATIONS.apply(sqlite_utils.Database(connection), stop_before="stackless_operations")
+    connection.executemany(
+        "INSERT INTO stacks (id, platform, org, name, description, state, create_time, update_time)"
+        " VALUES (?, 'embedded', 'default', ?, '', ?, 5, 5)",
+        [("0a", "prod", "ACTIVE"), ("0b", "first", "PENDING"), ("0c", "", "NAMELESS")],
+    )
+    connection.executemany(
+        "INSERT INTO operations (name, stack, nameless, stack_name, platform, org, kind, state, holder, token,"
+        " create_time, update_time) VALUES (?, ?, ?, '', '', '', 'APPLY', 'APPLYING', '', 1, 1, 1)",
+        [("operations/1", "0a", 0), ("operations/2", "0c", 1)],
+    )
+    connection.execute("INSERT INTO leases VALUES ('0c', 'me', 'operations/2', 1, 5, 5, 0)")
+    connection.commit()
+    connection.close()
+
+    database = Database(path, MIGRATIONS)
+
+    rows = database._db.execute("SELECT id, state FROM stacks ORDER BY id").fetchall()
+    assert rows == [("0a", "ACTIVE"), ("0b", "PENDING"), ("0c", "STACKLESS")]
+    assert database._db.execute("SELECT stackless FROM operations ORDER BY name").fetchall() == [(0,), (1,)]
+    assert database._db.execute("SELECT stack FROM leases").fetchall() == [("0c",)]
     database.close()

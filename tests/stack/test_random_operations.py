@@ -290,7 +290,7 @@ class Appliers(RuleBasedStateMachine):
     )
     def finish(self, pick: int, older: bool, state: str, records: bool, times: int) -> None:
         run, token = self.picked(pick, older)
-        nameless = run.row not in self.named.values()
+        stackless = run.row not in self.named.values()
         request = journal_pb2.FinishOperationRequest(
             operation=run.name,
             token=token,
@@ -308,7 +308,7 @@ class Appliers(RuleBasedStateMachine):
         is_impossible = (
             state not in ENDS.get(run.going, set())
             or (run.sealed and state == "ROLLED_BACK")
-            or (records and (state in ("BLOCKED", "FAILED") or nameless))
+            or (records and (state in ("BLOCKED", "FAILED") or stackless))
         )
         answer = self.expect(
             self.journal.FinishOperation(request, None), error or (RequestInvalid if is_impossible else None)

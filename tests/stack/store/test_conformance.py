@@ -121,8 +121,8 @@ async def test_an_id_and_a_name_are_of_one_stack(store: Store, other: Stack, is_
 
 async def test_any_number_of_stacks_have_no_name_and_are_found_by_id(store: Store) -> None:
     for stack_id in ("s1", "s2"):
-        nameless = a_stack(stack_id, "", state=State.NAMELESS)
-        assert await store.write(lambda tx, stack=nameless: tx.stacks.insert(stack))  # type: ignore[misc]
+        stackless = a_stack(stack_id, "", state=State.STACKLESS)
+        assert await store.write(lambda tx, stack=stackless: tx.stacks.insert(stack))  # type: ignore[misc]
     assert await store.read(lambda tx: tx.stacks.find(Named(HERE, ""))) is None
     assert await store.read(lambda tx: tx.stacks.page(None, FIRST_STACK, 9)) == []
 
@@ -154,7 +154,7 @@ async def test_a_lease_reads_back_as_it_was_written(store: Store) -> None:
 
 
 async def test_an_operation_reads_back_as_it_was_written(store: Store) -> None:
-    made = an_operation(nameless=True)
+    made = an_operation(stackless=True)
     assert await store.write(lambda tx: tx.operations.insert(made))
     assert await store.read(lambda tx: tx.operations.find("operations/1")) == made
     assert await store.read(lambda tx: tx.operations.stack_of("operations/1")) == "s1"
@@ -523,7 +523,7 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
             )
             tx.operations.insert(finished)
             tx.journal.append(finished.name, Row(1, 1, 1, b"", b"e", 1))
-            tx.stacks.insert(a_stack(f"d{n}", "", state=State.NAMELESS))
+            tx.stacks.insert(a_stack(f"d{n}", "", state=State.STACKLESS))
             tx.leases.put(f"d{n}", over)
             tx.operations.insert(an_operation(f"operations/dead {n}", f"d{n}"))
             tx.requests.remember(f"dead {n}", Answer("d", f"operations/dead {n}", now + 1), 1)
