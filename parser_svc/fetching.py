@@ -13,8 +13,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from parser_svc.addresses import is_public, raw_address, vetted, without_user
 from parser_svc.bounds import Usage
+from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUndecodable, SourceUnreadable
 
 CONNECT_SECONDS = 60

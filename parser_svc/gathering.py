@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from parser_svc.addresses import without_user
 from parser_svc.bounds import Bounds, Usage
 from parser_svc.fetching import Fetcher
 from parser_svc.sources import UNNAMED, Encoding, Source, encoding_of, size
+from services.addresses import without_user
 from services.core.errors import EncodingInvalid
 from services.jsonnet.evaluation import Limits, evaluate
 from services.settings import Settings

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from urllib.parse import unquote
 
 from parser_svc.bounds import Bounds, Usage, stopped_clock
 from parser_svc.envelope import RawObject, from_array, from_documents
 from parser_svc.json_reader import read_array
 from parser_svc.yaml_reader import read_stream
+from services.addresses import is_of_jsonnet
 from services.core.errors import EncodingInvalid, SourceUndecodable
 
 UNNAMED = "string"
@@ -74,7 +74,7 @@ def encoding_of(name: str) -> Encoding | None:
 
     Jsonnet is also told by endings that a server or a file system could take for the same (packages.md 1.5).
     """
-    if unquote(name).lower().endswith(".jsonnet"):
+    if is_of_jsonnet(name):
         return Encoding.JSONNET
     match name.rpartition("/")[2].rpartition("."):
         case (_, ".", "json"):

@@ -38,7 +38,7 @@ async def opened(
     sweeping = BackgroundLoop("sweep", PERIOD_SECONDS, partial(sweep, store, limits))
     try:
         async with sweeping.running():
-            yield Service(registrations(store, ids, limit), SERVICES, loops=[sweeping])
+            yield Service(registrations(store, ids, limit, settings.allow_jsonnet), SERVICES, loops=[sweeping])
     finally:
         await store.close()
 

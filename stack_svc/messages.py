@@ -41,6 +41,12 @@ from stack_svc.store.owners import Owner
 from stack_svc.store.plans import PlanState, StoredPlan, Work
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
+from stack_svc.store.stacks import Filter as StacksFilter
+from stack_svc.updates import Update
+from stack_svc.urls import checked_urls
+
+MOST_CHOSEN = 1000
+"""Ids or names that a list of stacks is asked for (stack.proto)."""
 
 _LATEST = 2**63 - 1
 """After every time that the store can hold."""
@@ -139,6 +145,8 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
         revision=record.revision,
         package_digest=record.package_digest,
         policy=json_format.ParseDict(dict(record.policy), Struct()) if record.policy else None,
+        urls=record.urls,
+        etag=stacks.etag_of(stack),
     )
 
 
@@ -161,6 +169,42 @@ def revision_objects_to_pb(package: KeptPackage) -> stack_pb2.RevisionObjects:
     """Translate the package of a revision."""
     return stack_pb2.RevisionObjects(
         objects=map(object_fields, package.objects), untouched=map(key_fields, sorted(package.untouched))
+    )
+
+
+def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StacksFilter:
+    """
+    Translate the filters of a list of stacks.
+
+    Raises:
+        RequestInvalid: There are too many ids or names, or a pattern that is too long for any name.
+    """
+    for field, asked in (("stack_ids", request.stack_ids), ("names", request.names)):
+        if len(asked) > MOST_CHOSEN:
+            raise RequestInvalid(field, f"at most {MOST_CHOSEN:,}, and not {len(asked):,}")
+    if len(request.name_glob) > 2 * stacks.LONGEST_NAME:
+        raise RequestInvalid("name_glob", f"a pattern has at most {2 * stacks.LONGEST_NAME} characters")
+    return StacksFilter(
+        target_of(request.target) if request.HasField("target") else None,
+        frozenset(map(texts.clean, request.stack_ids)),
+        frozenset(map(texts.clean, request.names)),
+        texts.clean(request.name_glob),
+    )
+
+
+def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -> Update:
+    """
+    Translate what changes of a stack.
+
+    Raises:
+        RequestInvalid: A URL is none that the parser would fetch.
+        EncodingInvalid: A URL is that of a program, and programs are not evaluated.
+    """
+    return Update(
+        request.name if request.HasField("name") else None,
+        request.description if request.HasField("description") else None,
+        checked_urls(request.urls.urls, "urls.urls", allow_jsonnet) if request.HasField("urls") else None,
+        request.etag,
     )
 
 

@@ -20,6 +20,7 @@ from services.rpc.convert.operations import step_record_fields
 from services.rpc.convert.plans import use_to_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import diffs_parts
+from services.rpc.requests import content_digest
 from services.rpc.server import Register
 from stack_svc import (
     attachments,
@@ -34,6 +35,7 @@ from stack_svc import (
     revisions,
     stacks,
     texts,
+    updates,
     uses,
 )
 from stack_svc.journal import Claimed
@@ -48,15 +50,24 @@ from stack_svc.store.plans import StoredPlan
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named
 from stack_svc.store.store import Reading, Store, Transaction
+from stack_svc.urls import checked_urls
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
 """Full names, for health and reflection."""
 
 
-def registrations(store: Store, ids: Ids, limit: int = MESSAGE_LIMIT) -> list[Register]:
-    """Both services over one store, for ``serving``; *limit* is the largest message, in bytes, between the services."""
+def registrations(store: Store, ids: Ids, limit: int = MESSAGE_LIMIT, allow_jsonnet: bool = False) -> list[Register]:
+    """
+    Both services over one store, for ``serving``.
+
+    Args:
+        store: The store.
+        ids: Draws ids of stacks.
+        limit: Largest message, in bytes, between the services.
+        allow_jsonnet: Whether the parser evaluates what is at the URL of a Jsonnet program.
+    """
     return [
-        partial(stack_pb2_grpc.add_StackServiceServicer_to_server, StackServicer(store, ids)),
+        partial(stack_pb2_grpc.add_StackServiceServicer_to_server, StackServicer(store, ids, allow_jsonnet)),
         partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(store, ids, limit)),
     ]
 
@@ -64,20 +75,32 @@ def registrations(store: Store, ids: Ids, limit: int = MESSAGE_LIMIT) -> list[Re
 class StackServicer(stack_pb2_grpc.StackServiceServicer):
     """StackService: what people and planners ask of the store."""
 
-    def __init__(self, store: Store, ids: Ids) -> None:
+    def __init__(self, store: Store, ids: Ids, allow_jsonnet: bool = False) -> None:
         self._store = store
         self._ids = ids
+        self._allow_jsonnet = allow_jsonnet
 
     async def CreateStack(
         self, request: stack_pb2.CreateStackRequest, context: object
     ) -> stack_pb2.CreateStackResponse:
         """Make an empty stack."""
         named = Named(messages.target_of(request.target), request.name)
+        urls = checked_urls(request.urls, "urls", self._allow_jsonnet)
         target = named.target
-        key = Request(request.request_id, [target.platform, target.org, named.name, request.description])
+        key = Request(request.request_id, [target.platform, target.org, named.name, request.description, *urls])
         stack_id = self._ids.token(stacks.ID_BYTES)
-        stack = await self._store.write(lambda tx: stacks.create(tx, named, request.description, key, stack_id))
+        stack = await self._store.write(lambda tx: stacks.create(tx, named, request.description, urls, key, stack_id))
         return stack_pb2.CreateStackResponse(stack=messages.stack_to_pb(stack))
+
+    async def UpdateStack(
+        self, request: stack_pb2.UpdateStackRequest, context: object
+    ) -> stack_pb2.UpdateStackResponse:
+        """Change what people say of a stack."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        wanted = messages.update_from_pb(request, self._allow_jsonnet)
+        key = Request(request.request_id, [content_digest(request)])
+        stack = await self._store.write(lambda tx: updates.update(tx, choice, wanted, key))
+        return stack_pb2.UpdateStackResponse(stack=messages.stack_to_pb(stack))
 
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
         """Read one stack."""
@@ -105,12 +128,12 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
 
     async def ListStacks(self, request: stack_pb2.ListStacksRequest, context: object) -> stack_pb2.ListStacksResponse:
         """Read one page of stacks."""
-        target = messages.target_of(request.target) if request.HasField("target") else None
+        wanted = messages.stacks_filter_from_pb(request)
         after, size = (
             pages.place_of(request.page_token, stored_stacks.START),
             pages.size_of(request.page_size, 100, 1000),
         )
-        found = await self._store.read(lambda tx: tx.stacks.page(target, after, size + 1))
+        found = await self._store.read(lambda tx: tx.stacks.page(wanted, after, size + 1))
         page, token = pages.page_of(
             found, size, messages.stack_to_pb, lambda stack: (stack.record.name, stack.record.id)
         )

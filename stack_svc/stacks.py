@@ -1,7 +1,7 @@
 """Stacks: their records, by id and by name."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from services.core.errors import (
@@ -41,6 +41,23 @@ def check_name(name: str, field: str = "name") -> None:
         raise RequestInvalid(
             field, f"a stack's name is 1 to {LONGEST_NAME} printable characters without blanks at the ends"
         )
+
+
+def check_new_name(name: str) -> None:
+    """
+    Accept a name for a stack that may have none.
+
+    Raises:
+        RequestInvalid: It is neither empty nor a name.
+    """
+    if name:
+        check_name(name)
+
+
+def etag_of(stack: Stack) -> str:
+    """What changes with each change of a stack; its time is in it, as a restored store counts anew."""
+    counted = f"{stack.record.id} {stack.version} {stack.record.generation} {stack.update_time}"
+    return blake2b(counted.encode(), digest_size=8).hexdigest()
 
 
 def id_for_plan(plan: str) -> str:
@@ -118,9 +135,11 @@ def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int)
     return Page(stack, entries, reading.baselines.lacking(record.id, [entry.key for entry in entries]))
 
 
-def create(tx: Transaction, named: Named, description: str, request: Request, stack_id: str) -> Stack:
+def create(
+    tx: Transaction, named: Named, description: str, urls: tuple[str, ...], request: Request, stack_id: str
+) -> Stack:
     """
-    Make an empty stack under a new id, once for each request.
+    Make an empty stack under a new id, once for each request; with an empty name it has none.
 
     Raises:
         RequestInvalid: The name is no name for a stack.
@@ -129,14 +148,15 @@ def create(tx: Transaction, named: Named, description: str, request: Request, st
         OperationUnfinished: The name is taken by an apply that waits to be recovered.
         StackNotFound: This request made a stack, which was deleted since.
     """
-    check_name(named.name)
-    taken = tx.lock_stack(named)
+    check_new_name(named.name)
+    taken = tx.lock_stack(named) if named.name else None
     now = tx.now()
     if made := requests.earlier_answer(tx, request, now):
         return existing(tx, made)
     if taken:
-        _give_way(tx, taken, named, now)
+        give_way(tx, taken, named, now)
     stack = new_stack(named, stack_id, texts.clean(description), State.ACTIVE, now)
+    stack = replace(stack, record=replace(stack.record, urls=urls))
     if not tx.stacks.insert(stack):
         raise StackExists(named.name, named.target.org)
     requests.remember(tx, request, stack_id, now)
@@ -165,7 +185,7 @@ def delete(tx: Transaction, choice: Choice) -> None:
     tx.stacks.delete(stack.record.id)
 
 
-def _give_way(tx: Transaction, stack: Stack, named: Named, now: int) -> None:
+def give_way(tx: Transaction, stack: Stack, named: Named, now: int) -> None:
     """
     Free the name of *stack*, if a first apply left it behind that died before it sent anything.
 

@@ -49,6 +49,7 @@ class Reason(StrEnum):
     REVISION_NOT_FOUND = "REVISION_NOT_FOUND"
     PLAN_TOO_LARGE = "PLAN_TOO_LARGE"
     CONTENT_REFUSED = "CONTENT_REFUSED"
+    STACK_CHANGED = "STACK_CHANGED"
 
 
 class PkgerError(Exception):
@@ -184,6 +185,20 @@ class StackMoved(PkgerError):
             stack=stack,
             expected=str(expected),
             actual=str(actual),
+        )
+
+
+class StackChanged(PkgerError):
+    """The stack is not the one that the etag of an update is of."""
+
+    reason = Reason.STACK_CHANGED
+
+    def __init__(self, stack: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f"stack {stack!r} has changed: its etag is {actual}, and not {expected}; read it again",
+            stack=stack,
+            expected=expected,
+            actual=actual,
         )
 
 

@@ -392,6 +392,7 @@ class StackRecord:
         package_digest: Digest of the package of that revision; empty: it has none.
         without_baseline: Keys of those of *resources* that have no baseline.
         policy: Its policy, as ``services.kinds.policy`` accepts it.
+        urls: Addresses that are part of each apply, behind the sources that this names.
     """
 
     id: str
@@ -400,6 +401,7 @@ class StackRecord:
     generation: int
     resources: tuple[InventoryEntry, ...] = ()
     sources: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
     revision: int = 0
     package_digest: str = ""
     without_baseline: frozenset[Key] = frozenset()

@@ -50,6 +50,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.LEASE_LOST: grpc.StatusCode.ABORTED,
     Reason.OPERATION_UNFINISHED: grpc.StatusCode.ABORTED,
     Reason.STACK_MOVED: grpc.StatusCode.ABORTED,
+    Reason.STACK_CHANGED: grpc.StatusCode.ABORTED,
     Reason.PLAN_STALE: grpc.StatusCode.ABORTED,
     Reason.TOKEN_STALE: grpc.StatusCode.ABORTED,
     Reason.SERVICE_UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,

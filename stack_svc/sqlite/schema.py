@@ -698,6 +698,19 @@ def stackless_operations(db: sqlite_utils.Database) -> None:
     db.execute("CREATE INDEX stacks_of_operations ON stacks (id) WHERE state <> 'ACTIVE'")
 
 
+@MIGRATIONS()
+def urls_of_stacks(db: sqlite_utils.Database) -> None:
+    """
+    Let stacks have URLs, a list of texts in JSON, and count the changes of what people say of them.
+
+    The indexes have the order of lists, of all stacks and of those of a target.
+    """
+    db.execute("ALTER TABLE stacks ADD COLUMN urls TEXT NOT NULL DEFAULT '[]'")
+    db.execute("ALTER TABLE stacks ADD COLUMN version BIGINT NOT NULL DEFAULT 1")
+    db.execute("CREATE INDEX stacks_in_order ON stacks (name, id) WHERE state = 'ACTIVE'")
+    db.execute("CREATE INDEX stacks_of_target ON stacks (platform, org, name, id) WHERE state = 'ACTIVE'")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

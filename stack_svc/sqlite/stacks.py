@@ -1,12 +1,13 @@
 """Stacks in SQLite."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 import sqlite_utils
 
 from services.core.model import StackRecord, Target
-from stack_svc.store.stacks import Choice, Named, Place, Stack, State
+from stack_svc.store.stacks import Choice, Filter, Named, Place, Stack, State
 
 
 class SqliteStacks:
@@ -24,20 +25,38 @@ class SqliteStacks:
             where, values = "id = ?", [choice]
         return next((_stack(row) for row in self._db.query(f"{_SELECT} WHERE {where}", values)), None)
 
-    def page(self, target: Target | None, after: Place, most: int) -> list[Stack]:
+    def page(self, wanted: Filter, after: Place, most: int) -> list[Stack]:
         """Read a page of active stacks."""
         where, values = "state = 'ACTIVE' AND (name, id) > (?, ?)", [*after]
-        if target:
-            where, values = f"{where} AND platform = ? AND org = ?", [*values, target.platform, target.org]
-        return list(map(_stack, self._db.query(f"{_SELECT} WHERE {where} ORDER BY name, id LIMIT ?", [*values, most])))
+        if wanted.target:
+            where, values = (
+                f"{where} AND platform = ? AND org = ?",
+                [
+                    *values,
+                    wanted.target.platform,
+                    wanted.target.org,
+                ],
+            )
+        choosing = [
+            ("id IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(wanted.ids)).decode(), wanted.ids),
+            ("name IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(wanted.names)).decode(), wanted.names),
+            # Of SQLite's patterns only sets of characters are none of ours.
+            ("name GLOB ?", wanted.glob.replace("[", "[[]"), wanted.glob),
+        ]
+        if chosen := [(condition, value) for condition, value, is_asked in choosing if is_asked]:
+            where = f"{where} AND ({' OR '.join(condition for condition, _ in chosen)})"
+            values = [*values, *(value for _, value in chosen)]
+        rows = self._db.query(f"{_SELECT} WHERE {where} ORDER BY name, id LIMIT ?", [*values, most])
+        return list(map(_stack, rows))
 
     def insert(self, stack: Stack) -> bool:
         """Add a stack with a lease that is over."""
         record = stack.record
         added = self._db.execute(
             """
-            INSERT INTO stacks (id, platform, org, name, description, state, create_time, update_time, policy)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            INSERT INTO stacks (id, platform, org, name, description, urls, state, create_time, update_time,
+                policy)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             [
                 record.id,
@@ -45,6 +64,7 @@ class SqliteStacks:
                 record.target.org,
                 record.name,
                 stack.description,
+                _listed(record.urls),
                 stack.state,
                 stack.create_time,
                 stack.update_time,
@@ -59,6 +79,18 @@ class SqliteStacks:
         )
         return True
 
+    def edit(self, stack: Stack) -> bool:
+        """Write what people say of a stack."""
+        record = stack.record
+        edited = self._db.execute(
+            """
+            UPDATE OR IGNORE stacks SET name = ?, description = ?, urls = ?, version = ?, update_time = ?
+            WHERE id = ?
+            """,
+            [record.name, stack.description, _listed(record.urls), stack.version, stack.update_time, record.id],
+        )
+        return bool(edited.rowcount)
+
     def update(self, stack: Stack) -> None:
         """Write what changes of a stack."""
         self._db.execute(
@@ -71,7 +103,7 @@ class SqliteStacks:
             [
                 stack.state,
                 stack.record.generation,
-                orjson.dumps(list(stack.record.sources)).decode(),
+                _listed(stack.record.sources),
                 stack.create_time,
                 stack.update_time,
                 stack.resource_count,
@@ -88,10 +120,14 @@ class SqliteStacks:
 
 
 _SELECT = """
-    SELECT id, platform, org, name, description, state, generation, sources, create_time, update_time, resource_count,
-        revision, package_digest, policy
+    SELECT id, platform, org, name, description, urls, state, version, generation, sources, create_time, update_time,
+        resource_count, revision, package_digest, policy
     FROM stacks
 """
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return orjson.dumps(list(texts)).decode()
 
 
 def _stack(row: dict[str, Any]) -> Stack:
@@ -102,6 +138,7 @@ def _stack(row: dict[str, Any]) -> Stack:
             name=row["name"],
             generation=row["generation"],
             sources=tuple(orjson.loads(row["sources"])),
+            urls=tuple(orjson.loads(row["urls"])),
             revision=row["revision"],
             package_digest=row["package_digest"],
             policy=orjson.loads(row["policy"]),
@@ -111,4 +148,5 @@ def _stack(row: dict[str, Any]) -> Stack:
         create_time=row["create_time"],
         update_time=row["update_time"],
         resource_count=row["resource_count"],
+        version=row["version"],
     )

@@ -1,8 +1,9 @@
 """Stacks, as the store keeps them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from services.core.model import StackRecord, Target
 
@@ -39,6 +40,23 @@ START: Place = ("", "")
 """Before every stack: ids are never empty."""
 
 
+class Filter(NamedTuple):
+    """
+    Which stacks are listed: of those of a target, the ones that ids, names or a pattern choose; without these, all.
+
+    Attributes:
+        target: Only those of this target; None for all.
+        ids: Those with one of these ids.
+        names: Those with one of these names; the empty one is that of all stacks without a name.
+        glob: Those with a name like this: ``*`` stands for any characters, ``?`` for any single one.
+    """
+
+    target: Target | None = None
+    ids: Collection[str] = ()
+    names: Collection[str] = ()
+    glob: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
     """
@@ -51,6 +69,7 @@ class Stack:
         create_time: In microseconds since 1970, as is ``update_time``.
         update_time: When the record last changed; never before ``create_time``.
         resource_count: Number of resources that it owns.
+        version: Counts the changes of name, description and URLs.
     """
 
     record: StackRecord
@@ -59,6 +78,7 @@ class Stack:
     create_time: int
     update_time: int
     resource_count: int = 0
+    version: int = 1
 
     @property
     def called(self) -> str:
@@ -77,8 +97,8 @@ class StacksReading(Protocol):
     def find(self, choice: Choice) -> Stack | None:
         """Read a stack in any state."""
 
-    def page(self, target: Target | None, after: Place, most: int) -> list[Stack]:
-        """Read at most so many active stacks behind *after*, of *target* or (None) of all, sorted by name and id."""
+    def page(self, wanted: Filter, after: Place, most: int) -> list[Stack]:
+        """Read at most so many of the active stacks that are *wanted* and behind *after*, sorted by name and id."""
 
 
 class Stacks(StacksReading, Protocol):
@@ -86,6 +106,9 @@ class Stacks(StacksReading, Protocol):
 
     def insert(self, stack: Stack) -> bool:
         """Add an empty stack, with a lease that is over, and lock it; False: the name or the id is taken."""
+
+    def edit(self, stack: Stack) -> bool:
+        """Write name, description, URLs, version and update time of a stack that exists; False: the name is taken."""
 
     def update(self, stack: Stack) -> None:
         """Write state, generation, sources, times and number of resources of a stack that exists."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parser_svc.addresses import is_public, raw_address, vetted, without_user
+from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUnreadable
 
 RAW = "https://raw.githubusercontent.com"

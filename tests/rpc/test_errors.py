@@ -28,6 +28,7 @@ EXAMPLES: list[PkgerError] = [
     errors.StackLeased("prod", "applier-1", "op-1", "2026-01-01T00:00:00Z"),
     errors.LeaseLost("0123456789abcdef", 7),
     errors.StackMoved("prod", 3, 4),
+    errors.StackChanged("prod", "abc", "def"),
     errors.PlanStale("plans/1", "Bucket 'one' is gone"),
     errors.PlatformUnknown("moon", ["lab", "embedded"]),
     errors.KindUnsupported("embedded", "Rocket"),

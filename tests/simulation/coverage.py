@@ -89,6 +89,7 @@ UNREACHABLE: dict[str, str] = {
             Reason.ENCODING_INVALID,
             Reason.STACK_EXISTS,
             Reason.STACK_NOT_EMPTY,
+            Reason.STACK_CHANGED,
             Reason.PLATFORM_UNKNOWN,
             Reason.DIGEST_MISMATCH,
             Reason.PACKAGE_EMPTY,

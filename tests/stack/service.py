@@ -108,12 +108,37 @@ class Client:
         return await self.store.sweep(Limits(operations))
 
     async def create(
-        self, name: str, target: model.Target = HERE, description: str = "", request_id: str = ""
+        self,
+        name: str,
+        target: model.Target = HERE,
+        description: str = "",
+        request_id: str = "",
+        urls: Iterable[str] = (),
     ) -> Stack:
         request = stack_pb2.CreateStackRequest(
-            request_id=request_id, target=target_to_pb(target), name=name, description=description
+            request_id=request_id, target=target_to_pb(target), name=name, description=description, urls=urls
         )
         return (await self.peer.call(self.stacks.CreateStack, request)).stack
+
+    async def update(
+        self,
+        stack_id: str,
+        name: str | None = None,
+        description: str | None = None,
+        urls: Iterable[str] | None = None,
+        etag: str = "",
+        request_id: str = "",
+        stack: StackRef | None = None,
+    ) -> Stack:
+        request = stack_pb2.UpdateStackRequest(
+            request_id=request_id,
+            stack=stack or StackRef(id=stack_id),
+            etag=etag,
+            name=name,
+            description=description,
+            urls=None if urls is None else stack_pb2.StackUrls(urls=urls),
+        )
+        return (await self.peer.call(self.stacks.UpdateStack, request)).stack
 
     async def get(self, stack_id: str) -> Stack:
         request = stack_pb2.GetStackRequest(stack=StackRef(id=stack_id))
@@ -138,9 +163,17 @@ class Client:
         return tuple(entry for page in pages for entry in entries_from_pb(page.resources))
 
     async def page(
-        self, target: Target | None = None, page_size: int = 0, page_token: str = ""
+        self,
+        target: Target | None = None,
+        page_size: int = 0,
+        page_token: str = "",
+        ids: Iterable[str] = (),
+        names: Iterable[str] = (),
+        glob: str = "",
     ) -> stack_pb2.ListStacksResponse:
-        request = stack_pb2.ListStacksRequest(target=target, page_size=page_size, page_token=page_token)
+        request = stack_pb2.ListStacksRequest(
+            target=target, page_size=page_size, page_token=page_token, stack_ids=ids, names=names, name_glob=glob
+        )
         return await self.peer.call(self.stacks.ListStacks, request)
 
     async def names(self) -> list[str]:

@@ -67,7 +67,8 @@ def test_every_row_is_kept_as_it_was(tmp_path: Path, clock: Clock) -> None:
     assert after.pop("inventory") == [(*row, "PRESENT", "{}") for row in before.pop("inventory")]
     # Without the settings, which nobody made.
     assert after.pop("stacks") == [
-        (*row[:5], *row[7:9], *row[13:], 2 if row[3] == "prod" else 0, 0, "", "{}", row[6]) for row in before["stacks"]
+        (*row[:5], *row[7:9], *row[13:], 2 if row[3] == "prod" else 0, 0, "", "{}", row[6], "[]", 1)
+        for row in before["stacks"]
     ]
     # Nobody knows the token of the lease before it: nothing below its own is older.
     leases = [(row[0], *row[9:12], LONGEST, row[12], row[11]) for row in before.pop("stacks")]

@@ -345,6 +345,7 @@ def stack_from_pb(message: stack_pb2.Stack, resources: Iterable[object_pb2.Inven
         generation=message.generation,
         resources=entries_from_pb(entries),
         sources=tuple(message.sources),
+        urls=tuple(message.urls),
         revision=message.revision,
         package_digest=message.package_digest,
         without_baseline=frozenset(key_from_pb(entry.key) for entry in entries if entry.lacks_baseline),

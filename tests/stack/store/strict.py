@@ -60,7 +60,7 @@ _LATE = {
 """Writes that answer nothing: they may be sent as late as with the commit."""
 
 _AT_ONCE = {
-    "stacks": {"insert"},
+    "stacks": {"insert", "edit"},
     "operations": {"insert"},
     "owners": {"take"},
     "plans": {"insert"},
@@ -127,7 +127,7 @@ class _LateTransaction:
             case "stacks", "insert":
                 self._locked.add(subject.record.id)
                 return
-            case "stacks", "update":
+            case "stacks", "update" | "edit":
                 stack = subject.record.id
             case ("stacks", "delete") | ("leases" | "inventory" | "owners" | "uses" | "revisions" | "baselines", _):
                 stack = subject

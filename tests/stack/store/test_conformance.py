@@ -23,6 +23,7 @@ from stack_svc.store.plans import START as FIRST_PLAN
 from stack_svc.store.plans import PlanState, StoredPlan, Work
 from stack_svc.store.requests import Answer
 from stack_svc.store.stacks import START as FIRST_STACK
+from stack_svc.store.stacks import Filter as Chosen
 from stack_svc.store.stacks import Named, Stack, State
 from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
 from tests.stack.service import Clock
@@ -31,6 +32,7 @@ from tests.stack.store.strict import BrokenRuleError, Late
 HERE = Target()
 LARGE = 2**63 - 1
 FIRST_ENTRY = Key("", "")
+ALL = Chosen()
 
 
 @asynccontextmanager
@@ -102,6 +104,59 @@ async def test_a_stack_reads_back_as_it_was_written(store: Store) -> None:
     assert await store.read(lambda tx: (tx.stacks.find("s1"), tx.leases.of("s1"))) == (None, None)
 
 
+async def test_what_people_say_of_a_stack_is_edited_and_nothing_else(store: Store) -> None:
+    there, nameless = a_stack("s3", "free", Target(org="there")), a_stack("s2", "")
+    await with_stack(store, nameless, there)
+    stack = a_stack(resource_count=3)
+    await store.write(lambda tx: tx.stacks.update(stack))
+    record = replace(stack.record, name="free", urls=("https://a.example/ü.yml", "b"), generation=9, sources=("s",))
+    edited = replace(stack, record=record, description="ü", version=LARGE, update_time=LARGE, resource_count=7)
+
+    assert await store.write(lambda tx: tx.stacks.edit(edited))
+
+    kept = replace(edited, record=replace(record, generation=0, sources=()), resource_count=3)
+    assert await store.read(lambda tx: tx.stacks.find("s1")) == kept
+    assert await store.read(lambda tx: tx.stacks.find(Named(HERE, "prod"))) is None
+    renamed = replace(nameless, record=replace(nameless.record, name="free"), description="other")
+    assert not await store.write(lambda tx: tx.stacks.edit(renamed))
+    assert await store.read(lambda tx: tx.stacks.find("s2")) == nameless
+    unnamed = replace(kept, record=replace(kept.record, name=""))
+    assert await store.write(lambda tx: tx.stacks.edit(unnamed))
+    assert await store.write(lambda tx: tx.stacks.edit(renamed))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        (Chosen(), "0123456"),
+        (Chosen(ids=["s1", "s9", ""]), "1"),
+        (Chosen(names=["b", "B", "none"]), "34"),
+        (Chosen(names=[""]), "06"),
+        (Chosen(names=["b"], ids=["s6"], glob="a?"), "246"),
+        (Chosen(glob="*"), "0123456"),
+        (Chosen(glob="?"), "1345"),
+        (Chosen(glob="b"), "4"),
+        (Chosen(glob="*b"), "24"),
+        (Chosen(glob="[*"), "5"),
+        (Chosen(glob="[ab]"), ""),
+        (Chosen(Target(org="there"), glob="*"), "56"),
+        (Chosen(Target(org="there"), ids=["s1", "s6"]), "6"),
+        (Chosen(glob="*a*a*a*a*a*a*a*a*a*a*b"), ""),
+    ],
+)
+async def test_stacks_are_chosen_by_id_by_name_or_by_a_pattern(store: Store, wanted: Chosen, ids: str) -> None:
+    there = Target(org="there")
+    named = [("0", "", HERE), ("1", "a", HERE), ("2", "ab", HERE), ("3", "B", HERE), ("4", "b", HERE)]
+    for number, name, target in [*named, ("5", "[", there), ("6", "", there)]:
+        stack = a_stack(f"s{number}", name, target)
+        assert await store.write(lambda tx, stack=stack: tx.stacks.insert(stack))  # type: ignore[misc]
+    found = await store.read(lambda tx: tx.stacks.page(wanted, FIRST_STACK, 9))
+    assert sorted(stack.record.id for stack in found) == [f"s{number}" for number in ids]
+    assert [(stack.record.name, stack.record.id) for stack in found] == sorted(
+        (stack.record.name, stack.record.id) for stack in found
+    )
+
+
 @pytest.mark.parametrize(
     ("other", "is_added"),
     [
@@ -115,7 +170,7 @@ async def test_a_stack_reads_back_as_it_was_written(store: Store) -> None:
 async def test_an_id_and_a_name_are_of_one_stack(store: Store, other: Stack, is_added: bool) -> None:
     await with_stack(store)
     assert await store.write(lambda tx: tx.stacks.insert(other)) is is_added
-    found = await store.read(lambda tx: tx.stacks.page(None, FIRST_STACK, 9))
+    found = await store.read(lambda tx: tx.stacks.page(ALL, FIRST_STACK, 9))
     assert len(found) == 1 + is_added
 
 
@@ -124,7 +179,7 @@ async def test_any_number_of_stacks_have_no_name_and_are_found_by_id(store: Stor
         stackless = a_stack(stack_id, "", state=State.STACKLESS)
         assert await store.write(lambda tx, stack=stackless: tx.stacks.insert(stack))  # type: ignore[misc]
     assert await store.read(lambda tx: tx.stacks.find(Named(HERE, ""))) is None
-    assert await store.read(lambda tx: tx.stacks.page(None, FIRST_STACK, 9)) == []
+    assert await store.read(lambda tx: tx.stacks.page(ALL, FIRST_STACK, 9)) == []
 
 
 NAMES = ["A", "Z", "a", "é", "\ufb00", "\U00010400"]
@@ -137,11 +192,11 @@ async def test_lists_are_in_the_order_of_code_points_and_go_on_behind_a_key(stor
     entries = [an_entry(name) for name in NAMES]
     await store.write(lambda tx: tx.inventory.change("s0", HERE, [], list(reversed(entries))))
 
-    found = await store.read(lambda tx: tx.stacks.page(HERE, FIRST_STACK, 9))
+    found = await store.read(lambda tx: tx.stacks.page(Chosen(HERE), FIRST_STACK, 9))
     assert [stack.record.name for stack in found] == NAMES
     behind = (found[2].record.name, found[2].record.id)
-    assert await store.read(lambda tx: tx.stacks.page(HERE, behind, 2)) == found[3:5]
-    assert await store.read(lambda tx: tx.stacks.page(Target(org="there"), FIRST_STACK, 9)) == []
+    assert await store.read(lambda tx: tx.stacks.page(Chosen(HERE), behind, 2)) == found[3:5]
+    assert await store.read(lambda tx: tx.stacks.page(Chosen(Target(org="there")), FIRST_STACK, 9)) == []
     assert await store.read(lambda tx: tx.inventory.page("s0", FIRST_ENTRY, 9)) == entries
     assert await store.read(lambda tx: tx.inventory.page("s0", entries[1].key, 2)) == entries[2:4]
 

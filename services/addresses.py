@@ -34,6 +34,11 @@ def raw_address(address: str) -> str:
     return urlunsplit(parts._replace(netloc="raw.githubusercontent.com", path=path))
 
 
+def is_of_jsonnet(address: str) -> bool:
+    """Whether *address*, or the name of a source, tells by its ending, even an escaped one, that it is of a program."""
+    return unquote(address).lower().endswith(".jsonnet")
+
+
 def vetted(address: str) -> URL:
     """
     The parts of an address that may be asked for a package.
