@@ -18,6 +18,7 @@ from services.core.model import Baseline, InventoryEntry, Key, RecordChanges, Ta
 from services.engine.claims import Claim, Refusal
 from services.engine.effects.effect import ResourceKey
 from services.engine.operation import FINISHED, OperationState
+from services.kinds import policy
 from services.kinds.package_text import KeptPackage
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb
 from services.rpc.convert.enums import Numbers
@@ -192,6 +193,19 @@ def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StacksFilter:
     )
 
 
+def policy_from_pb(message: Struct) -> dict[str, Any]:
+    """
+    Translate the policy of a stack.
+
+    Raises:
+        RequestInvalid: It has a field or a word that nobody knows or that nothing acts on.
+    """
+    try:
+        return policy.checked(json_format.MessageToDict(message))
+    except policy.PolicyInvalidError as error:
+        raise RequestInvalid(f"policy.{error.field}", str(error)) from None
+
+
 def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -> Update:
     """
     Translate what changes of a stack.
@@ -205,6 +219,7 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
         request.description if request.HasField("description") else None,
         checked_urls(request.urls.urls, "urls.urls", allow_jsonnet) if request.HasField("urls") else None,
         request.etag,
+        policy_from_pb(request.policy) if request.HasField("policy") else None,
     )
 
 

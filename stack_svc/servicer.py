@@ -11,6 +11,7 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 from services.core.model import Key
 from services.engine.operation import FINISHED, OperationState
 from services.engine.step_life import StepRecord
+from services.kinds.format.canonical import canonical_text
 from services.kinds.package_text import read_package
 from services.machine import Ids
 from services.rpc.call import MESSAGE_LIMIT
@@ -87,9 +88,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         named = Named(messages.target_of(request.target), request.name)
         urls = checked_urls(request.urls, "urls", self._allow_jsonnet)
         target = named.target
-        key = Request(request.request_id, [target.platform, target.org, named.name, request.description, *urls])
+        policy = messages.policy_from_pb(request.policy)
+        said = [target.platform, target.org, named.name, request.description, *urls, canonical_text(policy)]
+        key = Request(request.request_id, said)
         stack_id = self._ids.token(stacks.ID_BYTES)
-        stack = await self._store.write(lambda tx: stacks.create(tx, named, request.description, urls, key, stack_id))
+        stack = await self._store.write(
+            lambda tx: stacks.create(tx, named, request.description, urls, key, stack_id, policy)
+        )
         return stack_pb2.CreateStackResponse(stack=messages.stack_to_pb(stack))
 
     async def UpdateStack(

@@ -1,8 +1,9 @@
 """Stacks: their records, by id and by name."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Any
 
 from services.core.errors import (
     RequestInvalid,
@@ -12,6 +13,7 @@ from services.core.errors import (
     StackNotFound,
 )
 from services.core.model import InventoryEntry, Key, StackRecord
+from services.kinds.policy import NO_POLICY
 from stack_svc import leases, preparing, requests, texts
 from stack_svc.requests import Request
 from stack_svc.store.stacks import Choice, Named, Stack, State
@@ -136,7 +138,13 @@ def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int)
 
 
 def create(
-    tx: Transaction, named: Named, description: str, urls: tuple[str, ...], request: Request, stack_id: str
+    tx: Transaction,
+    named: Named,
+    description: str,
+    urls: tuple[str, ...],
+    request: Request,
+    stack_id: str,
+    policy: Mapping[str, Any] = NO_POLICY,
 ) -> Stack:
     """
     Make an empty stack under a new id, once for each request; with an empty name it has none.
@@ -156,7 +164,7 @@ def create(
     if taken:
         give_way(tx, taken, named, now)
     stack = new_stack(named, stack_id, texts.clean(description), State.ACTIVE, now)
-    stack = replace(stack, record=replace(stack.record, urls=urls))
+    stack = replace(stack, record=replace(stack.record, urls=urls, policy=policy))
     if not tx.stacks.insert(stack):
         raise StackExists(named.name, named.target.org)
     requests.remember(tx, request, stack_id, now)
@@ -179,7 +187,7 @@ def delete(tx: Transaction, choice: Choice) -> None:
         StackNotEmpty: It owns resources.
     """
     stack = visible(tx.lock_stack(choice), choice)
-    _refuse_worked_on(tx, stack, tx.now())
+    refuse_worked_on(tx, stack, tx.now())
     if stack.resource_count:
         raise StackNotEmpty(stack.called, stack.resource_count)
     tx.stacks.delete(stack.record.id)
@@ -196,11 +204,18 @@ def give_way(tx: Transaction, stack: Stack, named: Named, now: int) -> None:
     lease = tx.leases.of(stack.record.id)
     if not stack.is_pending or (lease and not leases.is_free(lease, now)):
         raise StackExists(named.name, named.target.org)
-    _refuse_worked_on(tx, stack, now)
+    refuse_worked_on(tx, stack, now)
     tx.stacks.delete(stack.record.id)
 
 
-def _refuse_worked_on(tx: Transaction, stack: Stack, now: int) -> None:
+def refuse_worked_on(tx: Transaction, stack: Stack, now: int) -> None:
+    """
+    Do nothing for a stack that nobody works on.
+
+    Raises:
+        StackLeased: An operation is at work on it.
+        OperationUnfinished: An operation on it waits to be recovered.
+    """
     if lease := tx.leases.of(stack.record.id):
         leases.refuse_leased(lease, stack, now)
         preparing.end_dead(tx, stack, now)

@@ -1,7 +1,8 @@
-"""What people change of a stack: its name, its description, its URLs."""
+"""What people change of a stack: its name, its description, its URLs, its policy."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from services.core.errors import StackChanged, StackExists, StackNotFound
 from stack_svc import requests, stacks, texts
@@ -19,12 +20,14 @@ class Update(NamedTuple):
         description: The new description.
         urls: The new URLs.
         etag: The etag that the stack has to have; empty: any.
+        policy: The new policy, which is accepted.
     """
 
     name: str | None = None
     description: str | None = None
     urls: tuple[str, ...] | None = None
     etag: str = ""
+    policy: Mapping[str, Any] | None = None
 
     def of(self, stack: Stack) -> Stack:
         """The stack with these changes."""
@@ -35,6 +38,7 @@ class Update(NamedTuple):
                 record,
                 name=record.name if self.name is None else self.name,
                 urls=record.urls if self.urls is None else self.urls,
+                policy=record.policy if self.policy is None else self.policy,
             ),
             description=stack.description if self.description is None else texts.clean(self.description),
         )
@@ -50,7 +54,9 @@ def update(tx: Transaction, choice: Choice, wanted: Update, request: Request) ->
         StackNotFound: There is no such stack, or its first apply is not over.
         StackChanged: It has another etag.
         StackExists: Another stack has the name.
-        OperationUnfinished: The name is taken by an apply that waits to be recovered.
+        OperationUnfinished: The name is taken by an apply that waits to be recovered, or the policy is to change, and
+            an operation on the stack waits.
+        StackLeased: The policy is to change, and an operation is at work on the stack.
     """
     stacks.check_new_name(wanted.name or "")
     found = tx.lock_stack(choice)
@@ -73,5 +79,11 @@ def update(tx: Transaction, choice: Choice, wanted: Update, request: Request) ->
         changed = replace(changed, version=stack.version + 1, update_time=max(now, stack.update_time))
         if not tx.stacks.edit(changed):
             raise StackExists(changed.record.name, changed.record.target.org)
+        if changed.record.policy != stack.record.policy:
+            # What was planned before may delete what is protected now.
+            stacks.refuse_worked_on(tx, stack, now)
+            moved = replace(changed.record, generation=stack.record.generation + 1)
+            changed = replace(changed, record=moved)
+            tx.stacks.update(changed)
     requests.remember(tx, request, stack.record.id, now)
     return changed

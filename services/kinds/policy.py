@@ -23,7 +23,7 @@ HISTORY = 20
 _LONGEST_HISTORY = 1000
 
 
-class PolicyInvalid(ValueError):
+class PolicyInvalidError(ValueError):
     """
     A policy says what is no policy.
 
@@ -134,7 +134,7 @@ def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
     Accept the policy of a stack.
 
     Raises:
-        PolicyInvalid: It has a field or a word that nobody knows or that nothing acts on.
+        PolicyInvalidError: It has a field or a word that nobody knows or that nothing acts on.
     """
     return dict(_checked(policy, _OF_OBJECTS | _OF_STACKS, ""))
 
@@ -174,11 +174,11 @@ def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> It
     for name, value in policy.items():
         place = f"{field}.{name}" if field else name
         if name not in known:
-            raise PolicyInvalid(place, _unknown(name, known))
+            raise PolicyInvalidError(place, _unknown(name, known))
         match name:
             case "protect" | "allow_empty":
                 if not isinstance(value, bool):
-                    raise PolicyInvalid(place, f"{_shown(value)} is neither true nor false")
+                    raise PolicyInvalidError(place, f"{_shown(value)} is neither true nor false")
                 yield name, value
             case "history":
                 yield name, _history(value, place)
@@ -205,20 +205,20 @@ def _word(value: Any, words: Sequence[str], place: str) -> str:
         return value
     alike = nearest(value, words) if isinstance(value, str) else ""
     if value in ("revert", "accept") and "report" in words:
-        raise PolicyInvalid(place, f"{value} is not accepted: nothing heals drift yet; write ignore or report")
-    raise PolicyInvalid(place, f"{_shown(value)} is none of {', '.join(words)}{_meant(alike)}")
+        raise PolicyInvalidError(place, f"{value} is not accepted: nothing heals drift yet; write ignore or report")
+    raise PolicyInvalidError(place, f"{_shown(value)} is none of {', '.join(words)}{_meant(alike)}")
 
 
 def _history(value: Any, place: str) -> int:
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
     if not is_number or not 1 <= value <= _LONGEST_HISTORY:
-        raise PolicyInvalid(place, f"{_shown(value)} is no number of revisions from 1 to {_LONGEST_HISTORY:,}")
+        raise PolicyInvalidError(place, f"{_shown(value)} is no number of revisions from 1 to {_LONGEST_HISTORY:,}")
     return int(value)
 
 
 def _override(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, Mapping) or "match" not in value:
-        raise PolicyInvalid(place, "an override is a mapping with match, and the fields that hold there")
+        raise PolicyInvalidError(place, "an override is a mapping with match, and the fields that hold there")
     fields = {name: item for name, item in value.items() if name != "match"}
     return {"match": _match(value["match"], f"{place}.match", ()), **dict(_checked(fields, _OF_OBJECTS, place))}
 
@@ -226,17 +226,20 @@ def _override(value: Any, place: str) -> dict[str, Any]:
 def _ignore_rule(value: Any, place: str, known: frozenset[str]) -> Any:
     if isinstance(value, Mapping) and "overrides" in known:
         rule = _match(value, place, ("paths",))
-        paths = [_pointer(each, f"{place}.paths[{at}]") for at, each in enumerate(_listed(value.get("paths"), place))]
+        paths = [
+            _pointer(each, f"{place}.paths[{at}]")
+            for at, each in enumerate(_listed(value.get("paths"), f"{place}.paths"))
+        ]
         return {**rule, "paths": paths}
     return _pointer(value, place)
 
 
 def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise PolicyInvalid(place, "is no mapping with kind and names")
+        raise PolicyInvalidError(place, "is no mapping with kind and names")
     for name in value:
         if name not in ("kind", "names", *more):
-            raise PolicyInvalid(
+            raise PolicyInvalidError(
                 f"{place}.{name}", f"is not known here; known are {', '.join(('kind', 'names', *more))}"
             )
     found: dict[str, Any] = {}
@@ -244,25 +247,25 @@ def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
         kind = value["kind"]
         if kind != "*" and kind not in ACCEPTED:
             alike = nearest(kind, sorted(ACCEPTED)) if isinstance(kind, str) else ""
-            raise PolicyInvalid(f"{place}.kind", f"{_shown(kind)} is no kind, and not *{_meant(alike)}")
+            raise PolicyInvalidError(f"{place}.kind", f"{_shown(kind)} is no kind, and not *{_meant(alike)}")
         found["kind"] = kind
     if "names" in value:
         names = _listed(value["names"], f"{place}.names")
         if not all(isinstance(name, str) and name for name in names):
-            raise PolicyInvalid(f"{place}.names", "names are texts that are not empty")
+            raise PolicyInvalidError(f"{place}.names", "names are texts that are not empty")
         found["names"] = list(names)
     return found
 
 
 def _pointer(value: Any, place: str) -> str:
     if not isinstance(value, str) or not value.startswith("/") or re.search("~(?![01])", value):
-        raise PolicyInvalid(place, f"{_shown(value)} is no pointer to a field, such as /description")
+        raise PolicyInvalidError(place, f"{_shown(value)} is no pointer to a field, such as /description")
     return value
 
 
 def _listed(value: Any, place: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
-        raise PolicyInvalid(place, "is no list")
+        raise PolicyInvalidError(place, "is no list")
     return value
 
 

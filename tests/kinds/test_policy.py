@@ -1,0 +1,94 @@
+"""Policies: what holds of an object, and what is no policy (lifecycle.md 2)."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.core.model import Key
+from services.kinds.policy import DEFAULT, PolicyInvalidError, checked, ignores, read, resolved
+
+GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "lifecycle" / "policy.jsonl"
+
+
+@pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded answers are not there")
+def test_policies_are_resolved_as_recorded() -> None:
+    for line in GOLDEN.read_text("utf-8").splitlines():
+        case = json.loads(line)
+        asked = case["input"]
+        found = resolved(asked["stack"], Key(asked["kind"], asked["name"]), asked["lifecycle"])
+        assert asdict(found) | {"ignore": list(found.ignore)} == case["expect"], case["about"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "field", "problem"),
+    [
+        ({"protcet": True}, "protcet", "is no field of a policy; did you mean protect?"),
+        ({"nothing": 1}, "nothing", "is no field of a policy; the fields are"),
+        ({"protect": "yes"}, "protect", "'yes' is neither true nor false"),
+        ({"on_remove": "orphn"}, "on_remove", "'orphn' is none of delete, orphan; did you mean orphan?"),
+        ({"drift": "revert"}, "drift", "nothing heals drift yet"),
+        ({"recreate_deleted": True}, "recreate_deleted", "is not accepted"),
+        ({"max_deletes": "5%"}, "max_deletes", "is not accepted"),
+        ({"history": 0}, "history", "0 is no number of revisions from 1 to 1,000"),
+        ({"history": 2.5}, "history", "2.5 is no number"),
+        ({"history": True}, "history", "True is no number"),
+        ({"ignore": "/x"}, "ignore", "is no list"),
+        ({"ignore": ["x"]}, "ignore[0]", "'x' is no pointer to a field"),
+        ({"ignore": ["/a~2"]}, "ignore[0]", "is no pointer"),
+        ({"ignore": [{"kind": "Taks", "paths": ["/x"]}]}, "ignore[0].kind", "did you mean Task?"),
+        ({"ignore": [{"kind": "Task"}]}, "ignore[0].paths", "is no list"),
+        ({"ignore": [{"kinds": "Task", "paths": []}]}, "ignore[0].kinds", "is not known here"),
+        ({"overrides": {}}, "overrides", "is no list"),
+        ({"overrides": [{"protect": True}]}, "overrides[0]", "is a mapping with match"),
+        ({"overrides": [{"match": {"kind": 3}}]}, "overrides[0].match.kind", "3 is no kind"),
+        ({"overrides": [{"match": {"names": [""]}}]}, "overrides[0].match.names", "texts that are not empty"),
+        ({"overrides": [{"match": {}, "history": 3}]}, "overrides[0].history", "belongs to the policy of a stack"),
+        ({"overrides": [{"match": {}, "ignore": [{"paths": []}]}]}, "overrides[0].ignore[0]", "is no pointer"),
+    ],
+)
+def test_what_is_no_policy_is_refused_with_its_place(policy: dict[str, Any], field: str, problem: str) -> None:
+    with pytest.raises(PolicyInvalidError) as caught:
+        checked(policy)
+    assert caught.value.field == field
+    assert problem in str(caught.value)
+
+
+def test_a_policy_is_kept_as_it_is_written() -> None:
+    policy = {
+        "on_remove": "orphan",
+        "share": "always",
+        "allow_empty": True,
+        "history": 5.0,
+        "ignore": ["/a/*/b", {"kind": "Check", "names": ["a*"], "paths": ["/every"]}],
+        "overrides": [{"match": {"kind": "*"}, "drift": "ignore"}, {"match": {"names": ["?"]}, "protect": False}],
+    }
+    assert checked(policy) == policy
+    assert isinstance(checked(policy)["history"], int)
+
+
+def test_what_is_stored_of_an_object_is_what_is_not_the_default() -> None:
+    assert DEFAULT.text == ""
+    found = resolved({"protect": True, "ignore": ["/b", "/a"]}, Key("Task", "t"))
+    assert found.text == '{"ignore":["/a","/b"],"protect":true}'
+    assert (read(found.text), read("")) == (found, DEFAULT)
+    assert read('{"newer":1,"protect":true}').protect
+
+
+@pytest.mark.parametrize(
+    ("pattern", "pointer", "is_taken"),
+    [
+        ("/a", "/a", True),
+        ("/a", "/a/b", True),
+        ("/a/b", "/a", False),
+        ("/a", "/ab", False),
+        ("/*/b", "/a/b/c", True),
+        ("/a/*", "/a", False),
+        ("/a*", "/ab", False),
+        ("", "/a", True),
+    ],
+)
+def test_an_ignored_field_is_taken_with_all_below_it(pattern: str, pointer: str, is_taken: bool) -> None:
+    assert ignores(pattern, pointer) is is_taken
