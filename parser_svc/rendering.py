@@ -1,19 +1,14 @@
 """Writes packages back as text (packages.md 1.11)."""
 
-import json
 from typing import Any
 
 import orjson
-import yaml
 
-from parser_svc.scalars import plain_scalar
 from parser_svc.sources import Encoding
 from services.core.errors import RequestInvalid
 from services.core.model import Object, Package
 from services.kinds.registry import KINDS
-
-_WIDTH = 2**20
-"""No line of YAML is broken that was not."""
+from services.writing import json_array, yaml_documents
 
 
 def render(package: Package, encoding: Encoding) -> str:
@@ -31,9 +26,7 @@ def render(package: Package, encoding: Encoding) -> str:
         RequestInvalid: An object is of an unknown kind, or is not whole.
     """
     documents = [_document(position, item) for position, item in enumerate(package.objects)]
-    if encoding is Encoding.JSON:
-        return json.dumps(documents, indent="\t", ensure_ascii=False) + "\n"
-    return "---\n".join(map(_yaml, documents))
+    return json_array(documents) if encoding is Encoding.JSON else "".join(yaml_documents(documents))
 
 
 def _document(position: int, item: Object) -> dict[str, Any]:
@@ -70,22 +63,3 @@ def _put(document: dict[str, Any], position: int, pointer: str, value: Any) -> N
     except (LookupError, TypeError, ValueError):
         field = f"package.objects[{position}].written"
         raise RequestInvalid(field, f"{pointer!r} leads to nothing in the object") from None
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes texts so that our reader, whose plain scalars are not those of PyYAML, reads them as texts."""
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    if "\n" in text and "\t" not in text and not any(line.endswith(" ") for line in text.split("\n")):
-        style: str | None = "|"
-    else:
-        style = None if plain_scalar(text) is text else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
-
-
-def _yaml(document: dict[str, Any]) -> str:
-    return yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)

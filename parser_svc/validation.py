@@ -1,6 +1,5 @@
 """Validates the objects of a package together: identity, uniqueness, fields, associations (packages.md 3)."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,13 +10,12 @@ from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import canonical_text, spec_of
 from services.kinds.format.fields import Elsewhere, Fault, Fields, Remark, Rewrite
 from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.format.names import LONGEST_META_NAME, is_meta_name
 from services.kinds.format.references import Reference, Use, read_reference
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS, REFERABLE_FAMILIES
 from services.kinds.schema import API_VERSIONS
 
-_META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
-_LONGEST_META_NAME = 63
 _ACCEPTED = sorted(ACCEPTED)
 _KINDS_LISTED = ", ".join(sorted(KINDS))
 _SHOWN_NAMES = 5
@@ -129,9 +127,9 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     meta, display = read_reference(raw.metadata.get("name")), read_reference(raw.spec.get("name"))
     # A supplied value need not keep to the format (packages.md, P6); what the package itself says must.
     declared = meta.resolved({})
-    if len(declared) > _LONGEST_META_NAME or not _META_NAME.fullmatch(declared):
+    if not is_meta_name(declared):
         reason = (
-            f"metadata.name must be 1 to {_LONGEST_META_NAME} lower-case letters, digits, - or _, "
+            f"metadata.name must be 1 to {LONGEST_META_NAME} lower-case letters, digits, - or _, "
             f"with a letter or digit first and last; found {declared[:80]!r}"
         )
         return Fault(Code.NAME_INVALID, "metadata.name", reason, ("metadata", "name"))

@@ -1,0 +1,13 @@
+"""What counts as a metadata.name (packages.md 3.2)."""
+
+import re
+
+LONGEST_META_NAME = 63
+"""Characters of the longest name."""
+
+_META_NAME = re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+
+
+def is_meta_name(text: str) -> bool:
+    """Whether *text* can be the name of an object."""
+    return len(text) <= LONGEST_META_NAME and bool(_META_NAME.fullmatch(text))

@@ -1,0 +1,146 @@
+"""Writes documents, such as the objects of a package, as text that every reader of YAML or JSON understands alike."""
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+Document = Mapping[str, Any]
+"""A tree of JSON values; its mappings are written in their order."""
+
+_WIDTH = 2**20
+"""No line of YAML is broken that was not."""
+
+_TEXT_TAG, _LIST_TAG, _MAPPING_TAG = (f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
+_TAGS = {yaml.ScalarNode: _TEXT_TAG, yaml.SequenceNode: _LIST_TAG, yaml.MappingNode: _MAPPING_TAG}
+
+_WORDS = frozenset(
+    ("", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf", "+.inf", "-.inf", ".nan")
+)
+"""Texts, in lower case, that some version of YAML reads as something else unless they are quoted."""
+
+_NUMBER_LIKE = re.compile(r"[-+.]*[0-9][-+0-9a-fA-FoOxX_.,:tTzZ ]*")
+"""All that some version of YAML reads as a number, a date or a time, and more that looks like one."""
+
+_HARD = re.compile(r"\t| (?=\n|$)|[\U00010000-\U0010ffff]", re.MULTILINE)
+"""What keeps PyYAML from writing a text as a block, though YAML has it in blocks."""
+
+_PRIVATE = range(0xE000, 0xF900)
+"""The private characters of Unicode, which stand in for those that are hard to write."""
+
+_PRIVATE_CHARACTER = re.compile("[\ue000-\uf8ff]")
+_HARD_START = re.compile(r"\t| +(\n|$)")
+"""The beginning of a text whose indentation a block cannot tell."""
+
+
+def yaml_documents(documents: Iterable[Document], comment: str = "") -> Iterator[str]:
+    """
+    Write a stream of YAML documents, each as a text that ends with a newline; joined they are the stream.
+
+    Texts of several lines are blocks. What a reader of YAML 1.1 or 1.2 takes for something else than text is quoted.
+
+    Args:
+        documents: The documents.
+        comment: The first line of each document, without ``#``; empty: none.
+    """
+    head = f"# {comment}\n" if comment else ""
+    for position, document in enumerate(documents):
+        yield ("---\n" if position else "") + head + _yaml(document)
+
+
+def json_array(documents: Iterable[Document]) -> str:
+    """Write one JSON array, indented with tabs."""
+    return json.dumps(list(documents), indent="\t", ensure_ascii=False) + "\n"
+
+
+def _yaml(document: Document) -> str:
+    stream = io.StringIO()
+    dumper = _Dumper(stream, allow_unicode=True, width=_WIDTH, default_flow_style=False, sort_keys=False)
+    dumper.stand_ins = _StandIns(document)
+    try:
+        dumper.open()
+        dumper.represent(document)
+        dumper.close()
+    finally:
+        dumper.dispose()
+    return dumper.stand_ins.undone(stream.getvalue())
+
+
+class _StandIns:
+    """
+    Characters that take the place of others while PyYAML writes one document.
+
+    libyaml writes texts with tabs, with spaces at the end of a line or with characters beyond U+FFFF as one line in
+    quotes. Queries and configurations have such texts, and are to be read by people.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._taken: dict[str, str] = {}
+        self._is_possible: bool | None = None
+
+    def easy(self, text: str) -> str:
+        """*text* as a block can be written; as it is where that cannot be helped."""
+        if not _HARD.search(text) or not self._may_begin() or _HARD_START.match(text):
+            return text
+        return _HARD.sub(lambda found: self._stand_in(found[0]), text)
+
+    def undone(self, written: str) -> str:
+        """What was *written*, with the characters that belong there."""
+        if not self._taken:
+            return written
+        return written.translate({ord(stand_in): character for character, stand_in in self._taken.items()})
+
+    def _may_begin(self) -> bool:
+        # A document that has such characters itself could not be told from one with stand-ins.
+        if self._is_possible is None:
+            self._is_possible = not _PRIVATE_CHARACTER.search(json.dumps(self._document, ensure_ascii=False))
+        return self._is_possible and len(self._taken) < len(_PRIVATE)
+
+    def _stand_in(self, character: str) -> str:
+        if character not in self._taken and len(self._taken) == len(_PRIVATE):
+            return character
+        return self._taken.setdefault(character, chr(_PRIVATE[len(self._taken)]))
+
+
+class _Dumper(yaml.CSafeDumper):
+    """
+    Decides itself what is quoted.
+
+    All scalars have the tag of texts, so the emitter writes no tag and leaves out quotes where that changes nothing: a
+    text that would be something else asks for quotes, and numbers, booleans and null ask for none.
+    """
+
+    stand_ins: _StandIns
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        """The tag that every node of *kind* has."""
+        return _TAGS[kind]
+
+    def represent_data(self, data: Any) -> yaml.Node:
+        """A node for *data*; never an alias."""
+        match data:
+            case str():
+                return self._text(data)
+            case dict():
+                pairs = [(self.represent_data(key), self.represent_data(value)) for key, value in data.items()]
+                return yaml.MappingNode(_MAPPING_TAG, pairs, flow_style=not pairs)
+            case list() | tuple():
+                return yaml.SequenceNode(_LIST_TAG, [self.represent_data(item) for item in data], flow_style=not data)
+            case _:
+                # JSON is YAML, but for floats such as 1e+16, which YAML 1.1 wants to have a point.
+                return yaml.ScalarNode(_TEXT_TAG, _number(data) if isinstance(data, float) else json.dumps(data))
+
+    def _text(self, text: str) -> yaml.ScalarNode:
+        if "\n" in text:
+            return yaml.ScalarNode(_TEXT_TAG, self.stand_ins.easy(text), style="|")
+        is_plain = text.lower() not in _WORDS and not _NUMBER_LIKE.fullmatch(text)
+        return yaml.ScalarNode(_TEXT_TAG, text, style=None if is_plain else '"')
+
+
+def _number(number: float) -> str:
+    text = repr(number)
+    return text.replace("e", ".0e", 1) if "." not in text and "e" in text else text

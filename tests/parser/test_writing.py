@@ -1,0 +1,153 @@
+"""Documents as text: every reader of YAML and JSON reads what was written."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.writing import json_array, yaml_documents
+from tests.parser.parsing import parse_text
+
+TRAPS = [
+    *("", "~", "null", "Null", "true", "FALSE", "yes", "No", "on", "OFF", "y", "N", "=", "<<", ".inf", "-.INF", ".nan"),
+    *(
+        "12",
+        "012",
+        "0o10",
+        "0x1F",
+        "0b11",
+        "1_000",
+        "1e3",
+        "1e+08",
+        "12e03",
+        ".5",
+        "5.",
+        "-1.5",
+        "+5",
+        "1:2",
+        "12:30:45",
+    ),
+    *(
+        "2020-01-01",
+        "2020-1-1",
+        "2020-01-01T00:00:00Z",
+        "2020-01-01 10:00:00",
+        "08",
+        "0.1.0",
+        "1e400",
+        "-",
+        "--",
+        "...",
+    ),
+    *("#", "a #b", "a: b", "a:", "- a", "? a", "!a", "&a", "*a", "|", ">", "%a", "@a", "`a", "[a", "{a", "'a", '"a'),
+    *(
+        " a",
+        "a ",
+        "\t",
+        "a\tb",
+        "\ttab\n",
+        "a\n",
+        "a\n\n",
+        "\na",
+        " a\nb",
+        "a \nb",
+        " \na",
+        "a\n b\n  c\n",
+        "\n",
+        "\n\n",
+    ),
+    *(
+        "a\n ",
+        "a\n\t",
+        "\t\na",
+        "a\r\nb",
+        "a\rb",
+        "\x85",
+        "a\u2028b",
+        "\ufeffa",
+        "\x00",
+        "\x7f",
+        "é\nü",
+        "😀",
+        "😀\n\tb \n",
+        "\ue000",
+    ),
+    *("\ue000\n\tb", "\ue001 \n", "---", "--- a", "...\n", "# a\nb\n", "a\n# b\n", "x" * 2000, "x " * 2000 + "\nb"),
+]
+texts = st.sampled_from(TRAPS) | st.text(max_size=8) | st.text(alphabet="a \t\n#:-'\"é😀\ue000", max_size=12)
+numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+trees = st.recursive(
+    texts | numbers | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def read(document: str) -> Any:
+    """What our own reader makes of the description of a label."""
+    parsed = parse_text(document)
+    assert parsed.violations == ()
+    assert parsed.package is not None
+    return parsed.package.objects[0].spec.value["description"]
+
+
+def a_label(description: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "influxdata.com/v2alpha1",
+        "kind": "Label",
+        "metadata": {"name": "a"},
+        "spec": {"name": "xx", "description": description},
+    }
+
+
+@given(st.lists(st.dictionaries(texts, trees, max_size=3), max_size=3))
+def test_documents_are_read_as_they_were(documents: list[dict[str, Any]]) -> None:
+    written = "".join(yaml_documents(documents, "a comment"))
+    assert list(yaml.safe_load_all(written)) == documents
+    assert json.loads(json_array(documents)) == documents
+
+
+@given(texts)
+def test_a_text_is_that_text_to_our_reader(text: str) -> None:
+    [written] = yaml_documents([a_label(text)])
+    assert read(written) == text
+
+
+@pytest.mark.parametrize("text", TRAPS)
+def test_no_trap_catches_a_reader(text: str) -> None:
+    [written] = yaml_documents([a_label(text)])
+    assert yaml.safe_load(written)["spec"]["description"] == text
+    assert read(written) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("from(x)\n\t|> range()\n", ["a: |", "  from(x)", "  \t|> range()"]),
+        ("a \nb", ["a: |-", "  a ", "  b"]),
+        ("  a\nb 😀\n\n", ["a: |2+", "    a", "  b 😀", "", "..."]),
+        ("yes", ['a: "yes"']),
+        ("1h30m", ["a: 1h30m"]),
+    ],
+)
+def test_people_read_lines_as_lines(text: str, lines: list[str]) -> None:
+    [written] = yaml_documents([{"a": text}])
+    assert written == "\n".join([*lines, ""])
+
+
+def test_a_text_with_private_characters_is_quoted_instead() -> None:
+    [written] = yaml_documents([{"a": "x\n\ty", "b": "\ue000"}])
+    assert written == 'a: "x\\n\\ty"\nb: \ue000\n'
+
+
+def test_every_document_begins_with_the_comment() -> None:
+    written = "".join(yaml_documents([{"a": 1}, {"b": [], "c": {}}], "note"))
+    assert written == "# note\na: 1\n---\n# note\nb: []\nc: {}\n"
+
+
+def test_what_is_large_or_small_has_a_point() -> None:
+    [written] = yaml_documents([{"a": 1e16, "b": 1e-07, "c": 1.5}])
+    assert written == "a: 1.0e+16\nb: 1.0e-07\nc: 1.5\n"
