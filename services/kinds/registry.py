@@ -41,5 +41,19 @@ FAMILY_NAMES = {kind.family_kind: kind.family for kind in KINDS.values() if kind
 ACCEPTED = FAMILY_NAMES.keys() | KINDS.keys()
 """All kinds of the package format; what an association may name without being wrong."""
 
+_EXPORTED_FIRST = ("label", "bucket", "check", "endpoint", "rule", "task", "variable", "dashboard", "telegraf")
+"""Families in the order in which exports have them (service.md 6.10); others follow."""
+
+EXPORT_ORDER = {
+    name: place
+    for place, (_, name) in enumerate(
+        sorted(
+            (_EXPORTED_FIRST.index(kind.family) if kind.family in _EXPORTED_FIRST else len(_EXPORTED_FIRST), name)
+            for name, kind in KINDS.items()
+        )
+    )
+}
+"""The place of each kind among the objects of an export."""
+
 REFERABLE_FAMILIES = frozenset(family for kind in KINDS.values() for family in kind.uses.values())
 """Families whose objects others may refer to by name."""

@@ -76,6 +76,22 @@ class Table:
                 values[key] = shapes[key].read(value)
         return values
 
+    def written(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        The mapping that people would write for normalised *values*: ``read`` makes the same values of it.
+
+        What is so anyway is left out, but for fields that are required.
+        """
+        written: dict[str, Any] = {}
+        for key, value in values.items():
+            shape = self._shapes.get(key)
+            if shape is None:
+                continue
+            said = shape.written(value) if isinstance(shape, Mappings | Nested) else value
+            if key in self._required or not _is_absent(said, shape.absent):
+                written[key] = said
+        return written
+
     def faults(self, fields: Fields, values: Mapping[str, Any]) -> list[Fault]:
         """
         What is wrong with a mapping.
@@ -181,6 +197,11 @@ class Mappings:
         read = self.table.read
         return [read(item) for item in value if isinstance(item, dict)]
 
+    def written(self, values: Any) -> list[dict[str, Any]]:
+        """The list that people would write, as ``Table.written`` has its items; empty for what is no list."""
+        items = values if isinstance(values, list | tuple) else ()
+        return [self.table.written(item) for item in items if isinstance(item, dict)]
+
     def problem(self, value: Sequence[Any]) -> str:
         return f"a list of at least one {self.required}" if self.required and not value else ""
 
@@ -217,6 +238,10 @@ class Nested:
         """The normalised mapping."""
         return self.table.read(value) if isinstance(value, dict) else self.absent
 
+    def written(self, values: Any) -> dict[str, Any]:
+        """The mapping that people would write; empty for what is no mapping."""
+        return self.table.written(values) if isinstance(values, dict) else {}
+
     def problem(self, value: Mapping[str, Any]) -> str:
         """Nothing: what is wrong is wrong with a field of it."""
         return ""
@@ -235,6 +260,14 @@ class Nested:
         """The schema of the mapping; null counts as absent."""
         schema = self.table.schema()
         return {**schema, "type": ["object", "null"]}
+
+
+def _is_absent(written: Any, absent: Any) -> bool:
+    """Whether a field says no more than one that is left out; *written* is how its value would be written."""
+    if written is None or isinstance(written, list | dict):
+        # An empty list or mapping says nothing; what an absent one comes to is written as nothing, too.
+        return not written
+    return type(written) is type(absent) and bool(written == absent)
 
 
 def nearest_word(given: Any, words: Sequence[str]) -> Rewrite | None:

@@ -56,6 +56,9 @@ class Reading:
 Read = Callable[[Fields, Scope], Reading]
 """Reads the fields of a spec."""
 
+Write = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Makes the spec that people would write, of a normalised one: ``Read`` makes the same of it; without its name."""
+
 Summarise = Callable[[Mapping[str, Any], int], dict[str, Any]]
 """Makes what only this kind has in a summary entry (packages.md 10.3), of a spec and the platform's id (0: unknown)."""
 
@@ -103,6 +106,7 @@ class Kind:
             kind must have no uses: the planner follows references one step far.
         listed_by_kind: Whether the summary of a parsed package lists the family kind by kind, and not by name alone.
         default_words: Fields of the spec with the word that means the same as an empty text.
+        write: Writes a normalised spec as people would; None: as its fields say.
     """
 
     name: str
@@ -122,11 +126,16 @@ class Kind:
     uses: Mapping[str, str] = field(default_factory=dict)
     listed_by_kind: bool = False
     default_words: Mapping[str, str] = field(default_factory=dict)
+    write: Write | None = None
 
     @property
     def holds_credentials(self) -> bool:
         """Whether a field of its spec is for a secret."""
         return self.fields.holds_secrets
+
+    def written(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """The spec that people would write for a normalised one, without its name and without what is so anyway."""
+        return (self.write or self.fields.written)(spec)
 
 
 def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:

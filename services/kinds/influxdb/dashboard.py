@@ -10,6 +10,7 @@ from services.kinds.influxdb.charts.kinds import LAYOUT
 from services.kinds.influxdb.charts.properties import properties
 from services.kinds.influxdb.charts.reading import read_charts
 from services.kinds.influxdb.charts.table import CHART
+from services.kinds.influxdb.charts.writing import written_chart
 
 _MIN_NAME_BYTES = 2
 
@@ -19,6 +20,12 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     spec = {"name": scope.display_name, "description": fields.text("description"), "charts": charts.kept}
     faults = (*charts.faults, *short_name(fields, scope.display_name, _MIN_NAME_BYTES))
     return Reading(spec, faults, charts.references, charts.written)
+
+
+def _write(spec: Mapping[str, Any]) -> dict[str, Any]:
+    charts = spec.get("charts")
+    written = [written_chart(chart) for chart in charts if isinstance(chart, dict)] if isinstance(charts, list) else []
+    return _FIELDS.written({**spec, "charts": []}) | ({"charts": written} if written else {})
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -32,6 +39,8 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
     }
 
 
+_FIELDS = Table(DESCRIPTION, Field("charts", Mappings(CHART), "The charts, each with its place on the page."))
+
 KIND = Kind(
     name="Dashboard",
     family="dashboard",
@@ -40,8 +49,9 @@ KIND = Kind(
     unique_display_name=False,
     min_name_bytes=_MIN_NAME_BYTES,
     about="A page of charts.",
-    fields=Table(DESCRIPTION, Field("charts", Mappings(CHART), "The charts, each with its place on the page.")),
+    fields=_FIELDS,
     read=_read,
     summarise=_summarise,
     references_by_key=True,
+    write=_write,
 )

@@ -35,6 +35,12 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     return endpoint.read(fields, scope, _FIELDS, (_TOKEN, _USERNAME, _PASSWORD), faults)
 
 
+def _write(spec: Mapping[str, Any]) -> dict[str, Any]:
+    # An empty credential is one that is given: without it, the endpoint would break a rule.
+    needed = _CREDENTIALS.get(str(spec.get("type")), ())
+    return {credential.key: spec.get(credential.key, "") for credential in needed} | _FIELDS.written(spec)
+
+
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
     used = {credential.key for credential in _CREDENTIALS.get(spec["type"], ())}
     further = {
@@ -60,4 +66,5 @@ KIND = Kind(
     read=_read,
     summarise=_summarise,
     listed_by_kind=True,
+    write=_write,
 )
