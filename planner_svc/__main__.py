@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+from planner_svc.export.reading import ExportReader
 from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
 from planner_svc.storing import PlanStore
@@ -35,14 +36,12 @@ async def opened(
 
     async with AsyncExitStack() as stack:
         stacks = await stack.enter_async_context(peer("stack"))
-        reader = Reader(
-            parser=await stack.enter_async_context(peer("parser")),
-            stack=stacks,
-            platforms=await stack.enter_async_context(
-                Platforms(partial(address_of, read_platforms(settings)), connect, ids)
-            ),
+        parser = await stack.enter_async_context(peer("parser"))
+        platforms = await stack.enter_async_context(
+            Platforms(partial(address_of, read_platforms(settings)), connect, ids)
         )
-        yield Service([register(reader, PlanStore(stacks, ids), limit)], [SERVICE])
+        reader, exports = Reader(parser, stacks, platforms), ExportReader(stacks, platforms)
+        yield Service([register(reader, PlanStore(stacks, ids), exports, limit)], [SERVICE])
 
 
 if __name__ == "__main__":

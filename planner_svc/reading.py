@@ -177,12 +177,7 @@ class Reader:
 
     async def _record_by_id(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
         record = await read_record(self._stack, Target(), request.stack)
-        asked = request.target
-        if (asked.platform and asked.platform != record.target.platform) or (
-            asked.org and asked.org != record.target.org
-        ):
-            where = f"{record.target.platform}/{record.target.org}"
-            raise RequestInvalid("target", f"stack {record.id} is for {where}; leave the target out")
+        refuse_other_target(request.target, record)
         return record
 
     async def _record_by_name(self, request: planner_pb2.CreatePlanRequest, target: Target) -> StackRecord:
@@ -217,6 +212,18 @@ class Reader:
     async def secret_keys(self, target: Target) -> frozenset[str]:
         """Keys of the secrets that the platform holds."""
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
+
+
+def refuse_other_target(asked: object_pb2.Target, record: StackRecord) -> None:
+    """
+    Refuse a target beside a stack that has another one.
+
+    Raises:
+        RequestInvalid: Names the target of the stack.
+    """
+    if (asked.platform and asked.platform != record.target.platform) or (asked.org and asked.org != record.target.org):
+        where = f"{record.target.platform}/{record.target.org}"
+        raise RequestInvalid("target", f"stack {record.id} is for {where}; leave the target out")
 
 
 def _holder(found: stack_pb2.Ownership) -> Holder:

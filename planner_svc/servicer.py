@@ -8,6 +8,8 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
 from planner_svc.answering import make_answer
+from planner_svc.export.answering import make_export
+from planner_svc.export.reading import ExportReader
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
 from services.rpc.plan_parts import checked_view
@@ -18,11 +20,12 @@ SERVICE = "pkger.planner.v1.PlannerService"
 
 
 class PlannerServicer(PlannerServiceServicer):
-    """Has plans made, kept and told in parts."""
+    """Has plans made, kept and told in parts, and exports made and told in parts."""
 
-    def __init__(self, reader: Reader, plans: PlanStore, limit: int) -> None:
+    def __init__(self, reader: Reader, plans: PlanStore, exports: ExportReader, limit: int) -> None:
         self._reader = reader
         self._plans = plans
+        self._exports = exports
         self._limit = limit
 
     async def CreatePlan(
@@ -42,10 +45,16 @@ class PlannerServicer(PlannerServiceServicer):
         async for part in self._plans.parts(name, view):
             yield planner_pb2.CreatePlanResponse(part=part)
 
+    async def ExportPackage(
+        self, request: planner_pb2.ExportPackageRequest, context: object
+    ) -> AsyncIterator[planner_pb2.ExportPackageResponse]:
+        for message in await make_export(request, self._exports):
+            yield message
 
-def register(reader: Reader, plans: PlanStore, limit: int) -> Register:
+
+def register(reader: Reader, plans: PlanStore, exports: ExportReader, limit: int) -> Register:
     """What a server needs to serve the planner; *limit* is the largest message, in bytes, between the services."""
-    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, limit))
+    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, limit))
 
 
 def _request_key(request: planner_pb2.CreatePlanRequest) -> journal_pb2.RequestKey | None:

@@ -4,11 +4,12 @@ import json
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.driver.v1 import driver_pb2
@@ -120,6 +121,38 @@ class Record:
 
 
 @dataclass
+class Export:
+    """An export as tests look at it, joined."""
+
+    header: planner_pb2.ExportHeader = field(default_factory=planner_pb2.ExportHeader)
+    warnings: list[planner_pb2.ExportWarning] = field(default_factory=list)
+    secret_keys: list[str] = field(default_factory=list)
+    text: str = ""
+
+    def add(self, message: planner_pb2.ExportPackageResponse) -> None:
+        """Add a message of the answer."""
+        match message.WhichOneof("part"):
+            case "header":
+                self.header = message.header
+            case "warnings":
+                self.warnings += message.warnings.warnings
+            case "secrets":
+                self.secret_keys += message.secrets.keys
+            case _:
+                self.text += message.text
+
+    @property
+    def told(self) -> list[str]:
+        """The warnings in words."""
+        return [warning.text for warning in self.warnings]
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The documents of the YAML text, as PyYAML reads them."""
+        return list(yaml.safe_load_all(self.text))
+
+
+@dataclass
 class Cluster:
     """
     The services as their callers see them.
@@ -164,6 +197,17 @@ class Cluster:
         if not isinstance(made, JoinedPlan):
             raise InvalidPackage(made)
         return Shown(made)
+
+    async def export(self, stack: str = "", org: str = "", platform: str = "", **more: Any) -> "Export":
+        """An export, joined; with *more* fields of the request, a stack as ``stack_ref``."""
+        target, ref = object_pb2.Target(platform=platform, org=org), more.pop("stack_ref", None)
+        request = planner_pb2.ExportPackageRequest(target=target, stack=ref, **more)
+        if stack:
+            request.stack.name = stack
+        stub, export = PlannerServiceStub(self.peers["planner"].channel), Export()
+        async for message in self.peers["planner"].stream(stub.ExportPackage, request):
+            export.add(message)
+        return export
 
     async def stored_plan(self, name: str, view: Sequence[View] = ALL_VIEWS) -> Shown:
         """A plan as it is stored."""

@@ -28,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Each of these takes seconds: three services die and come back.
     settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
     settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 15)
+    settings.register_profile("exports", settings.get_profile("steady"), max_examples=200 if is_whole else 6)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

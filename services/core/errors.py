@@ -50,6 +50,7 @@ class Reason(StrEnum):
     PLAN_TOO_LARGE = "PLAN_TOO_LARGE"
     CONTENT_REFUSED = "CONTENT_REFUSED"
     STACK_CHANGED = "STACK_CHANGED"
+    RESOURCE_NOT_FOUND = "RESOURCE_NOT_FOUND"
 
 
 class PkgerError(Exception):
@@ -545,6 +546,25 @@ class RevisionNotFound(PkgerError):
         has = f"it keeps {kept}" if kept else "it has none yet: only an apply makes one"
         super().__init__(
             f"stack {stack!r} has no revision {revision}; {has}", stack=stack, revision=str(revision), kept=kept
+        )
+
+
+class ResourceNotFound(PkgerError):
+    """Resources that a request names are not there; *missing* has a line about each of them, such as ``Bucket 'b'``."""
+
+    reason = Reason.RESOURCE_NOT_FOUND
+
+    def __init__(self, platform: str, org: str, missing: Sequence[str]) -> None:
+        shown = _fitting(missing)
+        left = len(missing) - len(shown)
+        super().__init__(
+            f"{platform}/{org} does not have {'; '.join(shown)}"
+            + (f"; and {left} more" if left else "")
+            + ". Leave out of the request what is not there, or correct it",
+            platform=platform,
+            org=org,
+            resources="\n".join(shown),
+            count=str(len(missing)),
         )
 
 

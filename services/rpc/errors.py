@@ -27,6 +27,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.PLATFORM_UNKNOWN: grpc.StatusCode.NOT_FOUND,
     Reason.OPERATION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.PLAN_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    Reason.RESOURCE_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.STACK_EXISTS: grpc.StatusCode.ALREADY_EXISTS,
     Reason.REQUEST_ID_REUSED: grpc.StatusCode.ALREADY_EXISTS,
     Reason.SOURCE_UNREADABLE: grpc.StatusCode.FAILED_PRECONDITION,

@@ -1,0 +1,1 @@
+"""Writes what is on a platform as a package (planner.proto, ExportPackage)."""

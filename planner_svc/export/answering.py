@@ -1,0 +1,66 @@
+"""An export as messages: header, warnings, secrets, text."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+
+from planner_svc.export.gathering import gather_export
+from planner_svc.export.objects import Exported
+from planner_svc.export.reading import ExportReader
+from planner_svc.export.selecting import Warned
+from services.core.errors import RequestInvalid
+from services.rpc.parts import cut, pieces
+from services.writing import json_array, yaml_documents
+
+_MODELINE = "yaml-language-server: $schema="
+"""What editors with the YAML language server look for in the comments of a document."""
+
+_WRITTEN = (parser_pb2.ENCODING_UNSPECIFIED, parser_pb2.ENCODING_YAML, parser_pb2.ENCODING_JSON)
+
+
+async def make_export(
+    request: planner_pb2.ExportPackageRequest, reader: ExportReader
+) -> Iterator[planner_pb2.ExportPackageResponse]:
+    """
+    Make the export that *request* asks for, and translate it.
+
+    Raises:
+        PkgerError: There is no export; planner.proto lists the reasons.
+    """
+    if request.encoding not in _WRITTEN:
+        raise RequestInvalid("encoding", "packages are written as YAML or JSON")
+    exported = await gather_export(request, reader)
+    # In a thread: a large text takes a moment, in which other calls are answered.
+    text = await asyncio.to_thread(_text, exported, request)
+    return _messages(exported, text)
+
+
+def _text(exported: Exported, request: planner_pb2.ExportPackageRequest) -> str:
+    if request.encoding == parser_pb2.ENCODING_JSON:
+        return json_array(exported.documents)
+    return "".join(yaml_documents(exported.documents, _MODELINE + request.schema if request.schema else ""))
+
+
+def _messages(exported: Exported, text: str) -> Iterator[planner_pb2.ExportPackageResponse]:
+    header = planner_pb2.ExportHeader(
+        object_count=len(exported.documents),
+        kind_counts=Counter(exported.kinds),
+        warning_count=len(exported.warnings),
+        secret_count=len(exported.secret_keys),
+    )
+    yield planner_pb2.ExportPackageResponse(header=header)
+    for warnings in cut(planner_pb2.ExportWarnings(warnings=map(_warning, exported.warnings))):
+        yield planner_pb2.ExportPackageResponse(warnings=warnings)
+    for secrets in cut(planner_pb2.ExportSecrets(keys=sorted(exported.secret_keys))):
+        yield planner_pb2.ExportPackageResponse(secrets=secrets)
+    for piece in pieces(text):
+        yield planner_pb2.ExportPackageResponse(text=piece)
+
+
+def _warning(warned: Warned) -> planner_pb2.ExportWarning:
+    resource = object_pb2.ResourceId(kind=warned.kind, id=warned.id) if warned.id else None
+    return planner_pb2.ExportWarning(resource=resource, display_name=warned.display_name, text=warned.text)

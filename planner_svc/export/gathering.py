@@ -1,0 +1,67 @@
+"""From a request to the objects of an export: few calls, whatever the number of resources."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from pkger.planner.v1 import planner_pb2
+
+from planner_svc.export.naming import Recorded, names_of
+from planner_svc.export.objects import Exported, export_objects, in_order
+from planner_svc.export.reading import ExportReader, own_names
+from planner_svc.export.selecting import Selection, Warned, kinds_to_list, select
+from planner_svc.export.wanted import ResourceKey, wanted_from_pb
+from services.core.errors import ResourceNotFound
+from services.core.model import PlatformTraits, Resource
+from services.kinds.registry import KINDS
+from services.rpc.convert.objects import target_from_pb
+
+
+async def gather_export(request: planner_pb2.ExportPackageRequest, reader: ExportReader) -> Exported:
+    """
+    Make the objects of the export that *request* asks for.
+
+    Raises:
+        PkgerError: There is no export; planner.proto lists the reasons.
+    """
+    stack = await reader.record(request.target, request.stack) if request.HasField("stack") else None
+    target = stack.target if stack else target_from_pb(request.target)
+    platform = await reader.traits(target)
+    wanted = wanted_from_pb(request, platform)
+    own = own_names(stack) if stack else {}
+    known = [*wanted.by_id, *(key for key in own if key[0] in platform.kinds)]
+    listed = await reader.live(target, kinds_to_list(wanted, stack, platform), known, platform)
+    live = {(resource.kind, resource.id): resource for resource in listed}
+    # In threads: a large export takes moments, in which other calls are answered.
+    selection = await asyncio.to_thread(select, wanted, stack, live, platform)
+    if selection.missing:
+        raise ResourceNotFound(target.platform, target.org, selection.missing)
+    nameable = [resource for resource in listed if resource.kind in KINDS]
+    asked = [(each.kind, each.id) for each in nameable] if selection.chosen else []
+    recorded = await reader.names(target, asked)
+    return await asyncio.to_thread(_exported, selection, nameable, own, recorded, platform)
+
+
+def _exported(
+    selection: Selection,
+    nameable: Iterable[Resource],
+    own: Mapping[ResourceKey, str],
+    recorded: Mapping[ResourceKey, Sequence[Recorded]],
+    platform: PlatformTraits,
+) -> Exported:
+    names = names_of(nameable, own, recorded)
+    exported = export_objects(selection.chosen.values(), names, platform)
+    renamed = [
+        _renamed(selection.chosen[key].resource, own[key], names[key])
+        for key in selection.chosen.keys() & own.keys()
+        if own[key] != names[key]
+    ]
+    exported.warnings = in_order([*selection.warnings, *exported.warnings, *renamed])
+    return exported
+
+
+def _renamed(resource: Resource, own: str, name: str) -> Warned:
+    text = (
+        f"{resource.kind} {resource.spec.display_name!r}: the stack calls it {own!r}, which no package can write"
+        f" (an environment value gave it); it is exported as {name!r}"
+    )
+    return Warned(resource.kind, resource.spec.display_name, resource.id, text)

@@ -1,0 +1,108 @@
+"""Names of exported objects: those that stacks know, else words of the display name and a suffix (docs/export.md)."""
+
+import base64
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from planner_svc.export.wanted import ResourceKey
+from services.core.model import Resource
+from services.kinds.format.names import LONGEST_META_NAME, is_meta_name
+from services.kinds.registry import KINDS
+
+_SUFFIX = 8
+"""Characters of a suffix: 40 bits, so that ten thousand resources of one name practically never share one."""
+
+_LONG_SUFFIX = 26
+"""Characters of the suffix of a name that would be another one's: 128 bits."""
+
+_WORD = re.compile("[a-z0-9]+")
+
+
+class Recorded(NamedTuple):
+    """
+    A name that a stack of the target has for a resource; sorts by what comes first: owners, then the older record.
+
+    Attributes:
+        is_user: Whether the stack uses the resource, and does not own it.
+        since: Since when, in nanoseconds.
+        stack_id: The stack.
+        name: The name.
+    """
+
+    is_user: bool
+    since: int
+    stack_id: str
+    name: str
+
+
+def names_of(
+    resources: Iterable[Resource], own: Mapping[ResourceKey, str], recorded: Mapping[ResourceKey, Sequence[Recorded]]
+) -> dict[ResourceKey, str]:
+    """
+    The metadata.name of each resource, unique in its family.
+
+    A resource has the same name whatever else is exported: names follow from all resources of the families and from all
+    that stacks know of them, but for what *own* says.
+
+    Args:
+        resources: All resources of the families, of kinds that packages have.
+        own: The names that the exported stack has; they come first.
+        recorded: The names that other stacks of the target have; one that several resources have belongs to the one
+            that comes first, and the others get another one.
+    """
+    families: dict[str, list[Resource]] = {}
+    for resource in resources:
+        families.setdefault(KINDS[resource.kind].family, []).append(resource)
+    names: dict[ResourceKey, str] = {}
+    for members in families.values():
+        names |= _names_of_family(members, own, recorded)
+    return names
+
+
+def _names_of_family(
+    members: Sequence[Resource], own: Mapping[ResourceKey, str], recorded: Mapping[ResourceKey, Sequence[Recorded]]
+) -> dict[ResourceKey, str]:
+    keys = sorted((each.kind, each.id) for each in members)
+    names: dict[ResourceKey, str] = {}
+    owner_of: dict[str, ResourceKey] = {}
+
+    def give(key: ResourceKey, name: str) -> None:
+        if key not in names and name not in owner_of and is_meta_name(name):
+            names[key], owner_of[name] = name, key
+
+    for key in keys:
+        if key in own:
+            give(key, own[key])
+    candidates = sorted((found, key) for key in keys for found in recorded.get(key, ()))
+    for candidate, resource_key in candidates:
+        give(resource_key, candidate.name)
+    made = {(each.kind, each.id): each for each in members if (each.kind, each.id) not in names}
+    short = {key: generated_name(resource) for key, resource in made.items()}
+    taken: dict[str, int] = dict.fromkeys(owner_of, 1)
+    for name in short.values():
+        taken[name] = taken.get(name, 0) + 1
+    return names | {
+        key: short[key] if taken[short[key]] == 1 else generated_name(resource, _LONG_SUFFIX)
+        for key, resource in made.items()
+    }
+
+
+def generated_name(resource: Resource, suffix: int = _SUFFIX) -> str:
+    """A metadata.name that follows from display name, kind and id alone; with so many characters of *suffix*."""
+    digest = hashlib.sha256(f"{resource.kind}\n{resource.id}".encode()).digest()
+    tail = base64.b32encode(digest).decode().lower()[:suffix]
+    return f"{_words(resource, LONGEST_META_NAME - suffix - 1)}-{tail}"
+
+
+def _words(resource: Resource, longest: int) -> str:
+    """Words of the display name, as many as there is room for; those of the family where it has none."""
+    plain = unicodedata.normalize("NFKD", resource.spec.display_name.casefold())
+    words = _WORD.findall("".join(letter for letter in plain if not unicodedata.combining(letter)))
+    name = "-".join(words or [KINDS[resource.kind].family])
+    if len(name) <= longest:
+        return name
+    cut = name[:longest]
+    return (cut if name[longest] == "-" else cut.rpartition("-")[0] or cut).rstrip("-")

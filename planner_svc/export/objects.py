@@ -1,0 +1,218 @@
+"""The objects of an export: chosen resources in the words of packages, each held against what it is written from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner_svc.export.selecting import Chosen, Warned
+from planner_svc.export.wanted import Named, ResourceKey
+from services.core.errors import RequestInvalid
+from services.core.model import LABEL, Key, PlatformTraits, Resource, Spec, UnreadableSpecError
+from services.kinds.comparing import differences
+from services.kinds.format.canonical import canonical_text, spec_of
+from services.kinds.format.fields import Fields
+from services.kinds.format.kind import Reading, Scope
+from services.kinds.registry import EXPORT_ORDER, KINDS
+from services.kinds.schema import API_VERSIONS
+
+_SHOWN_PATHS = 3
+
+
+@dataclass(slots=True)
+class Exported:
+    """
+    A package made of resources.
+
+    Attributes:
+        documents: Its objects, as a source has them, in the order of kinds and then of names.
+        kinds: The kind of each.
+        warnings: What is left out, or does not come back as it is.
+        secret_keys: Secrets that it refers to.
+    """
+
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
+    secret_keys: set[str] = field(default_factory=set)
+
+
+class _LeftOut(Exception):
+    """A resource cannot be written; the message says why."""
+
+
+@dataclass(slots=True)
+class _Package:
+    """
+    What is written so far.
+
+    Attributes:
+        names: The metadata.name of each resource.
+        keys: The objects by family and metadata.name.
+        shown: Who has which display name, by family.
+        written: The resources that are written.
+    """
+
+    names: Mapping[ResourceKey, str]
+    keys: dict[str, dict[str, Key]] = field(default_factory=dict)
+    shown: dict[tuple[str, str], Resource] = field(default_factory=dict)
+    written: set[ResourceKey] = field(default_factory=set)
+
+
+def export_objects(chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], platform: PlatformTraits) -> Exported:
+    """
+    Write *chosen* resources as the objects of one package.
+
+    Args:
+        chosen: The resources, with all that they refer to and all their labels.
+        names: The metadata.name of each.
+        platform: What the platform does not tell apart.
+
+    Raises:
+        RequestInvalid: A new name cannot be had.
+    """
+    exported, package = Exported(), _Package(names)
+    documents: list[tuple[int, str, dict[str, Any]]] = []
+    # What others refer to comes first: what it lacks, they lack too.
+    for each in sorted(chosen, key=lambda item: _turn(item, names)):
+        resource = each.resource
+        name = names[resource.kind, resource.id]
+        try:
+            document, secret_keys = _written(each, name, package, platform, exported.warnings)
+        except _LeftOut as reason:
+            exported.warnings.append(_warned(resource, f"{reason}, so it is left out"))
+            continue
+        exported.secret_keys |= secret_keys
+        documents.append((EXPORT_ORDER[resource.kind], name, document))
+    for _, _, document in sorted(documents, key=lambda item: item[:2]):
+        exported.documents.append(document)
+        exported.kinds.append(document["kind"])
+    return exported
+
+
+def _turn(chosen: Chosen, names: Mapping[ResourceKey, str]) -> tuple[bool, bool, bool, str, str]:
+    """Labels, then what refers to nothing; of equal ones first what keeps its name, as it came by it first."""
+    resource = chosen.resource
+    kind = KINDS[resource.kind]
+    name = names[resource.kind, resource.id]
+    return resource.kind != LABEL, bool(kind.uses), chosen.renaming is not None, resource.kind, name
+
+
+def _written(
+    chosen: Chosen, name: str, package: _Package, platform: PlatformTraits, warnings: list[Warned]
+) -> tuple[dict[str, Any], set[str]]:
+    """
+    The object of a resource as a source has it, and the keys of its secrets.
+
+    Raises:
+        _LeftOut: It cannot be written.
+        RequestInvalid: It cannot have its new name.
+    """
+    resource = chosen.resource
+    kind = KINDS[resource.kind]
+    spec = _spec(chosen, package)
+    written = kind.written(spec.value)
+    if paths := [*kind.fields.written_out(written), *platform.kinds[resource.kind].written_secrets(spec)]:
+        raise _LeftOut(f"it holds a credential at {paths[0].lstrip('/')} instead of naming a secret")
+    if spec.display_name != name:
+        written["name"] = spec.display_name
+    scope = Scope(name, spec.display_name, API_VERSIONS[0], objects=package.keys)
+    reading = kind.read(Fields(written, "spec", ("spec",)), scope)
+    _refuse_faults(chosen, reading)
+    _keep_display_name(chosen, spec.display_name, package)
+    package.keys.setdefault(kind.family, {})[name] = Key(resource.kind, name)
+    package.written.add((resource.kind, resource.id))
+    if canonical_text(reading.spec) != spec.text:
+        sets = platform.kinds[resource.kind].set_paths
+        paths = [change.path for change in differences(resource.kind, spec, resource.kind, spec_of(reading.spec), sets)]
+        if paths:
+            told = ", ".join(paths[:_SHOWN_PATHS]) + (" ..." if paths[_SHOWN_PATHS:] else "")
+            text = f"packages cannot say {told} as it is, so a plan of the package will show a difference there"
+            warnings.append(_warned(resource, text))
+    labels = sorted(package.names[LABEL, id_] for id_ in chosen.label_ids if (LABEL, id_) in package.written)
+    if labels and kind.labelled:
+        written["associations"] = [{"kind": LABEL, "name": label} for label in labels]
+    document = {
+        "apiVersion": API_VERSIONS[0],
+        "kind": resource.kind,
+        "metadata": {"name": name},
+        "spec": dict(sorted(written.items())),
+    }
+    return document, {use.reference.secret_key for use in reading.references if use.reference.secret_key}
+
+
+def _spec(chosen: Chosen, package: _Package) -> Spec:
+    """
+    What a resource is to be by the package: as it is, with its new name and the package's words for what it refers to.
+
+    Raises:
+        _LeftOut: It cannot be read, or refers to nothing.
+    """
+    resource = chosen.resource
+    try:
+        value = resource.spec.value
+    except UnreadableSpecError as error:
+        raise _LeftOut(f"it cannot be read: {error}") from None
+    referred = {each.pointer: (each.kind, each.id) for each in resource.references}
+    changed: dict[str, Any] = {}
+    for used in KINDS[resource.kind].uses:
+        other = referred.get(f"/{used}")
+        if other is None:
+            raise _LeftOut(f"its {used} leads to nothing")
+        if other not in package.written:
+            raise _LeftOut(f"what its {used} leads to is left out")
+        changed[used] = package.names[other]
+    if chosen.renaming:
+        changed["name"] = chosen.renaming.new_name
+    elif value.get("name") != resource.spec.display_name:
+        changed["name"] = resource.spec.display_name
+    if all(value.get(key) == word for key, word in changed.items()):
+        return resource.spec
+    return spec_of({**value, **changed})
+
+
+def _refuse_faults(chosen: Chosen, reading: Reading) -> None:
+    """
+    Refuse what breaks a rule of packages.
+
+    Raises:
+        _LeftOut: It does as it is.
+        RequestInvalid: It does with its new name.
+    """
+    for fault in reading.faults:
+        if chosen.renaming and fault.path == "spec.name":
+            raise RequestInvalid(_field(chosen.renaming), fault.reason)
+        raise _LeftOut(f"it breaks a rule of packages ({fault.path}: {fault.reason})")
+
+
+def _keep_display_name(chosen: Chosen, display_name: str, package: _Package) -> None:
+    """
+    Keep a display name that no other object of the package may have.
+
+    Raises:
+        _LeftOut: Another one has it.
+        RequestInvalid: It is a new name, and another one has it.
+    """
+    kind = KINDS[chosen.resource.kind]
+    if not kind.unique_display_name:
+        return
+    first = package.shown.setdefault((kind.family, display_name), chosen.resource)
+    if first is chosen.resource:
+        return
+    taken = f"{first.kind} {first.id} has the name {display_name!r}, which only one object of a package can have"
+    if chosen.renaming:
+        raise RequestInvalid(_field(chosen.renaming), taken)
+    raise _LeftOut(taken)
+
+
+def _field(named: Named) -> str:
+    return f"resources[{named.place}].new_name"
+
+
+def _warned(resource: Resource, text: str) -> Warned:
+    shown = resource.spec.display_name
+    return Warned(resource.kind, shown, resource.id, f"{resource.kind} {shown!r}: {text}")
+
+
+def in_order(warnings: Sequence[Warned]) -> list[Warned]:
+    """Warnings as an answer has them."""
+    return sorted(warnings, key=lambda each: (each.kind, each.display_name, each.id, each.text))

@@ -1,0 +1,79 @@
+"""What an export is made from: the record of a stack, live resources, and the names that stacks have for them."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+
+from planner_svc.export.naming import Recorded
+from planner_svc.export.wanted import ResourceKey
+from planner_svc.reading import refuse_other_target
+from services.core.errors import RequestInvalid
+from services.core.model import PlatformTraits, Resource, StackRecord, Target
+from services.rpc.client import Peer, Platforms
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.resources import find_holders, live_resources, platform_traits, read_record
+
+
+class ExportReader:
+    """Asks the stack service and the driver; every failure is an error, never "there is none"."""
+
+    def __init__(self, stack: Peer, platforms: Platforms) -> None:
+        self._stack = stack
+        self._platforms = platforms
+
+    async def record(self, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
+        """
+        The record of a stack.
+
+        Raises:
+            StackNotFound: There is none.
+            RequestInvalid: None is named, or *target* is not the one of the stack.
+        """
+        match stack.WhichOneof("stack"):
+            case "id":
+                record = await read_record(self._stack, Target(), stack)
+                refuse_other_target(target, record)
+                return record
+            case "name":
+                return await read_record(self._stack, target_from_pb(target), stack)
+            case _:
+                raise RequestInvalid("stack", "name the stack, by id or by name")
+
+    async def traits(self, target: Target) -> PlatformTraits:
+        """
+        What the platform of *target* can do.
+
+        Raises:
+            PlatformUnknown: No such platform is configured.
+        """
+        return await platform_traits(self._platforms.driver(target.platform))
+
+    async def live(
+        self, target: Target, kinds: Sequence[str], known: Collection[ResourceKey], platform: PlatformTraits
+    ) -> list[Resource]:
+        """All resources of *kinds*, and those of *known* that are of another kind with a costly listing."""
+        return await live_resources(self._platforms.driver(target.platform), target.org, kinds, known, platform)
+
+    async def names(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, list[Recorded]]:
+        """The names that stacks have recorded for *resources*; one call, and none when there is nothing to ask."""
+        owners, users = await find_holders(self._stack, target, resources)
+        names: dict[ResourceKey, list[Recorded]] = {}
+        for key, owner in owners.items():
+            names.setdefault(key, []).extend(_recorded(owner, False))
+        for key, found in users.items():
+            names.setdefault(key, []).extend(each for user in found for each in _recorded(user, True))
+        return names
+
+
+def _recorded(holder: stack_pb2.Ownership, is_user: bool) -> list[Recorded]:
+    """The name that a stack has for a resource; none while an operation only claims it."""
+    if holder.operation or not holder.key.name:
+        return []
+    return [Recorded(is_user, holder.since.ToNanoseconds(), holder.stack_id, holder.key.name)]
+
+
+def own_names(stack: StackRecord) -> Mapping[ResourceKey, str]:
+    """The names that *stack* has for its resources."""
+    entries = [entry for entry in stack.resources if not entry.is_pending_delete]
+    return {(entry.key.kind, entry.resource_id): entry.key.name for entry in entries}

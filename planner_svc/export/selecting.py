@@ -1,0 +1,196 @@
+"""Which resources an export has: those that are wanted, and what they need to be a package (service.md 6)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from planner_svc.export.wanted import Filter, Named, ResourceKey, Wanted
+from services.core.model import LABEL, InventoryEntry, PlatformTraits, Resource, StackRecord
+from services.kinds.registry import KINDS
+
+
+@dataclass(slots=True)
+class Chosen:
+    """
+    One resource of an export.
+
+    Attributes:
+        resource: The resource.
+        label_ids: Ids of the labels to associate with it.
+        renaming: What asks for another display name; None: nothing does.
+    """
+
+    resource: Resource
+    label_ids: set[str] = field(default_factory=set)
+    renaming: Named | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """
+    What an export leaves out, or cannot write as it is; sorts by kind, name and id.
+
+    Attributes:
+        kind: Kind of the resource.
+        display_name: Its name.
+        id: Its id; empty for a label that is not there.
+        text: One sentence about it.
+    """
+
+    kind: str
+    display_name: str
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """
+    The resources of an export.
+
+    Attributes:
+        chosen: The resources, all of kinds that packages have.
+        warnings: What is wanted and cannot be exported.
+        missing: What the request names and is not there, each in words.
+    """
+
+    chosen: Mapping[ResourceKey, Chosen]
+    warnings: list[Warned]
+    missing: list[str]
+
+
+def kinds_to_list(wanted: Wanted, stack: StackRecord | None, platform: PlatformTraits) -> list[str]:
+    """
+    The kinds that an export has to know whole, sorted.
+
+    With each kind go labels, the kinds that it may refer to, and all of its family, which shares its names. A kind with
+    a costly listing is listed only where its resources are not known by their ids.
+    """
+    everything = wanted.everything
+    filtered = (platform.kinds.keys() if everything.kinds is None else everything.kinds) if everything else ()
+    by_name = {kind for each in wanted.named if each.name for kind in each.kinds}
+    by_id = {kind for kind, _ in wanted.by_id}
+    recorded = {entry.key.kind for entry in stack.resources} & platform.kinds.keys() if stack else set()
+    kinds = {*filtered, *by_name, *by_id, *recorded}
+    families = {KINDS[kind].family for kind in kinds & KINDS.keys()}
+    families |= {used for kind in kinds & KINDS.keys() for used in KINDS[kind].uses.values()}
+    around = {kind for kind in KINDS.keys() & platform.kinds.keys() if KINDS[kind].family in families}
+    around |= {LABEL} & platform.kinds.keys() if kinds else set()
+    whole = {*filtered, *by_name}
+    return sorted(kind for kind in kinds | around if kind in whole or not platform.kinds[kind].costly_listing)
+
+
+def select(
+    wanted: Wanted, stack: StackRecord | None, live: Mapping[ResourceKey, Resource], platform: PlatformTraits
+) -> Selection:
+    """
+    Choose the resources of an export.
+
+    Args:
+        wanted: What the request wants.
+        stack: The stack that it names; None: it names none.
+        live: All resources of the kinds of ``kinds_to_list``, and what is known by ids of those with a costly listing.
+        platform: The platform.
+    """
+    selector = _Selector(live, platform)
+    if wanted.everything:
+        selector.take_fitting(wanted.everything)
+    for each in wanted.named:
+        selector.take_named(each)
+    for entry in stack.resources if stack else ():
+        selector.take_entry(entry)
+    selector.close()
+    return Selection(selector.chosen, selector.warnings, selector.missing)
+
+
+class _Selector:
+    """Chooses resources one way after the other; each of them once."""
+
+    def __init__(self, live: Mapping[ResourceKey, Resource], platform: PlatformTraits) -> None:
+        self.chosen: dict[ResourceKey, Chosen] = {}
+        self.warnings: list[Warned] = []
+        self.missing: list[str] = []
+        self._live = live
+        self._platform = platform
+        self._labels_named: frozenset[str] = frozenset()
+        # Those of which a filter names the labels; what is chosen in another way as well has all its labels.
+        self._narrow: set[ResourceKey] = set()
+
+    def take_fitting(self, wanted: Filter) -> None:
+        """Choose what passes a filter."""
+        self._labels_named = self._find_labels(wanted.labels)
+        for key, resource in self._live.items():
+            if wanted.kinds is not None and resource.kind not in wanted.kinds:
+                continue
+            carried = {resource.id} if resource.kind == LABEL else set(resource.label_ids)
+            if wanted.labels and carried.isdisjoint(self._labels_named):
+                continue
+            if resource.kind not in KINDS:
+                text = f"{resource.kind} {resource.spec.display_name!r}: packages have no such kind, so it is left out"
+                self.warnings.append(Warned(resource.kind, resource.spec.display_name, resource.id, text))
+                continue
+            self._take(key, bool(wanted.labels))
+
+    def take_named(self, named: Named) -> None:
+        """Choose what a request names, or tell that it is not there."""
+        found = [(kind, named.id) for kind in named.kinds if (kind, named.id) in self._live] if named.id else []
+        if not found and named.name:
+            found = [key for key, each in self._live.items() if self._is_named(each, named)]
+        if not found:
+            self.missing.append(str(named))
+        for key in found:
+            self._take(key, False)
+            if named.new_name:
+                self.chosen[key].renaming = named
+
+    def take_entry(self, entry: InventoryEntry) -> None:
+        """Choose what a stack has for an object that is still in its package."""
+        key = entry.key.kind, entry.resource_id
+        if entry.is_pending_delete:
+            return
+        if entry.key.kind not in KINDS or key not in self._live:
+            why = "its resource is gone" if entry.key.kind in KINDS else "packages have no such kind"
+            text = f"{entry.key} of the stack is left out: {why}"
+            self.warnings.append(Warned(entry.key.kind, entry.key.name, entry.resource_id, text))
+            return
+        self._take(key, False)
+
+    def close(self) -> None:
+        """Choose what the chosen ones refer to, and their labels."""
+        for key in list(self.chosen):
+            uses = {f"/{field}" for field in KINDS[key[0]].uses}
+            for each in self._live[key].references:
+                if each.pointer in uses and each.kind in KINDS and (each.kind, each.id) in self._live:
+                    self._take((each.kind, each.id), key in self._narrow)
+        for chosen in list(self.chosen.values()):
+            for label_id in chosen.label_ids:
+                self._take((LABEL, label_id), False)
+
+    def _take(self, key: ResourceKey, is_narrow: bool) -> None:
+        """Choose a resource with its labels; *is_narrow*: only with those that the filter names."""
+        if is_narrow and (key not in self.chosen or key in self._narrow):
+            self._narrow.add(key)
+        else:
+            self._narrow.discard(key)
+        labels = {label_id for label_id in self._live[key].label_ids if (LABEL, label_id) in self._live}
+        chosen = self.chosen.setdefault(key, Chosen(self._live[key]))
+        chosen.label_ids = labels & self._labels_named if key in self._narrow else labels
+
+    def _find_labels(self, names: Sequence[str]) -> frozenset[str]:
+        """Ids of the labels with *names*, as the platform compares them; those that are not there are told."""
+        traits = self._platform.kinds.get(LABEL)
+        compared = traits.compared_name if traits else str
+        ids: dict[str, set[str]] = {}
+        for kind, id_ in self._live:
+            if kind == LABEL:
+                ids.setdefault(compared(self._live[kind, id_].spec.display_name), set()).add(id_)
+        for name in names:
+            if compared(name) not in ids:
+                self.warnings.append(Warned(LABEL, name, "", f"there is no label {name!r}, so nothing carries it"))
+        return frozenset(id_ for name in names for id_ in ids.get(compared(name), ()))
+
+    def _is_named(self, resource: Resource, named: Named) -> bool:
+        """Whether *resource* has the name that is meant, as the platform compares it."""
+        if resource.kind not in named.kinds:
+            return False
+        compared = self._platform.kinds[resource.kind].compared_name
+        return compared(resource.spec.display_name) == compared(named.name)

@@ -1,0 +1,133 @@
+"""What a request wants exported, checked and in the kinds of the platform."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pkger.planner.v1 import planner_pb2
+
+from services.core.errors import KindUnsupported, RequestInvalid
+from services.core.model import PlatformTraits
+from services.kinds.format.shapes import nearest
+from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
+
+ResourceKey = tuple[str, str]
+"""Kind and id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """
+    What to take of a target.
+
+    Attributes:
+        kinds: Kinds of the platform; None: all, also those that packages do not have.
+        labels: Names of labels of which a resource must carry one; empty: any resource will do.
+    """
+
+    kinds: frozenset[str] | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """
+    Resources that a request names.
+
+    Attributes:
+        place: Where it names them: the position in its list.
+        word: The kind, or the family, as it names it.
+        kinds: The kinds of the platform that are meant.
+        id: Id of the resource; empty when only a name is given.
+        name: Display name; empty when only an id is given. With an id: it counts where nothing has the id.
+        new_name: Display name to export it under; empty: its own.
+    """
+
+    place: int
+    word: str
+    kinds: tuple[str, ...]
+    id: str = ""
+    name: str = ""
+    new_name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.name!r}" if self.name else f"{self.word} with id {self.id!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is exported beside the resources of a stack; *everything* is None when nothing is taken of the target."""
+
+    everything: Filter | None = None
+    named: tuple[Named, ...] = ()
+
+    @property
+    def by_id(self) -> list[ResourceKey]:
+        """The resources that are named by nothing but their ids, each in all kinds that are meant."""
+        return [(kind, each.id) for each in self.named if each.id and not each.name for kind in each.kinds]
+
+
+def wanted_from_pb(request: planner_pb2.ExportPackageRequest, platform: PlatformTraits) -> Wanted:
+    """
+    Read and check a request.
+
+    Raises:
+        RequestInvalid: It names nothing, or something that cannot be.
+        KindUnsupported: It names a kind that the platform does not have.
+    """
+    if not (request.HasField("stack") or request.HasField("everything") or request.resources):
+        raise RequestInvalid("resources", "name what to export: a stack, everything, or resources")
+    if not request.schema.isprintable():
+        raise RequestInvalid("schema", "it has control characters; give the file or the address of a JSON Schema")
+    everything = _filter(request.everything, platform) if request.HasField("everything") else None
+    return Wanted(everything, tuple(_named(place, each, platform) for place, each in enumerate(request.resources)))
+
+
+def _filter(message: planner_pb2.ExportFilter, platform: PlatformTraits) -> Filter:
+    for place, name in enumerate(message.labels):
+        if not name:
+            raise RequestInvalid(f"everything.labels[{place}]", "is empty; give the name of a label")
+    if not message.kinds:
+        return Filter(None, tuple(message.labels))
+    kinds = {
+        kind
+        for place, word in enumerate(message.kinds)
+        for kind in _kinds(f"everything.kinds[{place}]", word, platform)
+    }
+    return Filter(frozenset(kinds), tuple(message.labels))
+
+
+def _named(place: int, message: planner_pb2.NamedResource, platform: PlatformTraits) -> Named:
+    field = f"resources[{place}]"
+    kinds = _kinds(f"{field}.kind", message.kind, platform)
+    which = message.WhichOneof("resource")
+    value = getattr(message, which) if which else ""
+    if not value:
+        raise RequestInvalid(field, "say which resource: by id, by name, or by id_or_name")
+    found: Mapping[str, Any] = {
+        "id": {"id": value},
+        "name": {"name": value},
+        "id_or_name": {"id": value, "name": value},
+    }
+    return Named(place, message.kind, kinds, new_name=message.new_name, **found[str(which)])
+
+
+def _kinds(field: str, word: str, platform: PlatformTraits) -> tuple[str, ...]:
+    """The kinds of the platform that *word* means: a kind, or all of a family."""
+    if word not in ACCEPTED:
+        raise RequestInvalid(field, _unknown(word, platform))
+    family = FAMILY_NAMES.get(word)
+    meant = [kind for kind in KINDS if KINDS[kind].family == family] if family else [word]
+    kinds = tuple(kind for kind in meant if kind in platform.kinds)
+    if not kinds:
+        raise KindUnsupported(platform.platform, word)
+    return kinds
+
+
+def _unknown(word: str, platform: PlatformTraits) -> str:
+    if not word:
+        return "name a kind"
+    if word in platform.kinds:
+        return f"packages have no kind {word!r}, so it cannot be exported"
+    alike = nearest(word, ACCEPTED)
+    return f"there is no kind {word[:60]!r}; write " + (alike or f"one of {', '.join(sorted(ACCEPTED))}")
