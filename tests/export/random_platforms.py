@@ -89,10 +89,8 @@ def _objects(draw: st.DrawFn, stack: str, names: list[str], position: int) -> tu
         position += 1
         spec = draw(specs(kind)) | {"name": name}
         spec |= {field: _SECRET for field in _CREDENTIALS if spec.get(field)}
-        spec["associations"] = [
-            {"kind": LABEL, "name": label["metadata"]["name"]}
-            for label in draw(st.sets(st.sampled_from(range(3)))) and labels[:2]
-        ]
+        carried = draw(st.sets(st.sampled_from(range(len(labels)))))
+        spec["associations"] = [{"kind": LABEL, "name": labels[place]["metadata"]["name"]} for place in carried]
         if "endpointName" in spec:
             if not endpoints:
                 continue

@@ -1,0 +1,65 @@
+"""Real packages, applied and exported: what comes back changes nothing."""
+
+import pytest
+from pkger.model.v1 import operation_pb2
+
+from services.core.errors import SharedDiffers
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+from tests.export.test_export import ALL
+
+FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
+SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
+@pytest.mark.timeout(600)
+async def test_each_comes_back_as_it_was(services: Cluster) -> None:
+    for path in sorted(FOLDER.glob("*.yml")):
+        org = path.stem
+        assert (await services.apply(path.read_text(), stack="s", org=org)).state == SUCCEEDED
+        export = await services.export(stack="s", org=org)
+        assert export.told == []
+        plan = await services.plan(export.text, stack="s", org=org)
+        assert plan.no_change, path.name
+        assert (await services.export(org=org, everything=ALL)).text == export.text
+        blocks = export.text.count("query: |") + export.text.count("config: |")
+        assert blocks == sum(map(_can_be_a_block, _scripts(export.objects))), path.name
+
+
+def _can_be_a_block(text: str) -> bool:
+    return "\n" in text and "\r" not in text
+
+
+def _scripts(item: object) -> list[str]:
+    """The queries and configurations in a document."""
+    match item:
+        case dict():
+            own = [text for key, text in item.items() if key in ("query", "config") and isinstance(text, str)]
+            return [*own, *(text for value in item.values() for text in _scripts(value))]
+        case list():
+            return [text for value in item for text in _scripts(value)]
+        case _:
+            return []
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
+@pytest.mark.timeout(600)
+async def test_all_of_them_together_come_back_from_one_target(services: Cluster) -> None:
+    applied = []
+    for path in sorted(FOLDER.glob("*.yml")):
+        try:
+            finished = await services.apply(path.read_text(), stack=path.stem)
+        except SharedDiffers:
+            continue
+        assert finished.state == SUCCEEDED, finished.cause
+        applied.append(path.stem)
+    # A few of them name one variable or label, and mean different things by it.
+    assert len(applied) > 30
+    for stack in applied:
+        # Labels that other stacks put on what they share come along, and are new to the record of this one.
+        assert (await services.plan((await services.export(stack=stack)).text, stack=stack)).steps == [], stack
+    everything = await services.export(everything=ALL)
+    assert everything.told == []
+    assert (await services.apply(everything.text, stack="copy", org="copy")).state == SUCCEEDED
+    assert (await services.export(org="copy", everything=ALL)).text == everything.text
