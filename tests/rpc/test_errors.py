@@ -49,6 +49,7 @@ EXAMPLES: list[PkgerError] = [
     errors.PlanTooLarge(70_000_000, 67_108_864),
     errors.ContentRefused("lab", ["p.yml:1:1: Bucket 'one': no", "Bucket 'two': no"]),
     errors.ValuesMissing("REGION,ZONE", "token"),
+    errors.ResourceNotFound("embedded", "default", ["Bucket 'one'", "Task with id '1'"]),
     errors.PlanNotFound("plans/1"),
     errors.PlanUsed("plans/1", "operations/1"),
     errors.PlanExpired("plans/1", "2026-01-01T00:00:00Z"),
