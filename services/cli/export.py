@@ -1,0 +1,180 @@
+"""``pkger export``: what is on a platform, as a package in a file or on standard output."""
+
+import contextlib
+import os
+import re
+import shlex
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+from rich.text import Text
+
+from services.cli.errors import Failed, told_plainly
+from services.cli.interrupts import Interrupts
+from services.cli.pairs import Named
+from services.cli.session import Session, session
+from services.cli.show import LISTED, console
+from services.core.errors import StackNotFound
+
+EXPORTING = ("planner", "stack", "platform")
+
+_STACK_ID = re.compile("[0-9a-f]{16}")
+_ENCODINGS = {"yml": parser_pb2.ENCODING_YAML, "json": parser_pb2.ENCODING_JSON}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """
+    What the user asks for.
+
+    Attributes:
+        platform: Platform; empty for the default one.
+        org: Organisation; empty for the default one.
+        stack: Name or id of a stack; empty for none.
+        everything: Whether to export all of the target that fits *kinds* and *labels*.
+        kinds: Kinds and families to export; empty for all.
+        labels: Names of labels of which a resource must carry one; empty for any.
+        named: Single resources.
+        encoding: ``yml`` or ``json``; empty: as the ending of *file* says.
+        schema: What the first line of each document names for editors; empty: no such line.
+        file: Where to write; empty for standard output.
+    """
+
+    platform: str = ""
+    org: str = ""
+    stack: str = ""
+    everything: bool = False
+    kinds: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    named: Sequence[Named] = ()
+    encoding: str = ""
+    schema: str = ""
+    file: str = ""
+
+    def request(self) -> planner_pb2.ExportPackageRequest:
+        """The request for the export."""
+        encoding = self.encoding or ("json" if self.file.lower().endswith(".json") else "yml")
+        request = planner_pb2.ExportPackageRequest(
+            target=object_pb2.Target(platform=self.platform, org=self.org),
+            encoding=_ENCODINGS[encoding],
+            schema=self.schema,
+            resources=[
+                planner_pb2.NamedResource(kind=each.kind, id_or_name=each.id_or_name, new_name=each.new_name)
+                for each in self.named
+            ],
+        )
+        if self.stack:
+            request.stack.name = self.stack
+        if self.everything or self.kinds or self.labels:
+            request.everything.CopyFrom(planner_pb2.ExportFilter(kinds=self.kinds, labels=self.labels))
+        return request
+
+
+@dataclass(slots=True)
+class _Export:
+    """The answer of the planner, joined."""
+
+    header: planner_pb2.ExportHeader = field(default_factory=planner_pb2.ExportHeader)
+    warnings: list[str] = field(default_factory=list)
+    secret_keys: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+
+    def add(self, message: planner_pb2.ExportPackageResponse) -> None:
+        """Add a message of the answer."""
+        match message.WhichOneof("part"):
+            case "header":
+                self.header = message.header
+            case "warnings":
+                self.warnings += [warning.text for warning in message.warnings.warnings]
+            case "secrets":
+                self.secret_keys += message.secrets.keys
+            case "text":
+                self.pieces.append(message.text)
+            case None:
+                """A part that this version does not know."""
+
+
+async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
+    """
+    Write a package of what is on a platform; on standard error, what it lacks and which secrets it needs.
+
+    Raises:
+        Failed: There is no export, or it cannot be written; the file is as it was.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(EXPORTING, environ, wanted.platform) as services:
+            made = await interrupts.or_stop(_make(services, wanted))
+    if wanted.file:
+        _write(wanted.file, made.pieces)
+    else:
+        sys.stdout.buffer.writelines(piece.encode() for piece in made.pieces)
+        sys.stdout.buffer.flush()
+    _tell(made, wanted.file)
+
+
+async def _make(services: Session, wanted: Wanted) -> _Export:
+    request = wanted.request()
+    try:
+        return await _joined(services, request)
+    except StackNotFound:
+        if not _STACK_ID.fullmatch(wanted.stack):
+            raise
+        request.stack.id = wanted.stack
+        return await _joined(services, request)
+
+
+async def _joined(services: Session, request: planner_pb2.ExportPackageRequest) -> _Export:
+    made, stub = _Export(), PlannerServiceStub(services.planner.channel)
+    async for message in services.planner.stream(stub.ExportPackage, request):
+        made.add(message)
+    return made
+
+
+def _tell(made: _Export, file: str) -> None:
+    out = console(stderr=True)
+    for warning in made.warnings[:LISTED]:
+        out.print(Text(f"warning: {warning}", "yellow"))
+    if len(made.warnings) > LISTED:
+        out.print(Text(f"warning: and {len(made.warnings) - LISTED:,} more", "yellow"))
+    if made.secret_keys:
+        options = " ".join(f"--secret {shlex.quote(key)}" for key in made.secret_keys)
+        out.print(Text(f"Another target needs secrets that the package names: pkger apply {options}"))
+    if file or not made.header.object_count:
+        objects = "1 object" if made.header.object_count == 1 else f"{made.header.object_count:,} objects"
+        out.print(Text(f"Exported {objects}" + (f" to {file}." if file else ".")))
+
+
+def _write(file: str, pieces: Iterable[str]) -> None:
+    """
+    Write a file that only its owner can read, whole or not at all.
+
+    Raises:
+        Failed: It cannot be written; what was there before is still there.
+    """
+    try:
+        # What is no file, such as a pipe, takes the text as it comes.
+        if Path(file).exists() and not stat.S_ISREG(Path(file).stat().st_mode):
+            with Path(file).open("wb") as other:
+                other.writelines(piece.encode() for piece in pieces)
+            return
+        # A link stays one; the new file is made with mode 0600.
+        path = Path(os.path.realpath(file))
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with os.fdopen(descriptor, "wb") as new:
+                new.writelines(piece.encode() for piece in pieces)
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise Failed(f"{file}: {error.strerror or error}; nothing was written") from error

@@ -1,0 +1,177 @@
+"""``pkger export``: what is asked for, where it is written, what people are told."""
+
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from click.testing import CliRunner
+from pkger.driver.v1 import driver_pb2
+
+from services.cli.main import main
+from services.cli.pairs import CommandOfPairs, Named, named_resources
+from tests.apply.packages import EVERY_KIND, LABEL, an_object, text
+from tests.cli.command import environment, pkger
+from tests.cluster import Cluster
+
+GOLDEN = Path(__file__).with_name("golden")
+MODELINE = "# yaml-language-server: $schema=package.schema.json\n"
+
+
+@pytest.fixture
+def env(services: Cluster, tmp_path: Path) -> Mapping[str, str]:
+    return environment(tmp_path, services.addresses)
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        (["Bucket", "b"], [Named("Bucket", "b")]),
+        (["Bucket", "b", "--as", "c", "Task", "t"], [Named("Bucket", "b", "c"), Named("Task", "t")]),
+        (["Bucket", "--flag", "b", "--as=c d"], [Named("Bucket", "b", "c d")]),
+        (["--flag", "Task", "t", "--as", "--x"], [Named("Task", "t", "--x")]),
+        ([], []),
+    ],
+)
+def test_pairs_are_read(typed: list[str], named: list[Named]) -> None:
+    assert parsed(typed) == named
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        (["Bucket"], "name a Bucket by its id or its name, behind the kind: Bucket NAME"),
+        (["Bucket", "b", "Task"], "name a Task by its id or its name, behind the kind: Task NAME"),
+        (["--as", "x"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
+        (["Bucket", "--as", "x", "b"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
+        (["Bucket", "b", "--as"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
+        (["Bucket", "b", "--as", ""], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
+        (["Bucket", "b", "--as", "c", "--as", "d"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
+        (["A", "b", "Task", "--as", "c", "t"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
+    ],
+)
+def test_half_a_pair_is_refused(typed: list[str], problem: str) -> None:
+    with pytest.raises(click.UsageError) as caught:
+        parsed(typed)
+    assert caught.value.message == problem
+
+
+def parsed(typed: list[str]) -> list[Named]:
+    """What a command reads that has a flag beside the pairs."""
+
+    @click.command(cls=CommandOfPairs)
+    @click.argument("pairs", nargs=-1, type=click.UNPROCESSED)
+    @click.option("--flag", is_flag=True)
+    def command(pairs: tuple[str, ...], flag: bool) -> list[Named]:
+        return named_resources(pairs)
+
+    found: list[Named] = command.main(typed, standalone_mode=False)
+    return found
+
+
+def test_asking_for_nothing_is_wrong_usage() -> None:
+    told = CliRunner().invoke(main, ["export", "-o", "x.yml"])
+    assert told.exit_code == 2
+    assert "name what to export: --all, --stack, --kind, --label, or KIND NAME" in told.output
+
+
+async def test_what_people_read_of_an_export(
+    services: Cluster, env: Mapping[str, str], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """What is not data is told on standard error: what is left out, and the secrets that another target needs."""
+    await services.apply(text(*EVERY_KIND), stack="s")
+    [bucket] = await services.resources(kinds=["Bucket"])
+    update = driver_pb2.UpdateResource(kind="Bucket", id=bucket.id, spec_json='{"name":"b"}')
+    await services.mutate(driver_pb2.Mutation(update=update))
+    told = ""
+    for arguments in (
+        ["export", "--stack", "s"],
+        ["export", "--kind", "Label", "-e", "json"],
+        ["export", "--all", "-o", "all.yml"],
+        ["export", "--label", "nobody's"],
+        ["export", "Label", "label_1", "--as", "Etikett", "--schema", ""],
+        ["export", "Bucket", "x", "Label", "y"],
+        ["export", "Lable", "y"],
+    ):
+        ended = await pkger(*[str(tmp_path / word) if word == "all.yml" else word for word in arguments], env=env)
+        shown = f"--- stdout\n{ended.out}--- stderr\n{ended.err}--- exit status {ended.code}\n"
+        told += f"$ pkger {' '.join(arguments)}\n{shown.replace(str(tmp_path), '.')}\n"
+    if request.config.getoption("--update-golden"):
+        (GOLDEN / "export.txt").write_text(told)
+    assert told == (GOLDEN / "export.txt").read_text()
+
+
+async def test_a_file_is_its_owners_and_is_applied_as_it_is(
+    services: Cluster, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    await services.apply(text(*EVERY_KIND), stack="s")
+    stack = (await services.record("s")).id
+    for name, asked in {"p.yml": "s", "p.json": stack, "P.JSON": "s"}.items():
+        file = tmp_path / name
+        assert (await pkger("export", "--stack", asked, "--out", str(file), env=env)).code == 0
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        applied = await pkger("apply", "-f", str(file), "--stack", "s", "--yes", "--allow-missing", env=env)
+        assert (applied.code, "Done: nothing to do, nothing written." in applied.out) == (0, True)
+    assert (tmp_path / "p.yml").read_text().count(MODELINE) == len(EVERY_KIND)
+    assert json.loads((tmp_path / "p.json").read_text()) == list(yaml.safe_load_all((tmp_path / "p.yml").read_text()))
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".p.")]
+
+
+async def test_a_file_is_written_whole_or_not_at_all(services: Cluster, env: Mapping[str, str], tmp_path: Path) -> None:
+    await services.apply(text(LABEL))
+    file, link = tmp_path / "p.yml", tmp_path / "link.yml"
+    file.write_text("as it was")
+    file.chmod(0o644)
+    link.symlink_to(file)
+    failed = await pkger("export", "Label", "none", "-o", str(file), env=env)
+    assert (failed.code, file.read_text()) == (1, "as it was")
+    nowhere = await pkger("export", "--all", "-o", str(tmp_path / "none" / "p.yml"), env=env)
+    assert (nowhere.code, nowhere.err) == (
+        1,
+        f"Error: {tmp_path}/none/p.yml: No such file or directory; nothing was written\n",
+    )
+    assert (await pkger("export", "--all", "-o", str(link), env=env)).code == 0
+    assert link.is_symlink()
+    assert "label_1" in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_what_is_no_file_takes_the_text_too(services: Cluster, env: Mapping[str, str]) -> None:
+    await services.apply(text(LABEL))
+    ended = await pkger("export", "--all", "-o", "/dev/stdout", env=env)
+    assert ended.out.startswith(MODELINE)
+
+
+async def test_a_stack_may_be_called_like_an_id(services: Cluster, env: Mapping[str, str]) -> None:
+    await services.apply(text(LABEL), stack="0123456789abcdef")
+    assert "label_1" in (await pkger("export", "--stack", "0123456789abcdef", env=env)).out
+    unknown = await pkger("export", "--stack", "fedcba9876543210", env=env)
+    assert (unknown.code, unknown.out) == (1, "")
+    assert unknown.err.startswith("Error: there is no stack 'fedcba9876543210'")
+
+
+async def test_many_warnings_are_counted(services: Cluster, env: Mapping[str, str]) -> None:
+    creations = [
+        driver_pb2.Mutation(create=driver_pb2.CreateResource(kind="Task", spec_json=json.dumps({"name": f"t{number}"})))
+        for number in range(60)
+    ]
+    await services.mutate(*creations)
+    ended = await pkger("export", "--all", env=env)
+    assert ended.out == ""
+    assert ended.err.count("warning: Task 't") == 50
+    assert ended.err.endswith("warning: and 10 more\nExported 0 objects.\n")
+
+
+async def test_odd_names_are_told_without_effect_on_the_terminal(services: Cluster, env: Mapping[str, str]) -> None:
+    name = "\x1b[31mred\u202e"
+    create = driver_pb2.CreateResource(kind="Task", spec_json=json.dumps({"name": name}))
+    await services.mutate(driver_pb2.Mutation(create=create))
+    await services.apply(text(an_object("Label", "l", name)))
+    ended = await pkger("export", "--all", env=env)
+    assert "\x1b" not in ended.out + ended.err
+    assert "\u202e" not in ended.err
+    [label] = yaml.safe_load_all(ended.out)
+    assert label["spec"]["name"] == name
