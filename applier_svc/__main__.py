@@ -55,7 +55,7 @@ async def opened(
         store = await stack.enter_async_context(peer("stack"))
         recovery = BackgroundLoop("recovery", peers.timeouts.recovery, partial(operations.recover, store))
         await stack.enter_async_context(recovery.running())
-        yield Service([register(operations)], [SERVICE], partial(operations.drain, GRACE_SECONDS), [recovery])
+        yield Service([register(operations, peers)], [SERVICE], partial(operations.drain, GRACE_SECONDS), [recovery])
 
 
 if __name__ == "__main__":

@@ -12,10 +12,13 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from applier_svc.execution.secrets import Secrets
+from applier_svc.importing import import_resource
 from applier_svc.operation.events import Begun, Message
+from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import NewRequest, PlanRequest, RequestId
 from services.core.errors import RequestInvalid
+from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import decision_from_pb
 from services.rpc.dispatcher import Call, Register
 from services.rpc.parts import parts
@@ -33,8 +36,10 @@ SHOWN_BLOCKED = 1000
 class ApplierServicer(ApplierServiceServicer):
     """Holds the operations; decides nothing itself."""
 
-    def __init__(self, operations: Registry) -> None:
+    def __init__(self, operations: Registry, store: Peer, platforms: Platforms) -> None:
         self._operations = operations
+        self._store = store
+        self._platforms = platforms
 
     async def Apply(
         self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
@@ -118,6 +123,12 @@ class ApplierServicer(ApplierServiceServicer):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.RollbackStackResponse(event=message)
 
+    async def ImportResource(
+        self, request: applier_pb2.ImportResourceRequest, context: object
+    ) -> applier_pb2.ImportResourceResponse:
+        _checked(request.stack)
+        return await import_resource(request, self._store, self._platforms)
+
     async def CancelOperation(
         self, request: applier_pb2.CancelOperationRequest, context: object
     ) -> applier_pb2.CancelOperationResponse:
@@ -164,9 +175,9 @@ class ApplierServicer(ApplierServiceServicer):
                 yield applier_pb2.RecoverOperationResponse(event=message)
 
 
-def register(operations: Registry) -> Register:
+def register(operations: Registry, peers: Peers) -> Register:
     """What a server needs to serve the applier."""
-    return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations))
+    return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations, peers.stack, peers.platforms))
 
 
 def _identified(

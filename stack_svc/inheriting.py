@@ -11,7 +11,8 @@ from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import Reading, Transaction
 
-_ALL = 1_000_000_000
+ALL = 1_000_000_000
+"""Entries of a page that has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def whole_estate(
     """What leaves with *stack* itself; *staying* and *labels*: what was left to others, as of ``RecordChanges``."""
     if not (staying or labels or reading.uses.of_stack(target, stack)):
         return NOTHING
-    left = _estate(reading, target, stack, reading.inventory.page(stack, Key("", ""), _ALL), staying)
+    left = _estate(reading, target, stack, reading.inventory.page(stack, Key("", ""), ALL), staying)
     return replace(left, orphaned_labels=_orphaned(reading, target, stack, labels))
 
 

@@ -24,6 +24,7 @@ from services.rpc.convert.claims import claim_from_pb, claim_to_pb
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import (
     baseline_from_pb,
+    entry_from_pb,
     key_fields,
     key_from_pb,
     object_fields,
@@ -556,6 +557,28 @@ def _time(moment: Timestamp, field: str) -> int:
         return -(-moment.ToNanoseconds() // 1000)
     except ValueError as error:
         raise RequestInvalid(field, str(error)) from None
+
+
+def checked_key(message: object_pb2.ObjectKey) -> Key:
+    """
+    Translate the key of an object.
+
+    Raises:
+        RequestInvalid: It is no key that a store can hold.
+    """
+    return Key(texts.checked_name(message.kind, "key.kind"), texts.checked_name(message.name, "key.name"))
+
+
+def import_from_pb(request: journal_pb2.RecordImportRequest) -> tuple[InventoryEntry, Baseline]:
+    """
+    Translate a resource that enters the record.
+
+    Raises:
+        RequestInvalid: Its key is no key, or its id is empty.
+    """
+    key, entry = checked_key(request.entry.key), entry_from_pb(request.entry)
+    texts.checked_name(entry.resource_id, "entry.resource_id")
+    return entry._replace(key=key), baseline_from_pb(request.baseline)._replace(key=key)
 
 
 def _cleaned(entry: InventoryEntry) -> InventoryEntry:

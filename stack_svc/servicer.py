@@ -28,6 +28,7 @@ from stack_svc import (
     blocking,
     endings,
     journal,
+    keeping,
     messages,
     pages,
     plan_views,
@@ -151,6 +152,24 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         choice = messages.choice_from_pb(request.target, request.stack)
         await self._store.write(lambda tx: stacks.delete(tx, choice))
         return stack_pb2.DeleteStackResponse()
+
+    async def ForgetResource(
+        self, request: stack_pb2.ForgetResourceRequest, context: object
+    ) -> stack_pb2.ForgetResourceResponse:
+        """Let go of a resource."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
+        stack = await self._store.write(lambda tx: keeping.forget(tx, choice, key, asked))
+        return stack_pb2.ForgetResourceResponse(stack=messages.stack_to_pb(stack))
+
+    async def RenameResource(
+        self, request: stack_pb2.RenameResourceRequest, context: object
+    ) -> stack_pb2.RenameResourceResponse:
+        """Give an object another name in the record."""
+        choice = messages.choice_from_pb(request.target, request.stack)
+        key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
+        stack = await self._store.write(lambda tx: keeping.rename(tx, choice, key, request.new_name, asked))
+        return stack_pb2.RenameResourceResponse(stack=messages.stack_to_pb(stack))
 
     async def FindOwners(self, request: stack_pb2.FindOwnersRequest, context: object) -> stack_pb2.FindOwnersResponse:
         """Tell which stacks own or use the given resources."""
@@ -404,6 +423,15 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         return journal_pb2.ListBaselinesResponse(
             baselines=page, next_page_token=token, generation=stack.record.generation
         )
+
+    async def RecordImport(
+        self, request: journal_pb2.RecordImportRequest, context: object
+    ) -> journal_pb2.RecordImportResponse:
+        """Take a resource into the record of a stack."""
+        entry, baseline = messages.import_from_pb(request)
+        key = messages.request_from_pb(request.request)
+        stack = await self._store.write(lambda tx: keeping.take_in(tx, request.stack_id, entry, baseline, key))
+        return journal_pb2.RecordImportResponse(generation=stack.record.generation)
 
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object

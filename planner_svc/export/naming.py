@@ -1,24 +1,13 @@
 """Names of exported objects: those that stacks know, else words of the display name and a suffix (docs/export.md)."""
 
-import base64
-import hashlib
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from planner_svc.export.wanted import ResourceKey
 from services.core.model import Resource
-from services.kinds.format.names import LONGEST_META_NAME, is_meta_name
+from services.kinds.format.names import is_meta_name
+from services.kinds.generated_names import generated_name
 from services.kinds.registry import KINDS
-
-_SUFFIX = 8
-"""Characters of a suffix: 40 bits, so that ten thousand resources of one name practically never share one."""
-
-_LONG_SUFFIX = 26
-"""Characters of the suffix of a name that would be another one's: 128 bits."""
-
-_WORD = re.compile("[a-z0-9]+")
 
 
 class Recorded(NamedTuple):
@@ -85,24 +74,6 @@ def _names_of_family(
     for name in short.values():
         taken[name] = taken.get(name, 0) + 1
     return names | {
-        key: short[key] if taken[short[key]] == 1 else generated_name(resource, _LONG_SUFFIX)
+        key: short[key] if taken[short[key]] == 1 else generated_name(resource, is_long=True)
         for key, resource in made.items()
     }
-
-
-def generated_name(resource: Resource, suffix: int = _SUFFIX) -> str:
-    """A metadata.name that follows from display name, kind and id alone; with so many characters of *suffix*."""
-    digest = hashlib.sha256(f"{resource.kind}\n{resource.id}".encode()).digest()
-    tail = base64.b32encode(digest).decode().lower()[:suffix]
-    return f"{_words(resource, LONGEST_META_NAME - suffix - 1)}-{tail}"
-
-
-def _words(resource: Resource, longest: int) -> str:
-    """Words of the display name, as many as there is room for; those of the family where it has none."""
-    plain = unicodedata.normalize("NFKD", resource.spec.display_name.casefold())
-    words = _WORD.findall("".join(letter for letter in plain if not unicodedata.combining(letter)))
-    name = "-".join(words or [KINDS[resource.kind].family])
-    if len(name) <= longest:
-        return name
-    cut = name[:longest]
-    return (cut if name[longest] == "-" else cut.rpartition("-")[0] or cut).rstrip("-")

@@ -29,10 +29,22 @@ class SqliteBaselines:
         )
         return [Key(*row) for row in rows]
 
+    def of(self, stack: str, keys: Collection[Key]) -> list[Baseline]:
+        """Read some baselines of a stack."""
+        rows = self._db.execute(
+            f"""
+            SELECT {_COLUMNS} FROM json_each(:keys) AS asked
+            CROSS JOIN baselines ON stack = :stack AND kind = json_extract(asked.value, '$[0]')
+                AND name = json_extract(asked.value, '$[1]')
+            """,  # noqa: S608
+            {"keys": orjson.dumps(list(map(list, keys))).decode(), "stack": stack},
+        )
+        return [_baseline(*row) for row in rows]
+
     def page(self, stack: str, after: Key, most: int) -> list[Baseline]:
         """Read a page of baselines."""
         rows = self._db.execute(
-            "SELECT kind, name, spec, refs, missing_labels FROM baselines"
+            f"SELECT {_COLUMNS} FROM baselines"  # noqa: S608
             " WHERE stack = ? AND (kind, name) > (?, ?) ORDER BY kind, name LIMIT ?",
             [stack, *after, most],
         )
@@ -63,6 +75,9 @@ class SqliteBaselines:
             "UPDATE baselines SET missing_labels = ? WHERE stack = ? AND kind = ? AND name = ?",
             [(_text(list(map(list, each.missing_labels))), stack, *each.key) for each in ordered if not each.spec],
         )
+
+
+_COLUMNS = "kind, name, spec, refs, missing_labels"
 
 
 def _text(value: Any) -> str:

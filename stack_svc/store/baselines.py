@@ -12,6 +12,9 @@ class BaselinesReading(Protocol):
     def lacking(self, stack: str, keys: Collection[Key]) -> list[Key]:
         """Tell which of *keys*, of entries of a stack, have no baseline, in any order."""
 
+    def of(self, stack: str, keys: Collection[Key]) -> list[Baseline]:
+        """Read the baselines of a stack for *keys*, as far as there are any, in any order."""
+
     def page(self, stack: str, after: Key, most: int) -> list[Baseline]:
         """Read at most so many baselines of a stack behind *after*, sorted by kind and name."""
 

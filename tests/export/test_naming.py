@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_svc.export.naming import Recorded, generated_name, names_of
+from planner_svc.export.naming import Recorded, names_of
 from planner_svc.export.wanted import ResourceKey
 from services.core.model import Resource
 from services.kinds.format.canonical import spec_of
 from services.kinds.format.names import is_meta_name
+from services.kinds.generated_names import generated_name
 from services.kinds.registry import KINDS
 
 
@@ -47,9 +48,9 @@ def test_a_name_has_the_words_of_the_display_name(display_name: str, words: str)
     assert is_meta_name(name)
 
 
-@given(st.text(max_size=80), st.sampled_from(sorted(KINDS)), st.sampled_from([8, 26]))
-def test_any_display_name_makes_a_name(display_name: str, kind: str, suffix: int) -> None:
-    assert is_meta_name(generated_name(a_resource(kind, "1", display_name), suffix))
+@given(st.text(max_size=80), st.sampled_from(sorted(KINDS)), st.booleans())
+def test_any_display_name_makes_a_name(display_name: str, kind: str, is_long: bool) -> None:
+    assert is_meta_name(generated_name(a_resource(kind, "1", display_name), is_long))
 
 
 def test_equal_display_names_make_different_names() -> None:

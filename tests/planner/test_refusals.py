@@ -26,6 +26,8 @@ def test_the_checks_stand_in_their_order() -> None:
         "the platform lacks a kind",
         "objects and resources clash by name",
         "an empty package takes all",
+        "the policy adopts nothing",
+        "the policy shares nothing",
         "another operation claims a resource",
         "the platform refuses content",
         "a reference leads to nothing",

@@ -1,0 +1,146 @@
+"""What people change of the record of a stack: take a resource in, let one go, rename its object (lifecycle.md 2)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from services.core.errors import RequestInvalid
+from services.core.model import Baseline, InventoryEntry, Key, Origin, RecordChanges
+from services.kinds.format.names import is_meta_name
+from services.kinds.registry import KINDS
+from stack_svc import inheriting, inventory, owners, requests, stacks
+from stack_svc.requests import Request
+from stack_svc.store.stacks import Choice, Stack, State
+from stack_svc.store.store import Reading, Transaction
+
+
+def take_in(tx: Transaction, stack_id: str, entry: InventoryEntry, baseline: Baseline, request: Request) -> Stack:
+    """
+    Record a resource that no stack owns, once for each request.
+
+    Raises:
+        StackNotFound: There is no such stack.
+        StackLeased: An operation is at work on it.
+        OperationUnfinished: An operation on it waits to be recovered.
+        RequestInvalid: Another object of the stack has the name, or the stack has the resource already.
+        RequestIdReused: The request id was used with other content.
+        ResourceOwned: Another stack has it, or an operation on its behalf claims it.
+    """
+    stack = _locked(tx, stack_id)
+    now = tx.now()
+    if requests.earlier_answer(tx, request, now):
+        return stack
+    stacks.refuse_worked_on(tx, stack, now)
+    _refuse_taken(tx, stack, entry.key, "name")
+    what = f"{entry.key.kind} {entry.resource_id}"
+    holders = [*tx.owners.of(stack.record.target, [_what(entry)]), *tx.uses.of(stack.record.target, [_what(entry)])]
+    if own := [holder for holder in holders if holder.stack == stack.record.id]:
+        raise RequestInvalid("resource_id", f"{what} is in stack {stack.called!r} already, as {own[0].name!r}")
+    adopted = entry._replace(origin=Origin.ADOPTED, is_pending_delete=False)
+    changed = _changed(tx, stack, RecordChanges((adopted,)), now)
+    tx.baselines.put(stack.record.id, [baseline])
+    requests.remember(tx, request, stack.record.id, now)
+    return changed
+
+
+def forget(tx: Transaction, choice: Choice, key: Key, request: Request) -> Stack:
+    """
+    Let a resource go, once for each request; the stack that has used it longest becomes its owner.
+
+    Raises:
+        StackNotFound: There is no such stack.
+        StackLeased: An operation is at work on it.
+        OperationUnfinished: An operation on it waits to be recovered.
+        RequestInvalid: The stack has no such object.
+        RequestIdReused: The request id was used with other content.
+    """
+    found, changes = stacks.existing(tx, choice), RecordChanges(removed=(key,))
+    stack_id, target = found.record.id, found.record.target
+    heirs = inheriting.estate_of(tx, target, stack_id, changes).stacks
+    # In one order, whoever locks them.
+    locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *heirs})}
+    stack = stacks.visible(locked[stack_id], stack_id)
+    now = tx.now()
+    if requests.earlier_answer(tx, request, now):
+        return stack
+    stacks.refuse_worked_on(tx, stack, now)
+    _entry(tx, stack, key)
+    estate = inheriting.estate_of(tx, target, stack_id, changes)
+    changed = _changed(tx, stack, changes, now)
+    inheriting.hand_over(tx, estate, _there(locked), now)
+    requests.remember(tx, request, stack_id, now)
+    return changed
+
+
+def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Request) -> Stack:
+    """
+    Give an object another name in the record, once for each request; what refers to it by name follows.
+
+    Raises:
+        StackNotFound: There is no such stack.
+        StackLeased: An operation is at work on it.
+        OperationUnfinished: An operation on it waits to be recovered.
+        RequestInvalid: The stack has no such object, or the name is none, its own, or that of another object.
+        RequestIdReused: The request id was used with other content.
+    """
+    stack = _locked(tx, choice)
+    now = tx.now()
+    if requests.earlier_answer(tx, request, now):
+        return stack
+    stacks.refuse_worked_on(tx, stack, now)
+    entry, new_key = _entry(tx, stack, key), Key(key.kind, new_name)
+    if not is_meta_name(new_name):
+        raise RequestInvalid("new_name", f"{new_name[:80]!r} is no metadata.name (docs/packages.md)")
+    if entry.is_pending_delete:
+        raise RequestInvalid("key", f"{key} left the package, and the next apply deletes its resource")
+    _refuse_taken(tx, stack, new_key, "new_name")
+    entries = [
+        each._replace(associations=tuple(sorted(new_key if label == key else label for label in each.associations)))
+        for each in tx.inventory.page(stack.record.id, Key("", ""), inheriting.ALL)
+        if key in each.associations and each.key != key
+    ]
+    renamed = entry._replace(key=new_key)
+    baselines = tx.baselines.of(stack.record.id, [key])
+    changed = _changed(tx, stack, RecordChanges((*entries, renamed), (key,)), now)
+    tx.baselines.put(stack.record.id, [each._replace(key=new_key) for each in baselines])
+    requests.remember(tx, request, stack.record.id, now)
+    return changed
+
+
+def _locked(tx: Transaction, choice: Choice) -> Stack:
+    return stacks.visible(tx.lock_stack(choice), choice)
+
+
+def _there(locked: Mapping[str, Stack | None]) -> dict[str, Stack]:
+    return {stack_id: stack for stack_id, stack in locked.items() if stack}
+
+
+def _what(entry: InventoryEntry) -> str:
+    return owners.what_of(*inventory.resource_of(entry))
+
+
+def _entry(reading: Reading, stack: Stack, key: Key) -> InventoryEntry:
+    for entry in reading.inventory.entries(stack.record.id, [key]):
+        return entry
+    raise RequestInvalid("key", f"stack {stack.called!r} has no {key}")
+
+
+def _refuse_taken(reading: Reading, stack: Stack, key: Key, field: str) -> None:
+    """The kinds of a family share their names."""
+    family = KINDS[key.kind].family if key.kind in KINDS else key.kind
+    keys = [Key(kind, key.name) for kind in (*KINDS, key.kind) if kind == key.kind or KINDS[kind].family == family]
+    for entry in reading.inventory.entries(stack.record.id, keys):
+        raise RequestInvalid(field, f"stack {stack.called!r} has another object of that name, {entry.key}")
+
+
+def _changed(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> Stack:
+    """The stack with *changes* in its record; plans that were made before are stale then."""
+    _, count = inventory.change(tx, stack, changes, now)
+    changed = replace(
+        stack,
+        record=replace(stack.record, generation=stack.record.generation + 1),
+        resource_count=count,
+        update_time=max(now, stack.update_time),
+        state=State.ACTIVE,
+    )
+    tx.stacks.update(changed)
+    return changed

@@ -1,0 +1,217 @@
+"""Taking resources into a stack, letting them go, and renaming their objects."""
+
+from typing import Any
+
+import pytest
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.errors import (
+    PkgerError,
+    RequestInvalid,
+    ResourceNotFound,
+    ResourceOwned,
+    StackLeased,
+    StackMoved,
+    StackNotFound,
+)
+from tests.applier.history import baselines, check_history, numbers
+from tests.applier.test_cancel import in_the_middle_of
+from tests.applier.test_people import resource
+from tests.applier.test_sharing import ADOPTED, OWNED, SHARED, beside, origins
+from tests.applier.world import SUCCEEDED, Case, World, end
+from tests.apply.packages import EVERY_KIND, an_object, text
+from tests.drivers.client import create
+
+LABEL = an_object("Label", "l", "sensors")
+BUCKET = an_object("Bucket", "b", "raw", ["l"])
+
+
+async def take_in(case: Case, kind: str, resource_id: str, name: str = "", **more: Any) -> str:
+    """Import a resource; the name of its object."""
+    peer = case.services.peers["applier"]
+    request = applier_pb2.ImportResourceRequest(**_named(case), kind=kind, resource_id=resource_id, name=name, **more)
+    return (await peer.call(ApplierServiceStub(peer.channel).ImportResource, request)).entry.key.name
+
+
+async def forget(case: Case, kind: str, name: str, **more: Any) -> stack_pb2.Stack:
+    peer = case.services.peers["stack"]
+    key = object_pb2.ObjectKey(kind=kind, name=name)
+    request = stack_pb2.ForgetResourceRequest(**_named(case), key=key, **more)
+    return (await peer.call(StackServiceStub(peer.channel).ForgetResource, request)).stack
+
+
+async def rename(case: Case, kind: str, name: str, new_name: str, **more: Any) -> stack_pb2.Stack:
+    peer = case.services.peers["stack"]
+    key = object_pb2.ObjectKey(kind=kind, name=name)
+    request = stack_pb2.RenameResourceRequest(**_named(case), key=key, new_name=new_name, **more)
+    return (await peer.call(StackServiceStub(peer.channel).RenameResource, request)).stack
+
+
+def _named(case: Case) -> dict[str, Any]:
+    return {"target": object_pb2.Target(org=case.org), "stack": object_pb2.StackRef(name=case.stack)}
+
+
+async def somebodys(case: Case, kind: str = "Bucket", name: str = "theirs") -> str:
+    """A resource that somebody has made; its id."""
+    await case.driver.change(case.org, create(kind, {"name": name}))
+    return next(each.id for each in (await case.look()).resources if f'"name":"{name}"' in each.spec_json)
+
+
+async def test_what_is_imported_is_adopted_and_kept_like_any_other(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    bucket = await somebodys(case)
+    plan = await case.plan(text(LABEL, an_object("Label", "m", "more")))
+
+    assert await take_in(case, "Bucket", bucket, "b") == "b"
+
+    assert await origins(case) == {"b": ADOPTED, "l": OWNED}
+    assert ("Bucket", "b") in await baselines(case)
+    record = (await case.look()).record
+    assert record
+    assert (record.stack.generation, record.stack.revision) == (2, 1)
+    with pytest.raises(StackMoved):
+        await case.apply_plan(plan)
+    # The package lacks the object.
+    removal = await case.plan(text(LABEL))
+    assert [step.key.name for step in removal.steps] == ["b"]
+    assert end(await case.apply(text(LABEL, an_object("Bucket", "b", "theirs")))).state == SUCCEEDED
+    await check_history(case)
+
+
+async def test_a_name_is_made_as_for_exports(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    name = await take_in(case, "Bucket", await somebodys(case, name="CPU (Überblick)"))
+    assert name.startswith("cpu-uberblick-")
+    assert name in await origins(case)
+
+
+@pytest.mark.parametrize("word", ["CheckDeadman", "Check"])
+async def test_a_word_of_a_family_finds_all_its_kinds(faulty: World, word: str) -> None:
+    case = await faulty.case_with(text(*EVERY_KIND))
+    found = await resource(case, "CheckDeadman")
+    await forget(case, "CheckDeadman", "silent")
+    assert await take_in(case, word, found.id, "quiet") == "quiet"
+
+
+async def test_what_cannot_be_imported_changes_nothing(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL, BUCKET))
+    other = beside(case, "other")
+    assert end(await other.apply(text(an_object("Bucket", "o", "owned")))).state == SUCCEEDED
+    bucket = await somebodys(case)
+    owned = (await other.look()).recorded["Bucket", "o"][1]
+    mine = (await case.look()).recorded["Bucket", "b"][1]
+    before = (await case.look()).record
+    attempts: list[tuple[tuple[str, ...], type[PkgerError], str]] = [
+        (("Bucket", "nowhere"), ResourceNotFound, "does not have Bucket nowhere"),
+        (("Label", bucket), ResourceNotFound, "does not have Label"),
+        (("Rocket", bucket), RequestInvalid, "'Rocket' is no kind"),
+        (("Bucket", ""), RequestInvalid, "resource_id: must not be empty"),
+        (("Bucket", bucket, "b"), RequestInvalid, "stack 's' has another object of that name, Bucket 'b'"),
+        (("Bucket", bucket, "No Name"), RequestInvalid, "'No Name' is no metadata.name"),
+        (("Bucket", mine), RequestInvalid, "is in stack 's' already, as 'b'"),
+        (("Bucket", owned), ResourceOwned, "stack 'other'"),
+    ]
+    for arguments, error, problem in attempts:
+        with pytest.raises(error, match=problem):
+            await take_in(case, *arguments)
+    with pytest.raises(StackNotFound):
+        await take_in(beside(case, "unknown"), "Bucket", bucket)
+    assert (await case.look()).record == before
+
+
+async def test_nobody_changes_the_record_while_an_operation_is_at_work(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    bucket = await somebodys(case)
+    _, task, opened = await in_the_middle_of(case, 0, text(LABEL, BUCKET))
+    for attempt in (
+        take_in(case, "Bucket", bucket),
+        forget(case, "Label", "l"),
+        rename(case, "Label", "l", "m"),
+    ):
+        with pytest.raises(StackLeased):
+            await attempt
+    opened.set()
+    assert end(await task).state == SUCCEEDED
+
+
+async def test_a_request_is_answered_again(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL, BUCKET))
+    bucket = await somebodys(case)
+    for _ in range(2):
+        assert await take_in(case, "Bucket", bucket, "t", request_id="one") == "t"
+        await rename(case, "Bucket", "t", "u", request_id="two")
+        await forget(case, "Bucket", "u", request_id="three")
+    record = (await case.look()).record
+    assert record
+    assert record.stack.generation == 4
+
+
+async def test_what_is_forgotten_stays_and_belongs_to_nobody(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL, BUCKET))
+    stack = await forget(case, "Bucket", "b")
+    assert (stack.generation, stack.resource_count) == (2, 1)
+    assert [each.kind for each in (await case.look()).resources] == ["Bucket", "Label"]
+    assert await origins(case) == {"l": OWNED}
+    assert ("Bucket", "b") not in await baselines(case)
+    assert end(await case.apply(text(LABEL, BUCKET))).state == SUCCEEDED
+    assert await origins(case) == {"b": ADOPTED, "l": OWNED}
+    assert await numbers(case) == [2, 1]
+
+
+async def test_what_is_forgotten_and_used_by_another_stack_is_handed_over(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    theirs = beside(case, "theirs")
+    assert end(await theirs.apply(text(an_object("Label", "tag", "sensors")))).state == SUCCEEDED
+    assert await origins(theirs) == {"tag": SHARED}
+
+    await forget(case, "Label", "l")
+
+    assert (await origins(case), await origins(theirs)) == ({}, {"tag": OWNED})
+
+
+async def test_what_a_stack_only_uses_may_be_forgotten(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    theirs = beside(case, "theirs")
+    await theirs.apply(text(an_object("Label", "tag", "sensors")))
+    await forget(theirs, "Label", "tag")
+    assert (await origins(case), await origins(theirs)) == ({"l": OWNED}, {})
+    assert end(await case.uninstall()).state == SUCCEEDED
+    assert (await case.look()).resources == []
+
+
+async def test_a_renamed_object_is_the_same_resource(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL, BUCKET))
+    before = (await case.look()).ids
+
+    await rename(case, "Label", "l", "tag")
+
+    package = text(an_object("Label", "tag", "sensors"), an_object("Bucket", "b", "raw", ["tag"]))
+    plan = await case.plan(package)
+    assert (plan.steps, plan.warnings) == ([], [])
+    assert end(await case.apply(package)).state == SUCCEEDED
+    assert (await case.look()).ids == before
+    assert await numbers(case) == [2, 1]
+    await check_history(case)
+
+
+async def test_what_cannot_be_renamed_or_forgotten_changes_nothing(faulty: World) -> None:
+    case = await faulty.case_with(text(*EVERY_KIND))
+    before = (await case.look()).record
+    attempts: list[tuple[tuple[str, str, str], str]] = [
+        (("Label", "lucid_einstein", "lucid_einstein"), "has another object of that name, Label 'lucid_einstein'"),
+        (("Label", "unknown", "x"), "stack 's' has no Label 'unknown'"),
+        (("Label", "lucid_einstein", ""), "'' is no metadata.name"),
+        (("Label", "lucid_einstein", "two\nlines"), "is no metadata.name"),
+        (("CheckDeadman", "silent", "hot"), "has another object of that name, CheckThreshold 'hot'"),
+        (("", "x", "y"), "key.kind: must not be empty"),
+    ]
+    for arguments, problem in attempts:
+        with pytest.raises(RequestInvalid, match=problem):
+            await rename(case, *arguments)
+    with pytest.raises(RequestInvalid, match="stack 's' has no Label 'unknown'"):
+        await forget(case, "Label", "unknown")
+    assert (await case.look()).record == before
