@@ -1,6 +1,7 @@
 """ApplierService on the wire: translates requests and feeds to streams."""
 
 from collections.abc import AsyncIterator
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -17,9 +18,11 @@ from applier_svc.operation.events import Begun, Message
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import NewRequest, PlanRequest, RequestId
-from services.core.errors import RequestInvalid
+from services.core.errors import RequestInvalid, StackNotFound
+from services.core.model import AfterUninstall
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import decision_from_pb
+from services.rpc.convert.plans import after_uninstall_from_pb
 from services.rpc.dispatcher import Call, Register
 from services.rpc.parts import parts
 from services.rpc.requests import content_digest
@@ -88,18 +91,21 @@ class ApplierServicer(ApplierServiceServicer):
     async def UninstallStack(
         self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
+        then = after_uninstall_from_pb(request.then, "then")
         asked = NewRequest(
             kind=plan_pb2.OPERATION_KIND_UNINSTALL,
             target=request.target,
             stack=_checked(request.stack),
-            desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()),
+            desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(then=request.then)),
             digest=request.digest,
             request=_identified(request),
             author=request.author,
         )
-        async for message in _named(self._operations.answers(asked), context):
-            if isinstance(message, operation_pb2.OperationEvent):
-                yield applier_pb2.UninstallStackResponse(event=message)
+        # A stack that is not there is deleted already.
+        with suppress(StackNotFound) if then is AfterUninstall.DELETE else nullcontext():
+            async for message in _named(self._operations.answers(asked), context):
+                if isinstance(message, operation_pb2.OperationEvent):
+                    yield applier_pb2.UninstallStackResponse(event=message)
 
     async def RollbackStack(
         self, request: applier_pb2.RollbackStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"

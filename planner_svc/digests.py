@@ -53,6 +53,7 @@ def _content(
         "ends_stack": desired.is_end,
         "rollback_of": desired.rollback_of,
         "package": package_digest,
+        **({"then": desired.then.value} if desired.is_end else {}),
         "platform": [platform.platform, platform.version],
     }
     for stage in ordered:

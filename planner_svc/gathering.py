@@ -13,7 +13,7 @@ from planner_svc.matching import Matching, ResourceKey, kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
-from planner_svc.refusals import Asked, Matched, run_checks
+from planner_svc.refusals import Asked, Matched, Sourced, run_checks
 from planner_svc.replacing import protected_replacements
 from planner_svc.secrets import all_secrets_of, secrets_of
 from planner_svc.sharing import Holders, shareable, with_holders
@@ -25,6 +25,7 @@ from services.core.model import Desired, Key, Package, Resource, Spec, StackReco
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
+from services.rpc.convert.plans import after_uninstall_from_pb
 from services.rpc.parsing import Parsed
 
 
@@ -47,10 +48,12 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
     run_checks(request)
+    header = await reader.header(request)
+    run_checks(Sourced(request, header.urls))
     # The parser is at work for most of the time that a plan takes: enough to read what is there.
-    reading = asyncio.create_task(reader.known(request))
+    reading = asyncio.create_task(reader.known(header))
     try:
-        parsed, untouched = await _desired_package(request, reader)
+        parsed, untouched = await _desired_package(request, header.urls, reader)
         if parsed.violations:
             return parsed.violations
         known = await reading
@@ -61,11 +64,13 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     return Gathered(planned, parsed.objects)
 
 
-async def _desired_package(request: planner_pb2.CreatePlanRequest, reader: Reader) -> tuple[Parsed, frozenset[Key]]:
+async def _desired_package(
+    request: planner_pb2.CreatePlanRequest, urls: Sequence[str], reader: Reader
+) -> tuple[Parsed, frozenset[Key]]:
     """The package that is wanted, and the keys of what that leaves alone, as a revision may."""
     match request.WhichOneof("desired"):
         case "package":
-            return await reader.package(request.package), frozenset()
+            return await reader.package(request.package, urls), frozenset()
         case "revision":
             found = await reader.revision(request)
             return Parsed(parser_pb2.PackageHeader(sources=found.sources), objects=found.objects), found.untouched
@@ -173,6 +178,7 @@ def _desired(
         allow_replace=request.allow_replace,
         allow_empty=request.allow_empty or stack.policy.get("allow_empty", False),
         rollback_of=request.revision,
+        then=after_uninstall_from_pb(request.destroy.then, "destroy.then"),
     )
 
 

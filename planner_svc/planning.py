@@ -97,7 +97,7 @@ def make_plan(
     run_checks(Staged(steps, matching, holders, stack))
     inventory = _inventory(desired, matching, replaced, stack)
     record = _record_changes(inventory, matching, stack)
-    changes_anything = bool(steps or record.entries or record.removed)
+    changes_anything = bool(steps or record.entries or record.removed) or desired.deletes_stack
     referred = {each.key for references in found.references.values() for each in references if each.id}
     package = seen = ""
     if stack.is_kept and not desired.is_end:
@@ -132,6 +132,7 @@ def make_plan(
         package_digest=package_digest,
         baselines_digest=baselines_digest,
         rollback_of=desired.rollback_of,
+        then=desired.then,
     )
     attachments = {package_digest: package, baselines_digest: seen}
     # What the current revision keeps, the store has.

@@ -16,7 +16,7 @@ from services.core.model import Key, PlatformTraits, Resource, Spec, StackRecord
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.objects import key_from_pb, object_from_pb, target_from_pb
+from services.rpc.convert.objects import key_from_pb, object_from_pb, stack_from_pb, target_from_pb, target_to_pb
 from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import (
     find_holders,
@@ -25,7 +25,8 @@ from services.rpc.resources import (
     live_resources,
     platform_traits,
     prepare_specs,
-    read_record,
+    read_header,
+    read_stack,
 )
 
 
@@ -73,9 +74,47 @@ class Reader:
         self._stack = stack
         self._platforms = platforms
 
-    async def package(self, sources: planner_pb2.PackageSources) -> Parsed:
+    async def header(self, request: planner_pb2.CreatePlanRequest) -> stack_pb2.Stack:
         """
-        Have *sources* parsed; without the parser's summary, as the plan makes one with ids.
+        The stack of *request*, without what it owns.
+
+        It has target and name alone when no stack has that name yet, and the target alone for a plan without a stack.
+
+        Raises:
+            StackNotFound: No stack of that id, or nothing to destroy.
+            RequestInvalid: The target is not the stack's, or a stack is not named.
+        """
+        target = target_from_pb(request.target)
+        match request.stack.WhichOneof("stack"):
+            case "id":
+                return await self._header_by_id(request)
+            case "name":
+                return await self._header_by_name(request, target)
+            case _ if request.HasField("stack"):
+                raise RequestInvalid("stack", "name the stack, by id or by name")
+            case _ if request.HasField("destroy"):
+                raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
+            case _:
+                return stack_pb2.Stack(target=target_to_pb(target))
+
+    async def _header_by_id(self, request: planner_pb2.CreatePlanRequest) -> stack_pb2.Stack:
+        header = await read_header(self._stack, Target(), request.stack)
+        refuse_other_target(request.target, stack_from_pb(header))
+        return header
+
+    async def _header_by_name(self, request: planner_pb2.CreatePlanRequest, target: Target) -> stack_pb2.Stack:
+        try:
+            return await read_header(self._stack, target, request.stack)
+        except StackNotFound:
+            if request.HasField("destroy"):
+                raise
+            return stack_pb2.Stack(target=target_to_pb(target), name=request.stack.name)
+
+    async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> Parsed:
+        """
+        Have *sources*, and behind them what is at *urls*, parsed as one package.
+
+        Without the parser's summary, as the plan makes one with ids.
 
         A package may be empty: whether that is what the caller means depends on the stack.
 
@@ -83,7 +122,8 @@ class Reader:
             PkgerError: The sources cannot be decoded.
         """
         view = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_WARNINGS)
-        request = parser_pb2.ParsePackageRequest(sources=sources.sources, view=view, allow_empty=True)
+        fetched = (parser_pb2.Source(url=url) for url in urls)
+        request = parser_pb2.ParsePackageRequest(sources=[*sources.sources, *fetched], view=view, allow_empty=True)
         for key, value in sources.env.items():
             request.env[key].CopyFrom(value)
         return await parse_package(self._parser, request)
@@ -121,16 +161,18 @@ class Reader:
         untouched = frozenset(map(key_from_pb, objects.untouched))
         return Revision(header.sources, list(objects.objects), untouched, bool(header.package_digest))
 
-    async def known(self, request: planner_pb2.CreatePlanRequest) -> Known:
+    async def known(self, header: stack_pb2.Stack) -> Known:
         """
         Read what does not depend on the package: with a stack, the plan mostly needs no kind that is not recorded.
 
+        Args:
+            header: What ``header`` returned.
+
         Raises:
-            StackNotFound: No stack of that id, or nothing to destroy.
-            RequestInvalid: The target is not the stack's.
+            StackNotFound: The stack is gone since.
             PlatformUnknown: No such platform is configured.
         """
-        stack = await self._record(request)
+        stack = await self._record(header)
         platform = await self._traits(stack.target)
         kinds = kinds_of_record(stack, platform)
         driver = self.driver(stack.target)
@@ -154,39 +196,11 @@ class Reader:
         target = known.stack.target
         return await prepare_specs(self._platforms.driver(target.platform), target.org, wanted, known.platform)
 
-    async def _record(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
-        """
-        The record that the plan is based on: an empty one without a stack, or for a name that no stack has yet.
-
-        Raises:
-            StackNotFound: No stack of that id, or nothing to destroy.
-            RequestInvalid: The target is not the stack's.
-        """
-        target = target_from_pb(request.target)
-        match request.stack.WhichOneof("stack"):
-            case "id":
-                return await self._record_by_id(request)
-            case "name":
-                return await self._record_by_name(request, target)
-            case _ if request.HasField("stack"):
-                raise RequestInvalid("stack", "name the stack, by id or by name")
-            case _ if request.HasField("destroy"):
-                raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
-            case _:
-                return StackRecord("", target, "", 0)
-
-    async def _record_by_id(self, request: planner_pb2.CreatePlanRequest) -> StackRecord:
-        record = await read_record(self._stack, Target(), request.stack)
-        refuse_other_target(request.target, record)
-        return record
-
-    async def _record_by_name(self, request: planner_pb2.CreatePlanRequest, target: Target) -> StackRecord:
-        try:
-            return await read_record(self._stack, target, request.stack)
-        except StackNotFound:
-            if request.HasField("destroy"):
-                raise
-            return StackRecord("", target, request.stack.name, 0)
+    async def _record(self, header: stack_pb2.Stack) -> StackRecord:
+        """The record that the plan is based on; an empty one where there is no stack yet, or none at all."""
+        if not header.id:
+            return stack_from_pb(header)
+        return stack_from_pb(*await read_stack(self._stack, Target(), object_pb2.StackRef(id=header.id), header))
 
     async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Holders]:
         """Which stacks own or use *resources*, or claim that; one call, and none when there is nothing to ask."""

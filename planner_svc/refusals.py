@@ -42,6 +42,20 @@ Facts = TypeVar("Facts")
 
 
 @dataclass(frozen=True, slots=True)
+class Sourced:
+    """
+    Where a package comes from: the sources of the request, and the URLs of its stack.
+
+    Attributes:
+        request: The request.
+        urls: The URLs of its stack.
+    """
+
+    request: planner_pb2.CreatePlanRequest
+    urls: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """
     What the request, the package, the record and the platform say.
@@ -150,7 +164,7 @@ class Check(Generic[Facts]):
     refuse: Callable[[Facts], None]
 
 
-FACTS = (planner_pb2.CreatePlanRequest, Asked, Matched, Prepared, Compared, Schedule, Staged)
+FACTS = (planner_pb2.CreatePlanRequest, Sourced, Asked, Matched, Prepared, Compared, Schedule, Staged)
 """The types of facts, in the order in which they become known."""
 
 
@@ -159,8 +173,17 @@ def _refuse_nothing_desired(request: planner_pb2.CreatePlanRequest) -> None:
         raise RequestInvalid("desired", "say what is wanted: a package, or destroy")
 
 
+def _refuse_no_sources(sourced: Sourced) -> None:
+    request = sourced.request
+    if request.HasField("package") and not (request.package.sources or sourced.urls):
+        stack = request.stack.name or request.stack.id
+        problem = f"stack {stack!r} has no URLs, so name at least one source" if stack else "name at least one source"
+        raise RequestInvalid("package.sources", problem)
+
+
 CHECKS: tuple[Check[Any], ...] = (
     Check("nothing is desired", planner_pb2.CreatePlanRequest, _refuse_nothing_desired),
+    Check("a package has no sources", Sourced, _refuse_no_sources),
     Check("a skip names no kind", Asked, lambda asked: refuse_unknown_kinds(asked.skips)),
     Check(
         "the package holds credentials",

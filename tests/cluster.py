@@ -173,6 +173,7 @@ class Cluster:
         platform: str = "",
         destroy: bool = False,
         store: bool = False,
+        then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
         **more: Any,
     ) -> Shown:
         """
@@ -188,6 +189,7 @@ class Cluster:
         if stack:
             request.stack.name = stack
         if destroy:
+            request.destroy.then = then
             request.destroy.SetInParent()
         elif texts:
             request.package.sources.extend(sources(texts))
@@ -228,14 +230,16 @@ class Cluster:
         self, *texts: str, stack: str = "", org: str = "", platform: str = "", digest: str = "", **more: Any
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
-        An apply, event by event; with *more* fields of the request, but values may be missing.
+        An apply, event by event; with *more* fields of the request, a stack as ``stack_ref``; values may be missing.
 
         Raises:
             InvalidPackage: The package breaks rules.
         """
+        ref = more.pop("stack_ref", None)
         request = applier_pb2.ApplyRequest(
             target=object_pb2.Target(platform=platform, org=org),
-            package=planner_pb2.PackageSources(sources=sources(texts)),
+            stack=ref,
+            package=planner_pb2.PackageSources(sources=sources(texts)) if texts else None,
             digest=digest,
             **{"allow_missing": True, **more},
         )
@@ -261,10 +265,12 @@ class Cluster:
         assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED, events[-1].finished.cause
         return await self.stored_plan(events[0].accepted.plan)
 
-    async def uninstall(self, stack: str, platform: str = "") -> operation_pb2.Finished:
-        """An uninstall to its end."""
+    async def uninstall(
+        self, stack: str, platform: str = "", then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE
+    ) -> operation_pb2.Finished:
+        """An uninstall to its end; the stack goes, too, unless *then* says otherwise."""
         target, ref = object_pb2.Target(platform=platform), object_pb2.StackRef(name=stack)
-        request = applier_pb2.UninstallStackRequest(target=target, stack=ref)
+        request = applier_pb2.UninstallStackRequest(target=target, stack=ref, then=then)
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
         return [answer async for answer in stream][-1].event.finished

@@ -305,7 +305,7 @@ def export_package(
 
 @main.group()
 def stacks() -> None:
-    """List stacks, show one, uninstall one."""
+    """List stacks, show one, uninstall or delete one."""
 
 
 @stacks.command("list")
@@ -340,12 +340,25 @@ def show_stack(name: str, platform: str, org: str, output: str, server: str | No
 @yes_option
 @server_option
 def uninstall_stack(name: str, platform: str, org: str, yes: bool, server: str | None) -> None:
-    """Remove all that stack NAME created, and the stack; what it adopted stays."""
-    from services.cli.packages import Wanted
-    from services.cli.packages import apply as run
+    """Remove all that stack NAME created, and keep the stack; what it adopted stays."""
     from services.cli.session import environment
+    from services.cli.stack_removal import uninstall
 
-    asyncio.run(run(Wanted((), name, org, {}, platform), environment(server), yes))
+    asyncio.run(uninstall(name, platform, org, environment(server), yes))
+
+
+@stacks.command("delete")
+@click.argument("name")
+@platform_option
+@org_option
+@yes_option
+@server_option
+def delete_stack(name: str, platform: str, org: str, yes: bool, server: str | None) -> None:
+    """Remove all that stack NAME created, and the stack; what it adopted stays."""
+    from services.cli.session import environment
+    from services.cli.stack_removal import delete
+
+    asyncio.run(delete(name, platform, org, environment(server), yes))
 
 
 @main.group()

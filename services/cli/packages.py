@@ -1,4 +1,4 @@
-"""``pkger plan``, ``pkger apply`` and ``pkger stacks uninstall``: plan, show, ask, run, tell."""
+"""``pkger plan``, ``pkger apply``, ``pkger stacks uninstall`` and ``delete``: plan, show, ask, run, tell."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ from services.cli.show import (
     print_stack,
 )
 from services.cli.sources import read_sources
-from services.core.errors import PkgerError
+from services.core.errors import PkgerError, StackNotFound
 from services.core.model import Target
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
@@ -51,7 +51,7 @@ class Wanted:
     What the user asks for.
 
     Attributes:
-        files: Package files and addresses, and folders if *recursive*; empty to uninstall the stack.
+        files: Package files and addresses, and folders if *recursive*; behind them come the URLs of the stack.
         stack: Name of the stack; empty for none.
         org: Organisation; empty for the default one.
         platform: Platform; empty for the default one.
@@ -62,6 +62,7 @@ class Wanted:
         allow_missing: Whether to apply although values are missing.
         allow_replace: Whether what no stack owns may be deleted, to be created anew.
         secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
+        then: What becomes of the stack after an uninstall; None: a package is applied.
     """
 
     files: Sequence[str]
@@ -75,6 +76,7 @@ class Wanted:
     allow_missing: bool = False
     allow_replace: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    then: plan_pb2.AfterUninstall.ValueType | None = None
 
     async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
         """
@@ -102,12 +104,12 @@ class Wanted:
             request.skip.add(kind=kind, name=name)
         if self.stack:
             request.stack.name = self.stack
-        if self.files:
+        if self.then is None:
             request.package.sources.extend(await read_sources(self.files, self.recursive, bounds))
             for key, value in self.env.items():
                 request.package.env[key].string_value = value
         else:
-            request.destroy.SetInParent()
+            request.destroy.then = self.then
         return request
 
 
@@ -198,8 +200,9 @@ async def _finish(
         out.print(Text(end, "bold red"))
         raise Failed(f"{progress.cause(finished)}; {end}")
     if made.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL:
-        out.print(Text(f"stack {made.header.stack_name or made.header.stack_id} is gone"))
-    if finished.stack_id:
+        end = "is kept, and owns nothing" if finished.stack_id else "is gone"
+        out.print(Text(f"stack {made.header.stack_name or made.header.stack_id} {end}"))
+    elif finished.stack_id:
         ref = object_pb2.StackRef(id=finished.stack_id)
         stack, resources = await read_stack(services.stack, Target(), ref)
         print_stack(out, stack, resources, await shares_of(services.stack, stack, resources))
@@ -244,8 +247,9 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
     """Apply what *request* asks a plan for."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
-        uninstall = applier_pb2.UninstallStackRequest(target=request.target, stack=request.stack)
-        return services.applier.stream(stub.UninstallStack, uninstall, seconds=None)
+        then = request.destroy.then
+        uninstall = applier_pb2.UninstallStackRequest(target=request.target, stack=request.stack, then=then)
+        return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=None), wanted.stack)
     wish = applier_pb2.ApplyRequest(
         target=request.target,
         package=request.package,
@@ -258,6 +262,23 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
     if request.HasField("stack"):
         wish.stack.CopyFrom(request.stack)
     return services.applier.stream(stub.Apply, wish, seconds=None)
+
+
+async def _of_stack(
+    answers: AsyncIterator[applier_pb2.UninstallStackResponse], name: str
+) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
+    """
+    *answers* about a stack.
+
+    Raises:
+        StackNotFound: There are none: it was to be deleted, and is not there.
+    """
+    is_there = False
+    async for answer in answers:
+        is_there = True
+        yield answer
+    if not is_there:
+        raise StackNotFound(name)
 
 
 async def _follow(

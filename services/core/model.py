@@ -421,6 +421,13 @@ class OperationKind(StrEnum):
     ROLLBACK = "ROLLBACK"
 
 
+class AfterUninstall(StrEnum):
+    """What becomes of a stack after an uninstall; as in plan.proto."""
+
+    KEEP = "KEEP"
+    DELETE = "DELETE"
+
+
 class Verb(Enum):
     """What a step does."""
 
@@ -622,6 +629,7 @@ class Plan:
     package_digest: str = ""
     baselines_digest: str = ""
     rollback_of: int = 0
+    then: AfterUninstall = AfterUninstall.KEEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -772,7 +780,8 @@ class Desired:
     Attributes:
         package: What is wanted; empty to remove everything.
         skip: Keys to leave out; an empty name stands for all of the kind.
-        is_end: Whether the stack ends: what it adopted then stays on the platform (engine.md 9, on_delete).
+        is_end: Whether the stack is uninstalled: what it adopted then stays on the platform (engine.md 9, on_delete).
+        then: What becomes of the stack when it is uninstalled.
         secret_keys: Keys of the secrets that are given with the apply.
         allow_replace: Whether what no stack owns may be deleted, to be created anew.
         allow_empty: Whether a package without objects may take all from a stack.
@@ -786,6 +795,7 @@ class Desired:
     allow_replace: bool = False
     allow_empty: bool = False
     rollback_of: int = 0
+    then: AfterUninstall = AfterUninstall.KEEP
 
     @property
     def operation_kind(self) -> OperationKind:
@@ -793,6 +803,11 @@ class Desired:
         if self.is_end:
             return OperationKind.UNINSTALL
         return OperationKind.ROLLBACK if self.rollback_of else OperationKind.APPLY
+
+    @property
+    def deletes_stack(self) -> bool:
+        """Whether the stack goes away with what it owns."""
+        return self.is_end and self.then is AfterUninstall.DELETE
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

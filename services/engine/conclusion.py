@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from services.core.model import (
+    AfterUninstall,
     Baseline,
     InventoryEntry,
     Key,
@@ -133,7 +134,7 @@ class Conclusion:
         if self.is_transient or self.end.state is OperationState.BLOCKED:
             return None
         if self.end.state is OperationState.SUCCEEDED:
-            if self.kind is OperationKind.UNINSTALL and not changes.entries:
+            if self._deletes_stack and not changes.entries:
                 return Remove(changes.staying, changes.staying_labels)
             # The store tells whether the package is the one of the current revision.
             is_as_it_was = plan.no_change and not (self.is_pending or plan.package_digest)
@@ -150,17 +151,21 @@ class Conclusion:
         if self.is_transient:
             return False
         if self.end.state is OperationState.SUCCEEDED:
-            # An uninstall lets go of all that was recorded, but for what could not be removed.
-            return bool(changes.entries) or self.kind is not OperationKind.UNINSTALL
+            # What could not be removed stays in the record.
+            return bool(changes.entries) or not self._deletes_stack
         # A stack that the operation made is there for others once something is left behind.
         has_left = self.end.state is OperationState.ROLLED_BACK and bool(changes.entries)
         return has_left or not self.is_pending
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether platform and record were as wanted already; the end of a stack always changes something."""
-        is_end = self.kind is OperationKind.UNINSTALL
-        return self.end.state is OperationState.SUCCEEDED and not is_end and self.progress.plan.no_change
+        """Whether platform and record were as wanted already; to delete a stack always changes something."""
+        is_over = self.end.state is OperationState.SUCCEEDED
+        return is_over and self.progress.plan.no_change and not self._deletes_stack
+
+    @property
+    def _deletes_stack(self) -> bool:
+        return self.kind is OperationKind.UNINSTALL and self.progress.plan.then is AfterUninstall.DELETE
 
 
 def baselines_of(progress: Progress, changes: RecordChanges) -> list[Baseline]:

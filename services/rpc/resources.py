@@ -255,11 +255,9 @@ async def find_holders(
     return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}, users
 
 
-async def read_stack(
-    stack: Peer, target: Target, ref: object_pb2.StackRef
-) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
+async def read_header(stack: Peer, target: Target, ref: object_pb2.StackRef) -> stack_pb2.Stack:
     """
-    A stack and all that it owns, of one generation.
+    A stack without what it owns.
 
     Args:
         stack: The stack service.
@@ -268,18 +266,37 @@ async def read_stack(
 
     Raises:
         StackNotFound: There is none.
+        PkgerError: The stack service does not tell.
+    """
+    request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=ref)
+    return (await stack.call(StackServiceStub(stack.channel).GetStack, request)).stack
+
+
+async def read_stack(
+    stack: Peer, target: Target, ref: object_pb2.StackRef, known: stack_pb2.Stack | None = None
+) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
+    """
+    A stack and all that it owns, of one generation.
+
+    Args:
+        stack: The stack service.
+        target: Where a name is looked up.
+        ref: The stack.
+        known: The stack as it was read a moment ago; None: not yet.
+
+    Raises:
+        StackNotFound: There is none.
         StackMoved: It changes faster than it can be read.
         PkgerError: The stack service does not tell.
     """
+    headers = [known] if known else []
 
     async def read() -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
-        stub = StackServiceStub(stack.channel)
-        request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=ref)
-        header = (await stack.call(stub.GetStack, request)).stack
+        header = headers.pop() if headers else await read_header(stack, target, ref)
         listing = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=header.id), page_size=LISTED_AT_ONCE)
         entries: list[object_pb2.InventoryEntry] = []
         while header.resource_count:
-            page = await stack.call(stub.ListResources, listing)
+            page = await stack.call(StackServiceStub(stack.channel).ListResources, listing)
             if page.generation != header.generation:
                 raise StackMoved(header.name or header.id, header.generation, page.generation)
             entries += page.resources

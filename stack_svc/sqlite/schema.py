@@ -711,6 +711,17 @@ def urls_of_stacks(db: sqlite_utils.Database) -> None:
     db.execute("CREATE INDEX stacks_of_target ON stacks (platform, org, name, id) WHERE state = 'ACTIVE'")
 
 
+@MIGRATIONS()
+def ends_of_uninstalls(db: sqlite_utils.Database) -> None:
+    """Say in the plans of uninstalls from before there was a choice that they delete their stack."""
+    rows = db.execute("SELECT plan, header FROM plan_bodies JOIN plans ON name = plan WHERE kind = 'UNINSTALL'")
+    # In a message, a field that is written behind it counts: Plan.then, number 19, is AFTER_UNINSTALL_DELETE.
+    db.conn.executemany(
+        "UPDATE plan_bodies SET header = ? WHERE plan = ?",
+        [(bytes(header) + b"\x98\x01\x02", plan) for plan, header in rows.fetchall()],
+    )
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

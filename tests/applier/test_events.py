@@ -153,7 +153,7 @@ async def test_an_uninstall_tells_what_it_removes(faulty: World) -> None:
 
 async def test_an_uninstall_of_no_stack_writes_nothing(faulty: World) -> None:
     with pytest.raises(StackNotFound):
-        await faulty.case().uninstall()
+        await faulty.case().uninstall(then=plan_pb2.AFTER_UNINSTALL_KEEP)
 
 
 async def test_a_package_that_breaks_rules_is_the_only_answer_and_gives_the_stack_back(

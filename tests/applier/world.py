@@ -118,7 +118,9 @@ class Case:
         return await self.planned(Events([event async for event in stream]))
 
     async def planned(self, events: Events) -> Events:
-        """*events*, with the plan of their operation."""
+        """*events*, with the plan of their operation; none where there was nothing to do at all."""
+        if not events:
+            return events
         plan = (await self.operation(events[0].operation)).plan
         events.plan = await self.services.stored_plan(plan) if plan else Shown(JoinedPlan())
         return events
@@ -162,11 +164,13 @@ class Case:
         request = applier_pb2.GetOperationRequest(operation=name)
         return (await peer.call(ApplierServiceStub(peer.channel).GetOperation, request)).operation
 
-    async def uninstall(self, request_id: str = "") -> Events:
-        """All events of one uninstall."""
+    async def uninstall(
+        self, request_id: str = "", then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE
+    ) -> Events:
+        """All events of one uninstall; the stack goes, too, unless *then* says otherwise."""
         peer = self.services.peers["applier"]
         request = applier_pb2.UninstallStackRequest(
-            target=self._target(), stack=object_pb2.StackRef(name=self.stack), request_id=request_id
+            target=self._target(), stack=object_pb2.StackRef(name=self.stack), request_id=request_id, then=then
         )
         stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
         return await self.collected(answer.event async for answer in stream)

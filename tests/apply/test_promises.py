@@ -2,7 +2,7 @@
 
 import pytest
 from pkger.driver.v1 import driver_pb2
-from pkger.model.v1 import operation_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
@@ -151,6 +151,8 @@ async def test_an_uninstall_leaves_what_the_stack_adopted(services: Cluster) -> 
 async def test_the_end_of_an_empty_stack_is_a_change(services: Cluster) -> None:
     stub = StackServiceStub(services.peers["stack"].channel)
     await services.peers["stack"].call(stub.CreateStack, stack_pb2.CreateStackRequest(name="empty"))
+    kept = await services.uninstall("empty", then=plan_pb2.AFTER_UNINSTALL_KEEP)
+    assert (kept.no_change, kept.generation) == (True, 0)
     finished = await services.uninstall("empty")
     assert (finished.no_change, finished.stack_id) == (False, "")
     assert await services.stack_names() == []

@@ -46,6 +46,9 @@ async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
 
     listed = await pkger("stacks", "list", env=env)
     assert listed.out.splitlines()[1].split()[0] == "s"
-    gone = await pkger("stacks", "uninstall", "s", "--yes", env=env)
+    kept = await pkger("stacks", "uninstall", "s", "--yes", env=env)
+    assert kept.code == 0
+    assert json.loads((await pkger("stacks", "show", "s", "-o", "json", env=env)).out)["resources"] == []
+    gone = await pkger("stacks", "delete", "s", "--yes", env=env)
     assert gone.code == 0
     assert (await pkger("stacks", "list", "-o", "json", env=env)).out.strip() == "[]"

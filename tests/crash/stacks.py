@@ -9,7 +9,7 @@ from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
-from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from applier_svc.failpoints import NAMES, VARIABLE
 from services.core.errors import PkgerError, Reason
@@ -169,9 +169,10 @@ class Caller:
         return await self._ask(lambda case: case.services.apply_plan(plan.name, plan.digest, request_id=request_id))
 
     async def uninstall(self) -> Answer:
-        """Uninstall the stack."""
+        """Uninstall the stack, and delete it."""
+        ref = object_pb2.StackRef(name=self.stack)
         request = applier_pb2.UninstallStackRequest(
-            stack=object_pb2.StackRef(name=self.stack), request_id=self._request_id()
+            stack=ref, request_id=self._request_id(), then=plan_pb2.AFTER_UNINSTALL_DELETE
         )
 
         async def events(case: Case) -> AsyncIterator[operation_pb2.OperationEvent]:

@@ -1,10 +1,11 @@
 """The list of the checks that refuse a plan: what it has, in which order, and that the first one decides."""
 
 import pytest
+from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 
 from planner_svc.matching import Holder, match
-from planner_svc.refusals import CHECKS, FACTS, Asked, Matched, run_checks
+from planner_svc.refusals import CHECKS, FACTS, Asked, Matched, Sourced, run_checks
 from planner_svc.sharing import Holders
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
 from services.core.model import Desired, Key, Object, Package, PlatformTraits, StackRecord
@@ -20,6 +21,7 @@ def test_the_checks_stand_in_their_order() -> None:
     """Their order decides which error a caller gets, so a change of it is a change for callers."""
     assert [check.name for check in CHECKS] == [
         "nothing is desired",
+        "a package has no sources",
         "a skip names no kind",
         "the package holds credentials",
         "a secret cannot be written",
@@ -51,6 +53,17 @@ def test_a_request_for_nothing_is_refused() -> None:
     with pytest.raises(RequestInvalid, match="desired: say what is wanted"):
         run_checks(planner_pb2.CreatePlanRequest())
     run_checks(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
+
+
+def test_a_package_without_a_source_is_refused() -> None:
+    empty, stack = planner_pb2.PackageSources(), object_pb2.StackRef(name="prod")
+    request = planner_pb2.CreatePlanRequest(package=empty, stack=stack)
+    with pytest.raises(RequestInvalid, match=r"package.sources: stack 'prod' has no URLs, so name at least one source"):
+        run_checks(Sourced(request, ()))
+    with pytest.raises(RequestInvalid, match=r"package.sources: name at least one source"):
+        run_checks(Sourced(planner_pb2.CreatePlanRequest(package=empty), ()))
+    run_checks(Sourced(request, ("https://example.com/p.yml",)))
+    run_checks(Sourced(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(), stack=stack), ()))
 
 
 @pytest.mark.parametrize(

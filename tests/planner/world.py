@@ -11,6 +11,7 @@ from planner_svc.refusals import Asked, Matched, run_checks
 from planner_svc.views import Planned
 from services.core.model import (
     LABEL,
+    AfterUninstall,
     Desired,
     InventoryEntry,
     Key,
@@ -88,10 +89,11 @@ class World:
         is_end: bool = False,
         secret_keys: Iterable[str] = (),
         allow_replace: bool = False,
+        then: AfterUninstall = AfterUninstall.KEEP,
     ) -> Plan:
         """Plan *objects* as the package of the stack."""
         desired = Desired(
-            Package(objects), frozenset(skip), is_end, frozenset(secret_keys), allow_replace, allow_empty=True
+            Package(objects), frozenset(skip), is_end, frozenset(secret_keys), allow_replace, True, then=then
         )
         run_checks(Asked(desired, self.record, self.platform))
         kinds = kinds_to_list(desired, self.record, self.platform)

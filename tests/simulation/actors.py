@@ -10,7 +10,7 @@ from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
-from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
@@ -39,6 +39,12 @@ _WORTH_ASKING_AGAIN = frozenset(
         Reason.INTERNAL,
     }
 )
+
+AFTER_UNINSTALL = {
+    "uninstall": plan_pb2.AFTER_UNINSTALL_KEEP,
+    "delete": plan_pb2.AFTER_UNINSTALL_DELETE,
+}
+"""What becomes of the stack of an action that uninstalls."""
 
 _ANSWERS = (PkgerError, grpc.aio.AioRpcError, TimeoutError)
 """What a call may fail with."""
@@ -162,6 +168,9 @@ class StackClient:
                 state = event.finished.state
             elif not event.operation:
                 self._world.trace.violate("DEFECT", f"a package of the pool breaks rules: {answer}")
+        if action.do == "delete" and not events:
+            # There is no such stack.
+            return operation_pb2.OPERATION_STATE_SUCCEEDED
         return state
 
     async def _cancel(self, operation: str, seconds: float) -> None:
@@ -179,8 +188,9 @@ class StackClient:
 
     def _request(self, action: Action, request_id: str) -> Any:
         stack = object_pb2.StackRef(name=self._client.stack)
-        if action.do == "uninstall":
-            return applier_pb2.UninstallStackRequest(target=TARGET, stack=stack, request_id=request_id)
+        if action.do in AFTER_UNINSTALL:
+            then = AFTER_UNINSTALL[action.do]
+            return applier_pb2.UninstallStackRequest(target=TARGET, stack=stack, request_id=request_id, then=then)
         return applier_pb2.ApplyRequest(
             target=TARGET,
             stack=stack,
@@ -298,8 +308,9 @@ class Operator:
         return answer.operation
 
     async def uninstall(self, stack: str) -> str:
-        """Uninstall a stack; how it ended."""
-        request = applier_pb2.UninstallStackRequest(target=TARGET, stack=object_pb2.StackRef(name=stack))
+        """Uninstall a stack and delete it; how it ended."""
+        ref = object_pb2.StackRef(name=stack)
+        request = applier_pb2.UninstallStackRequest(target=TARGET, stack=ref, then=plan_pb2.AFTER_UNINSTALL_DELETE)
         peer = self._applier()
         return await self._heard(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, None))
 

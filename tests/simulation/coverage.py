@@ -131,7 +131,7 @@ def names(features: Collection[str] = tuple(FEATURES)) -> tuple[str, ...]:
                 *(name for feature in features for name in EFFECTS[feature]),
                 *(f"effect {verb} done" for verb in _DONE),
                 *(f"effect {verb} undone" for verb in _UNDONE),
-                *(f"client {do}" for do in ("apply", "plan", "uninstall")),
+                *(f"client {do}" for do in ("apply", "plan", "uninstall", "delete")),
             ]
         )
     )

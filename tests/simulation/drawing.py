@@ -89,17 +89,18 @@ def _client(draws: Draws, number: int, features: Collection[str], rival: str = "
 
 def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
     kind = draws.fraction(f"do {label}")
-    do = "uninstall" if kind < 0.15 else "plan" if kind < 0.5 and "plans" in features else "apply"
-    items = () if do == "uninstall" else _items(draws, label, features)
+    ends = kind < 0.15
+    do = "plan" if kind < 0.5 and "plans" in features else "apply"
+    if ends:
+        do = "delete" if kind < 0.09 else "uninstall"
+    items = () if ends else _items(draws, label, features)
     cancelled, left = draws.chance(f"cancel {label}", 0.4), draws.chance(f"leave {label}", 0.4)
     return Action(
         do,
         items,
         pause=round(draws.spread(f"pause {label}", 0.01, 20.0), 3),
-        skip=tuple(draws.some(f"skip {label}", list(OBJECTS), 0.2)) if "skip" in features and do != "uninstall" else (),
-        secrets=tuple(draws.some(f"secrets {label}", SECRETS, 0.5))
-        if "secrets" in features and do != "uninstall"
-        else (),
+        skip=tuple(draws.some(f"skip {label}", list(OBJECTS), 0.2)) if "skip" in features and not ends else (),
+        secrets=tuple(draws.some(f"secrets {label}", SECRETS, 0.5)) if "secrets" in features and not ends else (),
         cancel_after=round(draws.spread(f"cancelled {label}", 0.001, 1.0), 3)
         if "cancel" in features and cancelled
         else -1.0,

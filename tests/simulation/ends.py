@@ -59,6 +59,7 @@ class Ends:
             return
         is_meddled_with = _MEDDLING & set(self._world.scenario.features) or self._world.scenario.edits
         for stack in () if is_meddled_with else self._stacks:
+            self._check_existence(stack)
             self._check_content(stack)
         await self._probe()
 
@@ -98,6 +99,17 @@ class Ends:
                 told = await self._operator.operation(operation.name)
             if operation.state == "BLOCKED":
                 self._trace.violate("DEAD_END", f"no decision ends {operation.name}: {reason}, {told.cause}")
+
+    def _check_existence(self, stack: str) -> None:
+        """Hold a stack to its last operation that succeeded: to delete it leaves a record only of what is left over."""
+        store = self._oracle.store
+        ids = {id_ for id_, name in store.stacks.items() if name == stack}
+        mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == stack]
+        last = next((each for each in reversed(mine) if each.state == "SUCCEEDED"), None)
+        if last and last.deletes and ids and not any(entry.stack in ids for entry in store.entries):
+            self._trace.violate("STACK", f"{stack} is still there, which {last.name} deleted")
+        if last and not last.deletes and not ids:
+            self._trace.violate("STACK", f"{stack} is gone, which {last.name} kept")
 
     def _check_content(self, stack: str) -> None:
         """Hold a stack to the packages that its operations succeeded with."""

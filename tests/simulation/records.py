@@ -37,7 +37,7 @@ class StepFacts:
 
 @dataclass(slots=True)
 class Operation:
-    """An operation as the store has it; *steps* and *facts* by number."""
+    """An operation as the store has it; *steps* and *facts* by number; *deletes*: whether it deletes the stack."""
 
     name: str
     stack: str
@@ -50,6 +50,7 @@ class Operation:
     token: int
     plan: str
     cause: str = ""
+    deletes: bool = False
     steps: dict[int, plan_pb2.Step] = field(default_factory=dict)
     facts: dict[int, StepFacts] = field(default_factory=dict)
 
@@ -183,10 +184,10 @@ class StoreReader:
             known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)
             known.is_cancelled = bool(cancelled)
             if plan and not known.steps:
-                row = self._connection.execute("SELECT body FROM plan_bodies WHERE plan = ?", [plan]).fetchone()
-                known.steps = (
-                    {step.number: step for step in journal_pb2.PlanBody.FromString(row[0]).steps} if row else {}
-                )
+                row = self._connection.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [plan]).fetchone()
+                header, body = row or (b"", b"")
+                known.deletes = plan_pb2.Plan.FromString(header).then == plan_pb2.AFTER_UNINSTALL_DELETE
+                known.steps = {step.number: step for step in journal_pb2.PlanBody.FromString(body).steps}
 
     def _read_journal(self) -> None:
         rows = self._connection.execute(

@@ -90,7 +90,7 @@ class Action:
     One thing that a client asks for.
 
     Attributes:
-        do: "apply"; "plan": store a plan and apply that; "uninstall".
+        do: "apply"; "plan": store a plan and apply that; "uninstall"; "delete": uninstall, and the stack goes.
         items: The package.
         pause: Seconds before it.
         skip: Names of objects that are skipped.
@@ -381,7 +381,7 @@ def check(scenario: Scenario) -> None:
             _between("actions.cancel_at", action.cancel_at, 1)
             for name in ("pause", "patience", "lag"):
                 _between(f"actions.{name}", getattr(action, name), 0)
-            _among("actions.do", [action.do], ("apply", "plan", "uninstall"))
+            _among("actions.do", [action.do], ("apply", "plan", "uninstall", "delete"))
             _among("actions.items.name", [item.name for item in action.items], OBJECTS)
             _among("actions.items.labels", [label for item in action.items for label in item.labels], LABELS)
             _among("actions.items.turned", [item.name for item in action.items if item.turned], OTHER_KINDS)

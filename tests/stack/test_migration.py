@@ -151,6 +151,9 @@ async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, 
         }
         ended = plans["plans/0"]
         assert (ended.stack_name, ended.kind) == ("prod", plan_pb2.OPERATION_KIND_UNINSTALL)
+        # There was no choice then.
+        assert ended.then == plan_pb2.AFTER_UNINSTALL_DELETE
+        assert plans["plans/1"].then == plan_pb2.AFTER_UNINSTALL_UNSPECIFIED
         assert (ended.digest, ended.base_generation, ended.HasField("expire_time")) == ("sha256:00", 7, False)
         assert [step.number for step in await steps_of(service, "plans/0")] == [0, 1, 2]
 

@@ -24,6 +24,8 @@ from services.rpc.convert.objects import (
 )
 
 KINDS = Numbers(model.OperationKind, plan_pb2.OperationKind, "OPERATION_KIND")
+
+_AFTER_UNINSTALL = Numbers(model.AfterUninstall, plan_pb2.AfterUninstall, "AFTER_UNINSTALL")
 _UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
 _DIFF_STATUS = Numbers(model.DiffStatus, plan_pb2.DiffStatus, "DIFF_STATUS")
 
@@ -40,6 +42,7 @@ def counts_fields(counts: StepCounts) -> Any:
 
 def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
     """The header of a plan, under the *name* that it is kept by; empty: it is kept nowhere."""
+    is_uninstall = plan.kind is model.OperationKind.UNINSTALL
     return plan_pb2.Plan(
         name=name,
         kind=KINDS.number(plan.kind),
@@ -55,7 +58,18 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
         package_digest=plan.package_digest,
         baselines_digest=plan.baselines_digest,
         rollback_of=plan.rollback_of,
+        then=_AFTER_UNINSTALL.number(plan.then) if is_uninstall else plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
     )
+
+
+def after_uninstall_from_pb(number: int, field: str) -> model.AfterUninstall:
+    """
+    What becomes of a stack, as *field* of a request says.
+
+    Raises:
+        RequestInvalid: It is no such value.
+    """
+    return _AFTER_UNINSTALL.member(number, field) if number else model.AfterUninstall.KEEP
 
 
 def remarks_to_pb(remarks: model.PlanRemarks) -> plan_pb2.PlanRemarks:
@@ -256,6 +270,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         package_digest=header.package_digest,
         baselines_digest=header.baselines_digest,
         rollback_of=header.rollback_of,
+        then=_AFTER_UNINSTALL.find(header.then) or model.AfterUninstall.KEEP,
     )
 
 
