@@ -183,7 +183,7 @@ def plan(
     # A value may stand there, as for an apply; a plan has no use for it.
     keys = dict.fromkeys(split(secrets), "")
     wanted = Wanted(
-        _some(files + more_files),
+        _some(files + more_files, stack),
         stack,
         org,
         _pairs(env),
@@ -246,7 +246,7 @@ def apply(
             raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
         asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ())))
         return
-    values = given(secrets, _some(sources))
+    values = given(secrets, _some(sources, stack))
     wanted = Wanted(
         sources, stack, org, _pairs(env), platform, recursive, skip, allow_empty, allow_missing, allow_replace, values
     )
@@ -305,18 +305,94 @@ def export_package(
 
 @main.group()
 def stacks() -> None:
-    """List stacks, show one, uninstall or delete one."""
+    """Make, list, show, change, uninstall and delete stacks."""
+
+
+description_option = click.option("--description", metavar="TEXT", help="What it is for.")
+urls_option = click.option(
+    "--url",
+    "urls",
+    multiple=True,
+    metavar="URL",
+    help="Address of a package that is part of each apply. Again for more.",
+)
+
+
+@stacks.command("init")
+@click.argument("name", default="")
+@urls_option
+@description_option
+@platform_option
+@org_option
+@output_option
+@server_option
+def init_stack(
+    name: str, urls: tuple[str, ...], description: str | None, platform: str, org: str, output: str, server: str | None
+) -> None:
+    """Make an empty stack: NAME, or one without a name, which is named by its id."""
+    from services.cli.session import environment
+    from services.cli.stack_records import Described, init
+
+    asyncio.run(init(Described(name, description, urls), platform, org, environment(server), output))
+
+
+@stacks.command("update")
+@click.argument("stack", metavar="NAME")
+@click.option("--name", metavar="NEW", help="New name; empty: none.")
+@urls_option
+@click.option("--no-urls", is_flag=True, help="Take all URLs away.")
+@description_option
+@click.option("--etag", default="", metavar="ETAG", help="Only if the stack has not changed since it had this etag.")
+@platform_option
+@org_option
+@output_option
+@server_option
+def update_stack(
+    stack: str,
+    name: str | None,
+    urls: tuple[str, ...],
+    no_urls: bool,
+    description: str | None,
+    etag: str,
+    platform: str,
+    org: str,
+    output: str,
+    server: str | None,
+) -> None:
+    """Change what is said of stack NAME; --url replaces all of its URLs."""
+    from services.cli.session import environment
+    from services.cli.stack_records import Described, update
+
+    if urls and no_urls:
+        raise click.UsageError("--url and --no-urls contradict each other")
+    if not (urls or no_urls) and name is None and description is None:
+        raise click.UsageError("say what changes: --name, --description, --url or --no-urls")
+    changes = Described(name, description, urls if urls or no_urls else None)
+    asyncio.run(update(stack, changes, etag, platform, org, environment(server), output))
 
 
 @stacks.command("list")
+@click.argument("pattern", default="")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Only those with this name. Again for more.")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Only those with this id. Again for more.")
+@platform_option
+@org_option
 @output_option
 @server_option
-def list_stacks(output: str, server: str | None) -> None:
-    """List all stacks."""
+def list_stacks(
+    pattern: str,
+    names: tuple[str, ...],
+    ids: tuple[str, ...],
+    platform: str,
+    org: str,
+    output: str,
+    server: str | None,
+) -> None:
+    """List all stacks, or those with a name like PATTERN: * stands for any characters, ? for one."""
     from services.cli.session import environment
-    from services.cli.stacks import list_all
+    from services.cli.stacks import Chosen, list_all
 
-    asyncio.run(list_all(environment(server), output))
+    asyncio.run(list_all(environment(server), output, Chosen(platform, org, ids, names, pattern)))
 
 
 @stacks.command("show")
@@ -485,8 +561,9 @@ def mark_restored(server: str | None) -> None:
     asyncio.run(restored(environment(server)))
 
 
-def _some(files: tuple[str, ...]) -> tuple[str, ...]:
-    if not files:
+def _some(files: tuple[str, ...], stack: str = "") -> tuple[str, ...]:
+    """*files*, of which there has to be one, unless a *stack* may have URLs."""
+    if not (files or stack):
         raise click.UsageError("name at least one package file with -f")
     return files
 

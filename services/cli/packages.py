@@ -30,9 +30,10 @@ from services.cli.show import (
     print_stack,
 )
 from services.cli.sources import read_sources
+from services.cli.stack_records import ref_of
 from services.core.errors import PkgerError, StackNotFound
 from services.core.model import Target
-from services.rpc.convert.objects import violation_from_pb
+from services.rpc.convert.objects import target_from_pb, violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_missing_values
 from services.rpc.resources import read_stack
@@ -124,6 +125,7 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bo
         request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=save))
         request.view.extend(WHOLE if output == "json" else SHOWN)
         async with session(PLANNING, environ, wanted.platform) as services:
+            await interrupts.or_stop(_find_stack(services, request))
             made = await interrupts.or_stop(_make_plan(services, request))
     if output == "json":
         print_json(console(), plan_document(made))
@@ -150,6 +152,7 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
     with Interrupts() as interrupts, told_plainly():
         request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=asks))
         async with session(APPLYING, environ, wanted.platform) as services:
+            await interrupts.or_stop(_find_stack(services, request))
             if asks:
                 request.view.extend(SHOWN)
                 made = await interrupts.or_stop(_make_plan(services, request))
@@ -223,6 +226,13 @@ async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool) 
         "Apply this plan?"
     ):
         raise Failed("not applied; nothing was written")
+
+
+async def _find_stack(services: Session, request: planner_pb2.CreatePlanRequest) -> None:
+    """Name the stack of *request* by its id, if that is what the user wrote."""
+    if request.stack.name:
+        ref = await ref_of(services.stack, target_from_pb(request.target), request.stack.name)
+        request.stack.CopyFrom(ref)
 
 
 async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> JoinedPlan:

@@ -265,8 +265,9 @@ def print_stack(
         "generation": str(stack.generation),
         "sources": ", ".join(stack.sources),
     }
-    for title, fact in facts.items():
-        out.print(Text(f"  {title:<11}{fact}"))
+    said = {"description": stack.description, "URLs": ", ".join(stack.urls)}
+    for title, fact in (facts | {title: text for title, text in said.items() if text}).items():
+        out.print(Text(f"  {title:<10} {fact}"))
     table = Table("KIND", "NAME", "ID", "LABELS", box=None, pad_edge=False)
     shared = {entry.resource_id: words for entry in resources if (words := shares.words(entry))}
     if shared:
@@ -287,6 +288,6 @@ def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:
     table = Table("NAME", "ID", "TARGET", "RESOURCES", "UPDATED", box=None, pad_edge=False)
     for stack in stacks:
         target = f"{stack.target.platform}/{stack.target.org}"
-        row = (stack.name, stack.id, target, str(stack.resource_count), moment(stack.update_time))
+        row = (stack.name or "(no name)", stack.id, target, str(stack.resource_count), moment(stack.update_time))
         table.add_row(*map(Text, row))
     out.print(table)

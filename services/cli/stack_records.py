@@ -1,0 +1,130 @@
+"""``pkger stacks init`` and ``pkger stacks update``: what people say of a stack; and how they name one."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.cli.errors import told_plainly
+from services.cli.interrupts import Interrupts
+from services.cli.session import session
+from services.cli.shares import ALONE
+from services.cli.show import console, print_json, print_stack
+from services.core.errors import StackNotFound
+from services.core.model import Target
+from services.rpc.client import Peer
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.resources import read_header
+
+NEEDS = ("stack",)
+
+_ID = re.compile("[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """
+    What is said of a stack; None: it stays as it is.
+
+    Attributes:
+        name: Its name; empty: none.
+        description: Free text.
+        urls: Addresses of packages, in order.
+    """
+
+    name: str | None = None
+    description: str | None = None
+    urls: Sequence[str] | None = None
+
+
+async def ref_of(stacks: Peer, target: Target, name: str) -> object_pb2.StackRef:
+    """
+    The stack that people mean by *name*: the one of that name, else one of that id, as a stack may have no name.
+
+    Args:
+        stacks: The stack service.
+        target: Where the name is looked up.
+        name: What they write; of no stack, it is taken for a name.
+    """
+    by_name, by_id = object_pb2.StackRef(name=name), object_pb2.StackRef(id=name)
+    if not _ID.fullmatch(name):
+        return by_name
+    for ref in (by_name, by_id):
+        try:
+            await read_header(stacks, target, ref)
+        except StackNotFound:
+            continue
+        return ref
+    return by_name
+
+
+async def init(described: Described, platform: str, org: str, environ: Mapping[str, str], output: str) -> None:
+    """
+    Make an empty stack, and print it.
+
+    Raises:
+        Failed: There is such a stack, or a name or a URL is none.
+    """
+    request = stack_pb2.CreateStackRequest(
+        target=object_pb2.Target(platform=platform, org=org),
+        name=described.name or "",
+        description=described.description or "",
+        urls=described.urls,
+    )
+    with Interrupts() as interrupts, told_plainly():
+        async with session(NEEDS, environ) as services:
+            stub = StackServiceStub(services.stack.channel)
+            made = (await interrupts.or_stop(services.stack.call(stub.CreateStack, request))).stack
+    _print(made, output)
+
+
+async def update(
+    name: str, changes: Described, etag: str, platform: str, org: str, environ: Mapping[str, str], output: str
+) -> None:
+    """
+    Change what is said of a stack, and print it.
+
+    Args:
+        name: Its name or its id.
+        changes: What changes.
+        etag: The etag that it has to have; empty: any.
+        platform: Platform; empty for the default one.
+        org: Organisation; empty for the default one.
+        environ: The environment.
+        output: "text" or "json".
+
+    Raises:
+        Failed: There is no such stack, another one has the new name, or a name or a URL is none.
+    """
+    target = object_pb2.Target(platform=platform, org=org)
+    with Interrupts() as interrupts, told_plainly():
+        async with session(NEEDS, environ) as services:
+            ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
+            request = stack_pb2.UpdateStackRequest(
+                target=target,
+                stack=ref,
+                etag=etag,
+                name=changes.name,
+                description=changes.description,
+                urls=None if changes.urls is None else stack_pb2.StackUrls(urls=changes.urls),
+            )
+            stub = StackServiceStub(services.stack.channel)
+            updated = (await interrupts.or_stop(services.stack.call(stub.UpdateStack, request))).stack
+    _print(updated, output)
+
+
+def record_document(stack: stack_pb2.Stack) -> dict[str, Any]:
+    """A stack as JSON data, with the names of the contract."""
+    return MessageToDict(stack, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+def _print(stack: stack_pb2.Stack, output: str) -> None:
+    if output == "json":
+        print_json(console(), record_document(stack))
+    else:
+        print_stack(console(), stack, (), ALONE)

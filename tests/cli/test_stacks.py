@@ -1,0 +1,127 @@
+"""``pkger stacks``: made, listed, shown, changed and removed, by name and by id; as golden files."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import parser_svc.__main__ as parser
+from services.rpc.process import Service
+from services.settings import Settings
+from tests.cli.command import at_terminal, environment, pkger
+from tests.cluster import Cluster, cluster
+from tests.parser.web import Web, serving
+
+GOLDEN = Path(__file__).with_name("golden") / "stacks"
+
+BUCKET = "apiVersion: influxdata.com/v2alpha1\nkind: Bucket\nmetadata: {name: raw}\nspec: {name: raw}\n"
+
+CASES: dict[str, list[str]] = {
+    "init": ["init", "api-prod", "--url", "URL/raw.yml", "--description", "of the API"],
+    "init-taken": ["init", "api-prod", "--org", "", "--url", "URL/raw.yml"],
+    "init-nameless": ["init", "--url", "URL/raw.yml", "-o", "json"],
+    "init-no-url": ["init", "other", "--url", "raw.yml"],
+    "init-program": ["init", "other", "--url", "URL/raw.jsonnet"],
+    "init-no-name": ["init", "a\nb"],
+    "list-pattern": ["list", "api-*"],
+    "list-nothing": ["list", "--name", "none", "--id", "0000", "-o", "json"],
+    "list-target": ["list", "--org", "default"],
+    "update": ["update", "api-prod", "--name", "api", "--description", "", "--no-urls"],
+    "update-nothing": ["update", "api"],
+    "update-changed": ["update", "api", "--description", "x", "--etag", "0"],
+    "update-contradiction": ["update", "api", "--url", "URL/raw.yml", "--no-urls"],
+    "update-nameless": ["update", "ID", "--description", "x"],
+    "show-nameless": ["show", "ID"],
+    "show-json": ["show", "ID", "-o", "json"],
+    "delete": ["delete", "api", "--yes"],
+}
+"""Commands in the order in which they run, on one store; ID is the id of the stack without a name, URL a web server."""
+
+
+def fetching_parser(settings: Settings) -> AbstractAsyncContextManager[Service]:
+    """A parser that fetches from this machine."""
+    return parser.opened(replace(settings, allow_private_addresses=True))
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[Web]:
+    async with serving({"/raw.yml": BUCKET}) as server:
+        yield server
+
+
+@pytest.fixture
+async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster(tmp_path, {"parser": fetching_parser}) as running:
+        yield running
+
+
+async def test_what_people_read_of_stacks(
+    services: Cluster, web: Web, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    env = environment(tmp_path, services.addresses)
+    meant: dict[str, str] = {}
+    told: dict[str, str] = {}
+    for name, arguments in CASES.items():
+        typed = [meant.get(word, word).replace("URL", web.address) for word in arguments]
+        ended = await pkger("stacks", *typed, env=env)
+        if name == "init-nameless":
+            meant["ID"] = json.loads(ended.out)["id"]
+        told[name] = f"$ pkger stacks {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
+    steady = _steady(told, web.address)
+    if request.config.getoption("--update-golden"):
+        GOLDEN.mkdir(exist_ok=True)
+        for name, printed in steady.items():
+            (GOLDEN / f"{name}.txt").write_text(printed)
+    assert steady == {name: (GOLDEN / f"{name}.txt").read_text() for name in CASES}
+
+
+def _steady(told: dict[str, str], address: str) -> dict[str, str]:
+    """The same texts with ids and etags in the order in which they were first seen, and no times."""
+    ids: dict[str, str] = {}
+
+    def number(found: re.Match[str]) -> str:
+        return ids.setdefault(found.group(), f"{len(ids) + 1:016d}")
+
+    steady = {}
+    for name, printed in told.items():
+        timeless = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "2026-01-01T00:00:00Z", printed)
+        steady[name] = re.sub(r"\b[0-9a-f]{16}\b", number, timeless.replace(address, "http://web"))
+    return steady
+
+
+async def test_a_stack_without_a_name_is_applied_and_deleted_by_its_id(
+    services: Cluster, web: Web, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, services.addresses)
+    made = await pkger("stacks", "init", "--url", f"{web.address}/raw.yml", "-o", "json", env=env)
+    stack = json.loads(made.out)["id"]
+
+    planned = await pkger("plan", "--stack", stack, env=env)
+    assert (planned.code, '+ Bucket raw "raw"' in planned.out) == (0, True)
+    applied = await pkger("apply", "--stack", stack, "--yes", env=env)
+    assert applied.code == 0
+    assert [resource.display_name for resource in await services.resources()] == ["raw"]
+
+    code, shown = await at_terminal("stacks", "delete", stack, answers=[(b"Apply this plan?", b"y\n")], env=env)
+
+    assert (code, f"stack {stack} is gone".encode() in shown) == (0, True)
+    assert await services.resources() == []
+    assert await services.stack_names() == []
+    code, shown = await at_terminal("stacks", "delete", stack, answers=[], env=env)
+    assert (code, f"there is no stack {stack}; nothing to delete".encode() in shown) == (0, True)
+
+
+async def test_a_stack_without_urls_needs_files(services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
+    await pkger("stacks", "init", "prod", env=env)
+
+    ended = await pkger("apply", "--stack", "prod", "--yes", env=env)
+
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "stack 'prod' has no URLs, so name at least one source" in ended.err or "has no URLs" in ended.err
+    without = await pkger("apply", "--yes", env=env)
+    assert (without.code, "name at least one package file" in without.err) == (2, True)
