@@ -1,4 +1,4 @@
-"""What planning and applying cost, through all five services: wall time, memory, calls to the driver."""
+"""What planning, applying and exporting cost, through all five services: wall time, memory, calls to the driver."""
 
 import statistics
 from collections import Counter
@@ -16,11 +16,12 @@ RUNS = 3
 
 _PLAN_SECONDS = {1_000: "< 150 ms", 10_000: "< 1.5 s"}
 _APPLY_SECONDS = {10_000: "< 5 s"}
+_EXPORT_SECONDS = {10_000: "< 3 s"}
 
 
 async def applying(count: int, mix: Mix) -> list[Figure]:
     """
-    Plan and apply a package of *count* objects to an empty platform, then both again with nothing to do.
+    Plan and apply a package of *count* objects to an empty platform, both again with nothing to do, and export it.
 
     Before, the apply is tried with one more object that the platform refuses when it is written, so that all others are
     undone.
@@ -38,6 +39,8 @@ async def applying(count: int, mix: Mix) -> list[Figure]:
         figures += await _measured(services, "apply, everything created", size, 1, apply, _APPLY_SECONDS.get(count, ""))
         figures += await _measured(services, "plan, nothing to do", size, RUNS, plan, _PLAN_SECONDS.get(count, ""))
         figures += await _measured(services, "apply, nothing to do", size, RUNS, apply)
+        export = partial(services.export, count)
+        figures += await _measured(services, "export of the stack", size, RUNS, export, _EXPORT_SECONDS.get(count, ""))
         last = await services.apply(text)
         if not last.no_change:
             raise Unexpected("an apply of the same package changed something")
@@ -55,7 +58,7 @@ async def _measured(
     calls = Counter(method for method, _ in services.served("platform")[called:])
     figures = [
         Figure(what, size, seconds(taken), goal),
-        Figure("  of it parsing", "", seconds(statistics.median(parsing))),
+        *([Figure("  of it parsing", "", seconds(statistics.median(parsing)))] if parsing else []),
         Figure("  calls to the driver", "", counts({method: total // times for method, total in calls.items()})),
     ]
     if peaks := services.peak_memory():

@@ -84,6 +84,20 @@ class Cluster:
             raise Unexpected(f"the apply ended otherwise: {last.event.finished.cause or last}")
         return last.event.finished
 
+    async def export(self, count: int) -> None:
+        """
+        Export the one stack, all *count* objects of it.
+
+        Raises:
+            Unexpected: The export has another number of objects.
+        """
+        request = planner_pb2.ExportPackageRequest()
+        request.stack.name = STACK
+        stream = self.planner.stream(PlannerServiceStub(self.planner.channel).ExportPackage, request)
+        header, *_ = [message async for message in stream]
+        if header.header.object_count != count:
+            raise Unexpected(f"the export has {header.header.object_count} objects")
+
     def served(self, service: str) -> list[tuple[str, Seconds]]:
         """The calls that a service served so far, in the order of their ends: name of the method, and duration."""
         lines = map(orjson.loads, (self.logs / f"{service}.log").read_bytes().splitlines())

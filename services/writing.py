@@ -4,6 +4,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -122,23 +123,26 @@ class _Dumper(yaml.CSafeDumper):
 
     def represent_data(self, data: Any) -> yaml.Node:
         """A node for *data*; never an alias."""
-        match data:
-            case str():
-                return self._text(data)
-            case dict():
-                pairs = [(self.represent_data(key), self.represent_data(value)) for key, value in data.items()]
-                return yaml.MappingNode(_MAPPING_TAG, pairs, flow_style=not pairs)
-            case list() | tuple():
-                return yaml.SequenceNode(_LIST_TAG, [self.represent_data(item) for item in data], flow_style=not data)
-            case _:
-                # JSON is YAML, but for floats such as 1e+16, which YAML 1.1 wants to have a point.
-                return yaml.ScalarNode(_TEXT_TAG, _number(data) if isinstance(data, float) else json.dumps(data))
+        if isinstance(data, str):
+            return self._text(data)
+        if isinstance(data, dict):
+            pairs = [(self._text(key), self.represent_data(value)) for key, value in data.items()]
+            return yaml.MappingNode(_MAPPING_TAG, pairs, flow_style=not pairs)
+        if isinstance(data, list | tuple):
+            return yaml.SequenceNode(_LIST_TAG, [self.represent_data(item) for item in data], flow_style=not data)
+        # JSON is YAML, but for floats such as 1e+16, which YAML 1.1 wants to have a point.
+        return yaml.ScalarNode(_TEXT_TAG, _number(data) if isinstance(data, float) else json.dumps(data))
 
     def _text(self, text: str) -> yaml.ScalarNode:
         if "\n" in text:
             return yaml.ScalarNode(_TEXT_TAG, self.stand_ins.easy(text), style="|")
-        is_plain = text.lower() not in _WORDS and not _NUMBER_LIKE.fullmatch(text)
-        return yaml.ScalarNode(_TEXT_TAG, text, style=None if is_plain else '"')
+        return yaml.ScalarNode(_TEXT_TAG, text, style='"' if _is_ambiguous(text) else None)
+
+
+@lru_cache(maxsize=4096)
+def _is_ambiguous(text: str) -> bool:
+    """Whether some version of YAML reads *text* as something else than text; keys come again and again."""
+    return text.lower() in _WORDS or bool(_NUMBER_LIKE.fullmatch(text))
 
 
 def _number(number: float) -> str:

@@ -30,14 +30,20 @@ ROWS = [
     *(
         row
         for _ in Mix
-        for action in (
-            "apply, everything created and undone",
-            "plan, everything to create",
-            "apply, everything created",
-            "plan, nothing to do",
-            "apply, nothing to do",
+        for rows in (
+            *(
+                (action, "of it parsing", "calls to the driver", *MEMORY)
+                for action in (
+                    "apply, everything created and undone",
+                    "plan, everything to create",
+                    "apply, everything created",
+                    "plan, nothing to do",
+                    "apply, nothing to do",
+                )
+            ),
+            ("export of the stack", "calls to the driver", *MEMORY),
         )
-        for row in (action, "of it parsing", "calls to the driver", *MEMORY)
+        for row in rows
     ),
     "journal of an apply",
     "without fsync",

@@ -143,6 +143,16 @@ async def test_the_commands_about_plans_and_operations_run(tmp_path: Path, servi
     assert len((await services.record("fleet")).resources) == 6
 
 
+async def test_the_commands_about_exports_run(tmp_path: Path, services: Cluster) -> None:
+    script = "\n".join(blocks(ROOT / "docs" / "export.md", "sh")).replace("fleet.yml", str(tmp_path / "fleet.yml"))
+    script = script.replace(f"examples/{tmp_path}/", "examples/")
+    told = await run(script, environment(tmp_path, services.addresses))
+    assert "Exported 6 objects to " in told
+    assert "Plan: nothing to do." in told
+    assert "name: Fleet overview, new" in told
+    assert len(await services.resources("copy")) == len(await services.resources()) == 6
+
+
 async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
     """With an operation that was unfinished when the backup was made, and a plan that waited."""
     back_up, put_back, mark, resume, apply = blocks(ROOT / "docs" / "backup.md", "sh")

@@ -83,12 +83,12 @@ class Table:
         What is so anyway is left out, but for fields that are required.
         """
         written: dict[str, Any] = {}
+        absent, holding = self._absent, self._holding
         for key, value in values.items():
-            shape = self._shapes.get(key)
-            if shape is None:
+            if key not in absent:
                 continue
-            said = shape.written(value) if isinstance(shape, Mappings | Nested) else value
-            if key in self._required or not _is_absent(said, shape.absent):
+            said = holding[key].written(value) if key in holding else value
+            if not _says_nothing(said, absent[key]) or key in self._required:
                 written[key] = said
         return written
 
@@ -262,10 +262,12 @@ class Nested:
         return {**schema, "type": ["object", "null"]}
 
 
-def _is_absent(written: Any, absent: Any) -> bool:
+def _says_nothing(written: Any, absent: Any) -> bool:
     """Whether a field says no more than one that is left out; *written* is how its value would be written."""
+    if isinstance(written, str):
+        return bool(written == absent)
     if written is None or isinstance(written, list | dict):
-        # An empty list or mapping says nothing; what an absent one comes to is written as nothing, too.
+        # What an absent list or mapping comes to is written as nothing, too.
         return not written
     return type(written) is type(absent) and bool(written == absent)
 
