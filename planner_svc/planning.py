@@ -133,6 +133,7 @@ def make_plan(
         baselines_digest=baselines_digest,
         rollback_of=desired.rollback_of,
         then=desired.then,
+        key_changes=tuple(sorted(matching.renamed.items())),
     )
     attachments = {package_digest: package, baselines_digest: seen}
     # What the current revision keeps, the store has.

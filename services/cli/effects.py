@@ -1,5 +1,6 @@
 """What steps do, in the words that people read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -17,6 +18,7 @@ from services.engine.effects import (
     effect_of,
 )
 from services.rpc.convert.plans import bare_step_from_pb
+from services.views.entries import Act
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ _DELETE = Wording("-", "red", "to delete", "deleted", "deleted {}")
 _ATTACH = Wording("+", "green", "label(s) to attach", "label(s) attached", "attached {}")
 _DETACH = Wording("-", "red", "label(s) to detach", "label(s) detached", "detached {}")
 _PUT_SECRET = Wording("+", "green", "secret(s) to write", "secret(s) written", "written", "removed")
-_OVERWRITE_SECRET = Wording("~", "yellow", _PUT_SECRET.planned, _PUT_SECRET.done, "written")
+_OVERWRITE_SECRET = Wording("~", "yellow", "secret(s) to overwrite", "secret(s) overwritten", "written")
+_RECORD = Wording("=", "dim", "in the record only", "in the record only", "")
 _DELETE_SECRET = Wording("-", "red", "secret(s) to remove", "secret(s) removed", "removed")
 
 SUMMED = {
@@ -59,6 +62,19 @@ SUMMED = {
     "detaches": _DETACH,
 }
 """How a sum tells of the numbers of steps (plan.proto), in its order."""
+
+WORDS: Mapping[Act, Wording] = {
+    Act.WRITE_SECRET: _PUT_SECRET,
+    Act.OVERWRITE_SECRET: _OVERWRITE_SECRET,
+    Act.REMOVE_SECRET: _DELETE_SECRET,
+    Act.CREATE: _CREATE,
+    Act.UPDATE: _UPDATE,
+    Act.DELETE: _DELETE,
+    Act.ATTACH: _ATTACH,
+    Act.DETACH: _DETACH,
+    Act.RECORD: _RECORD,
+}
+"""How an entry of a plan is told, in the order of a sum."""
 
 
 def effect_in(step: plan_pb2.Step) -> AnyEffect:

@@ -70,6 +70,7 @@ secret_option = click.option(
 secret_keys_option = click.option(
     "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that is going to be given with the apply."
 )
+full_option = click.option("--full", is_flag=True, help="Show all of the plan: every step, field and line.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 
 
@@ -155,6 +156,7 @@ def schema(kind: str, server: str | None) -> None:
 @allow_empty_option
 @allow_replace_option
 @secret_keys_option
+@full_option
 @click.option("--save", is_flag=True, help="Keep the plan for a day, for `pkger apply --plan`.")
 @output_option
 @server_option
@@ -170,6 +172,7 @@ def plan(
     allow_empty: bool,
     allow_replace: bool,
     secrets: tuple[str, ...],
+    full: bool,
     save: bool,
     output: str,
     server: str | None,
@@ -193,6 +196,7 @@ def plan(
         allow_empty,
         allow_replace=allow_replace,
         secrets=keys,
+        full=full,
     )
     asyncio.run(run(wanted, environment(server), output, save))
 
@@ -215,6 +219,7 @@ def plan(
 @allow_replace_option
 @click.option("--allow-missing", is_flag=True, help="Go on although environment values or secrets are missing.")
 @secret_option
+@full_option
 @yes_option
 @server_option
 def apply(
@@ -231,6 +236,7 @@ def apply(
     allow_replace: bool,
     allow_missing: bool,
     secrets: tuple[str, ...],
+    full: bool,
     yes: bool,
     server: str | None,
 ) -> None:
@@ -244,11 +250,22 @@ def apply(
     if plan_name:
         if sources or stack or recursive or platform or org or env or skip or allow_empty or allow_replace:
             raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
-        asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ())))
+        asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ()), full))
         return
     values = given(secrets, _some(sources, stack))
     wanted = Wanted(
-        sources, stack, org, _pairs(env), platform, recursive, skip, allow_empty, allow_missing, allow_replace, values
+        sources,
+        stack,
+        org,
+        _pairs(env),
+        platform,
+        recursive,
+        skip,
+        allow_empty,
+        allow_missing,
+        allow_replace,
+        values,
+        full,
     )
     asyncio.run(run(wanted, environment(server), yes))
 
@@ -413,28 +430,30 @@ def show_stack(name: str, platform: str, org: str, output: str, server: str | No
 @click.argument("name")
 @platform_option
 @org_option
+@full_option
 @yes_option
 @server_option
-def uninstall_stack(name: str, platform: str, org: str, yes: bool, server: str | None) -> None:
+def uninstall_stack(name: str, platform: str, org: str, full: bool, yes: bool, server: str | None) -> None:
     """Remove all that stack NAME created, and keep the stack; what it adopted stays."""
     from services.cli.session import environment
     from services.cli.stack_removal import uninstall
 
-    asyncio.run(uninstall(name, platform, org, environment(server), yes))
+    asyncio.run(uninstall(name, platform, org, environment(server), yes, full))
 
 
 @stacks.command("delete")
 @click.argument("name")
 @platform_option
 @org_option
+@full_option
 @yes_option
 @server_option
-def delete_stack(name: str, platform: str, org: str, yes: bool, server: str | None) -> None:
+def delete_stack(name: str, platform: str, org: str, full: bool, yes: bool, server: str | None) -> None:
     """Remove all that stack NAME created, and the stack; what it adopted stays."""
     from services.cli.session import environment
     from services.cli.stack_removal import delete
 
-    asyncio.run(delete(name, platform, org, environment(server), yes))
+    asyncio.run(delete(name, platform, org, environment(server), yes, full))
 
 
 @main.group()
@@ -456,14 +475,15 @@ def list_plans(stack: str, output: str, server: str | None) -> None:
 
 @plans.command("show")
 @click.argument("name")
+@full_option
 @output_option
 @server_option
-def show_plan(name: str, output: str, server: str | None) -> None:
+def show_plan(name: str, full: bool, output: str, server: str | None) -> None:
     """Show plan NAME, and what became of it."""
     from services.cli.plans import show
     from services.cli.session import environment
 
-    asyncio.run(show(name, environment(server), output))
+    asyncio.run(show(name, environment(server), output, full))
 
 
 @main.group()

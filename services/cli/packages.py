@@ -16,17 +16,16 @@ from rich.text import Text
 
 from services.cli.errors import Failed, InvalidPackageError, text_of, told_plainly
 from services.cli.interrupts import Interrupts
+from services.cli.plan_text import done_sum, print_plan
 from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session, session
 from services.cli.shares import shares_of
 from services.cli.show import (
     console,
-    done_sum,
     moment,
     plan_document,
     print_json,
-    print_plan,
     print_stack,
 )
 from services.cli.sources import read_sources
@@ -64,6 +63,7 @@ class Wanted:
         allow_replace: Whether what no stack owns may be deleted, to be created anew.
         secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
         then: What becomes of the stack after an uninstall; None: a package is applied.
+        full: Whether all of the plan is shown, uncut.
     """
 
     files: Sequence[str]
@@ -78,6 +78,7 @@ class Wanted:
     allow_replace: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     then: plan_pb2.AfterUninstall.ValueType | None = None
+    full: bool = False
 
     async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
         """
@@ -130,7 +131,7 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bo
     if output == "json":
         print_json(console(), plan_document(made))
         return
-    print_plan(console(), made)
+    print_plan(console(), made, wanted.full)
     if save:
         secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
         header = made.header
@@ -156,15 +157,20 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
             if asks:
                 request.view.extend(SHOWN)
                 made = await interrupts.or_stop(_make_plan(services, request))
-                await _agree(made, interrupts, wanted.allow_missing)
+                await _agree(made, interrupts, wanted.allow_missing, wanted.full)
                 answers = _run(services, made, wanted.allow_missing, wanted.secrets)
                 await _finish(services, interrupts, answers, made)
             else:
-                await _finish(services, interrupts, _start(services, request, wanted))
+                await _finish(services, interrupts, _start(services, request, wanted), full=wanted.full)
 
 
 async def apply_stored(
-    name: str, environ: Mapping[str, str], assume_yes: bool, allow_missing: bool, secrets: Mapping[str, str]
+    name: str,
+    environ: Mapping[str, str],
+    assume_yes: bool,
+    allow_missing: bool,
+    secrets: Mapping[str, str],
+    full: bool = False,
 ) -> None:
     """
     Apply a stored plan with the *secrets* that it writes: show it, ask for it at a terminal, run it.
@@ -178,14 +184,18 @@ async def apply_stored(
             made = await interrupts.or_stop(stored(services, name, SHOWN))
         async with session(APPLYING, environ, made.header.target.platform) as services:
             if assume_yes or not sys.stdin.isatty():
-                print_plan(console(), made)
+                print_plan(console(), made, full)
             else:
-                await _agree(made, interrupts, allow_missing)
+                await _agree(made, interrupts, allow_missing, full)
             await _finish(services, interrupts, _run(services, made, allow_missing, secrets), made)
 
 
 async def _finish(
-    services: Session, interrupts: Interrupts, answers: AsyncIterator[Answer], shown: JoinedPlan | None = None
+    services: Session,
+    interrupts: Interrupts,
+    answers: AsyncIterator[Answer],
+    shown: JoinedPlan | None = None,
+    full: bool = False,
 ) -> None:
     """
     Show how an operation goes and what it left behind; and its plan, unless that is *shown* already.
@@ -194,7 +204,7 @@ async def _finish(
         Failed: It did not do all.
     """
     out = console()
-    made, progress, finished = await _follow(answers, services, interrupts, shown)
+    made, progress, finished = await _follow(answers, services, interrupts, shown, full)
     has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
     if has_succeeded:
         out.print(f"Done: {done_sum(finished)}.")
@@ -211,7 +221,7 @@ async def _finish(
         print_stack(out, stack, resources, await shares_of(services.stack, stack, resources))
 
 
-async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool) -> None:
+async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool, full: bool) -> None:
     """
     Show a plan and ask for it.
 
@@ -219,7 +229,7 @@ async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool) 
         Failed: The answer is no.
         ValuesMissing: The answer would not help.
     """
-    print_plan(console(), made)
+    print_plan(console(), made, full)
     if not allow_missing:
         refuse_missing_values(made.remarks)
     if (made.steps or made.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL) and not await interrupts.ask(
@@ -292,7 +302,7 @@ async def _of_stack(
 
 
 async def _follow(
-    answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts, shown: JoinedPlan | None
+    answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts, shown: JoinedPlan | None, full: bool
 ) -> tuple[JoinedPlan, Progress, operation_pb2.Finished]:
     """
     Show progress, and the plan if it is not *shown* yet, to the end.
@@ -314,7 +324,7 @@ async def _follow(
                 cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, operation))
                 if not shown:
                     made = await stored(services, event.accepted.plan, SHOWN)
-                    print_plan(console(), made)
+                    print_plan(console(), made, full)
                 progress.steps = made.steps
             elif event.HasField("finished"):
                 return made, progress, event.finished

@@ -11,16 +11,17 @@ from rich.text import Text
 
 from services.cli.errors import told_plainly
 from services.cli.names import full_name, word
+from services.cli.plan_text import print_plan
 from services.cli.session import Session, session
-from services.cli.show import LISTED, console, moment, plan_document, print_json, print_more, print_plan
+from services.cli.show import LISTED, console, moment, plan_document, print_json, print_more
 from services.rpc.plan_parts import JoinedPlan, View
 
 NEEDS = ("stack",)
 
-SHOWN = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS)
+SHOWN = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_RECORD)
 """What is printed of a plan."""
 
-WHOLE = (*SHOWN, plan_pb2.PLAN_VIEW_SUMMARY, plan_pb2.PLAN_VIEW_RECORD)
+WHOLE = (*SHOWN, plan_pb2.PLAN_VIEW_SUMMARY)
 """What ``-o json`` tells of a plan."""
 
 
@@ -49,9 +50,9 @@ async def _newest(services: Session, stack: str) -> tuple[list[plan_pb2.Plan], b
             return plans, bool(request.page_token)
 
 
-async def show(name: str, environ: Mapping[str, str], output: str) -> None:
+async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -> None:
     """
-    Print one plan.
+    Print one plan, *full* or folded.
 
     Raises:
         Failed: There is none of that name.
@@ -62,7 +63,7 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
     if output == "json":
         print_json(console(), plan_document(plan))
         return
-    print_plan(console(), plan)
+    print_plan(console(), plan, full)
     _print_table(console(), [plan.header])
 
 

@@ -1,7 +1,7 @@
-"""What people read: plans, progress, stacks."""
+"""What people read: steps, operations, stacks; and plans and stacks as JSON."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -14,21 +14,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from services.cli.effects import SUMMED, Wording, effect_in, overwrites_secret, wording
+from services.cli.effects import effect_in, overwrites_secret, wording
+from services.cli.escapes import one_line
 from services.cli.names import word
 from services.cli.shares import ALONE, Shares
-from services.engine.effects import Delete, Update
 from services.rpc.plan_parts import JoinedPlan
-
-SHOWN_WARNINGS = 10
 
 SHOWN_BLOCKED = 20
 
 LISTED = 50
 """Rows of a list of what there may be thousands of."""
-
-VALUE_WIDTH = 60
-"""Longer values are cut in a diff; ``-o json`` has them whole."""
 
 _UNBOUNDED = 100_000
 """Columns, more than any table has: a name that is cut can be neither copied nor piped."""
@@ -37,69 +32,6 @@ _UNBOUNDED = 100_000
 def console(*, stderr: bool = False) -> Console:
     """Standard output, or error; colours only at a terminal, and nothing is broken or cut to the width of one."""
     return Console(highlight=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
-
-
-def print_plan(out: Console, plan: JoinedPlan) -> None:
-    """The steps of a plan in their order, with old and new values, and the sum."""
-    changes = {(diff.key.kind, diff.key.name): diff.changes for diff in plan.diffs.resources}
-    # Of several updates of one object, the last one leaves it as the diff says.
-    last = {effect_in(step).step.key: step.number for step in plan.steps if step.HasField("update")}
-    lines = []
-    for step in plan.steps:
-        effect = effect_in(step)
-        lines.append(step_line(step))
-        if isinstance(effect, Delete):
-            lines[-1].append(f"  ({step.reason})", "dim")
-        if isinstance(effect, Update):
-            changed = changes.get(effect.step.key, ()) if last[effect.step.key] == step.number else ()
-            # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
-            lines += map(_change_line, changed) if changed else [Text(f"      {step.reason}", "dim")]
-    remarks = plan.remarks
-    unresolved = set(remarks.unresolved_env_refs)
-    defaulted = [key for key in remarks.missing_env_refs if key not in unresolved]
-    if unresolved:
-        told = ", ".join(remarks.unresolved_env_refs)
-        lines.append(Text(f"environment values not given, and without a default: {told}", "yellow"))
-    if defaulted:
-        lines.append(Text(f"environment values not given, their defaults are used: {', '.join(defaulted)}", "yellow"))
-    if remarks.missing_secrets:
-        lines.append(Text(f"secrets not given: {', '.join(remarks.missing_secrets)}", "yellow"))
-    conflicts = [conflict.message for conflict in remarks.conflicts]
-    lines += _remarks("conflict", conflicts, "`-o json` shows all of a plan")
-    lines += _remarks("warning", remarks.warnings, "`pkger validate` shows all of a package")
-    lines.append(Text(f"Plan: {plan_sum(plan.header)}.", "bold"))
-    print_lines(out, lines)
-
-
-def _remarks(what: str, remarks: Sequence[str], way_on: str) -> list[Text]:
-    told = [f"{what}: {remark}" for remark in remarks[:SHOWN_WARNINGS]]
-    if (more := len(remarks) - SHOWN_WARNINGS) > 0:
-        told.append(f"and {more} more {what}s; {way_on}")
-    return [Text(line, "yellow") for line in told]
-
-
-def plan_sum(plan: plan_pb2.Plan) -> str:
-    """How many steps of which sort a plan has, in words."""
-    parts = _counted(plan.counts, lambda words: words.planned)
-    if plan.counts.irreversible:
-        parts.append("deletions that cannot be undone run last")
-    if parts:
-        return ", ".join(parts)
-    return "nothing to do" if plan.no_change else "nothing to do on the platform, the record changes"
-
-
-def done_sum(finished: operation_pb2.Finished) -> str:
-    """How many steps of which sort are in effect after an operation, in words."""
-    if finished.no_change:
-        return "nothing to do, nothing written"
-    if parts := _counted(finished.counts, lambda words: words.done):
-        return ", ".join(parts)
-    return "nothing" if finished.leftover_count else "nothing to do on the platform, the record changes"
-
-
-def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str]) -> list[str]:
-    numbers = {name: getattr(counts, name) for name in SUMMED}
-    return [f"{numbers[name]} {wording(words)}" for name, words in SUMMED.items() if numbers[name]]
 
 
 _WAYS_OUT: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
@@ -146,11 +78,6 @@ def print_lines(out: Console, lines: Sequence[Text]) -> None:
         out.print(Text("\n").join(lines))
 
 
-def _change_line(change: plan_pb2.FieldChange) -> Text:
-    line = Text(f"      {change.path.lstrip('/')}: ").append(_cut(change.old_json or "(none)"), "red")
-    return line.append(" -> ").append(_cut(change.new_json or "(none)"), "green")
-
-
 def step_line(step: plan_pb2.Step) -> Text:
     """A step of a plan in one line."""
     effect = effect_in(step)
@@ -162,11 +89,7 @@ def step_line(step: plan_pb2.Step) -> Text:
         what += " (overwritten; cannot be taken back)"
     elif name := step.create.display_name or step.update.display_name or step.delete.old_display_name:
         what += f" {json.dumps(name, ensure_ascii=False)}"
-    return Text("  ").append(f"{words.sign} {what}", words.style)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= VALUE_WIDTH else text[: VALUE_WIDTH - 1] + "…"
+    return Text("  ").append(f"{words.sign} {one_line(what)}", words.style)
 
 
 def plan_document(plan: JoinedPlan) -> dict[str, Any]:

@@ -11,24 +11,28 @@ from services.cli.show import console
 from services.core.errors import StackNotFound
 
 
-async def uninstall(name: str, platform: str, org: str, environ: Mapping[str, str], assume_yes: bool) -> None:
+async def uninstall(
+    name: str, platform: str, org: str, environ: Mapping[str, str], assume_yes: bool, full: bool = False
+) -> None:
     """
     Remove what a stack created, and keep its record.
 
     Raises:
         Failed: There is no such stack, or not all was done.
     """
-    await apply(Wanted((), name, org, {}, platform, then=plan_pb2.AFTER_UNINSTALL_KEEP), environ, assume_yes)
+    await apply(Wanted((), name, org, {}, platform, then=plan_pb2.AFTER_UNINSTALL_KEEP, full=full), environ, assume_yes)
 
 
-async def delete(name: str, platform: str, org: str, environ: Mapping[str, str], assume_yes: bool) -> None:
+async def delete(
+    name: str, platform: str, org: str, environ: Mapping[str, str], assume_yes: bool, full: bool = False
+) -> None:
     """
     Remove what a stack created, and its record; a stack that is not there is deleted already.
 
     Raises:
         Failed: Not all was done.
     """
-    wanted = Wanted((), name, org, {}, platform, then=plan_pb2.AFTER_UNINSTALL_DELETE)
+    wanted = Wanted((), name, org, {}, platform, then=plan_pb2.AFTER_UNINSTALL_DELETE, full=full)
     try:
         await apply(wanted, environ, assume_yes)
     except Failed as error:

@@ -630,6 +630,7 @@ class Plan:
     baselines_digest: str = ""
     rollback_of: int = 0
     then: AfterUninstall = AfterUninstall.KEEP
+    key_changes: tuple[tuple[Key, Key], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

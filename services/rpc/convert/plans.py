@@ -225,6 +225,10 @@ def plan_record_to_pb(plan: model.Plan) -> plan_pb2.PlanRecord:
         adoption.key.kind, adoption.key.name = key
         adoption.resource.kind, adoption.resource.id = kind, resource_id
     message.uses.extend(map(use_to_pb, plan.uses))
+    for old_key, new_key in plan.key_changes:
+        change = message.key_changes.add()
+        change.old_key.kind, change.old_key.name = old_key
+        change.new_key.kind, change.new_key.name = new_key
     return message
 
 

@@ -1,0 +1,181 @@
+"""What there is to show of a plan: an entry for each step and for what only the record gets to know, and counts."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from pkger.model.v1 import object_pb2, plan_pb2
+
+from services.core.model import Key, Undo
+from services.engine.effects import (
+    AnyEffect,
+    Attach,
+    Create,
+    Delete,
+    DeleteSecret,
+    Detach,
+    PutSecret,
+    Update,
+    effect_of,
+)
+from services.rpc.convert.plans import bare_step_from_pb
+from services.rpc.plan_parts import JoinedPlan
+from services.views.hunks import Change, Hunk, hunks_of
+
+
+class Act(Enum):
+    """What happens to what an entry is about."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    ATTACH = "attach"
+    DETACH = "detach"
+    WRITE_SECRET = "write_secret"  # noqa: S105 - no secret
+    OVERWRITE_SECRET = "overwrite_secret"  # noqa: S105 - no secret
+    REMOVE_SECRET = "remove_secret"  # noqa: S105 - no secret
+    RECORD = "record"
+    """Only the record of the stack changes."""
+
+
+class Mark(Enum):
+    """What a reader has to know of an entry beside what it does."""
+
+    ADOPTED = "adopted"
+    """The resource was there before the stack, and nobody owned it."""
+    RENAMED = "renamed"
+    """The object of the resource had another key before."""
+    IRREVERSIBLE = "irreversible"
+    """It cannot be taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    One entry of a plan.
+
+    Attributes:
+        act: What happens.
+        key: The object; its name is empty for a resource of no object.
+        resource_id: The resource; empty while it does not exist.
+        display_name: Name of the resource, after the plan if it stays; empty for one of a label step.
+        label: Of ``ATTACH`` and ``DETACH``: the label.
+        label_id: Its id; empty while it does not exist.
+        reason: One sentence: why it is in the plan; empty for ``RECORD``.
+        marks: What else there is to know, in the order of ``Mark``.
+        old_key: With ``Mark.RENAMED``: the key before.
+        spec: Of ``CREATE`` and ``DELETE``: the spec as JSON text.
+        diff: Of ``UPDATE``: what the plan says of the differences; None where it says nothing.
+    """
+
+    act: Act
+    key: Key
+    resource_id: str = ""
+    display_name: str = ""
+    label: Key | None = None
+    label_id: str = ""
+    reason: str = ""
+    marks: tuple[Mark, ...] = ()
+    old_key: Key | None = None
+    spec: str = ""
+    diff: plan_pb2.ResourceDiff | None = None
+
+    def hunks(self) -> tuple[Hunk, ...]:
+        """The differences of an update; empty where the plan says nothing of them."""
+        if self.diff is None:
+            return ()
+        changes = (Change(each.path, each.old_json, each.new_json) for each in self.diff.changes)
+        return hunks_of(changes, self.diff.old_spec_json, self.diff.new_spec_json)
+
+
+def entries(plan: JoinedPlan) -> list[Entry]:
+    """
+    What *plan* does, in the order in which it does it; what only the record gets to know comes last, by key.
+
+    Adopted and renamed resources are told of only if the plan has its record, and differences if it has its diffs.
+    """
+    record = plan.body.record
+    adopted = {_key(each.key): each for each in record.adoptions}
+    renamed = {_key(each.new_key): _key(each.old_key) for each in record.key_changes}
+    diffs = {_key(diff.key): diff for diff in plan.diffs.resources}
+    effects = [effect_of(bare_step_from_pb(step)) for step in plan.steps]
+    # Of several updates of one object, the last one leaves it as the diff says.
+    last = {effect.step.key: effect.number for effect in effects if isinstance(effect, Update)}
+    found: list[Entry] = []
+    told: set[Key] = set()
+    for step, effect in zip(plan.steps, effects, strict=True):
+        key = effect.step.key
+        is_first = isinstance(effect, Create | Update) and key not in told
+        diff = diffs.get(key) if last.get(key) == effect.number else None
+        marks = _marks(effect.step.undo is Undo.NONE, is_first and key in adopted, is_first and key in renamed)
+        found.append(_entry(step, effect, marks, diff if diff and diff.changes else None, renamed))
+        told |= {key} if is_first else set()
+    found += [_of_record(key, adopted, renamed) for key in sorted((adopted.keys() | renamed.keys()) - told)]
+    return found
+
+
+def _of_record(key: Key, adopted: Mapping[Key, plan_pb2.Adoption], renamed: Mapping[Key, Key]) -> Entry:
+    known = adopted.get(key, plan_pb2.Adoption())
+    marks = _marks(False, key in adopted, key in renamed)
+    return Entry(Act.RECORD, key, known.resource.id, known.display_name, marks=marks, old_key=renamed.get(key))
+
+
+def _entry(
+    step: plan_pb2.Step,
+    effect: AnyEffect,
+    marks: tuple[Mark, ...],
+    diff: plan_pb2.ResourceDiff | None,
+    renamed: Mapping[Key, Key],
+) -> Entry:
+    about = effect.step
+    return Entry(
+        act=_act(effect),
+        key=about.key,
+        resource_id=about.resource_id,
+        display_name=step.create.display_name or step.update.display_name or step.delete.old_display_name,
+        label=about.label,
+        label_id=about.label_id,
+        reason=step.reason,
+        marks=marks,
+        old_key=renamed[about.key] if Mark.RENAMED in marks else None,
+        spec=step.create.spec_json or step.delete.old_spec_json,
+        diff=diff,
+    )
+
+
+def _marks(is_irreversible: bool, is_adopted: bool, is_renamed: bool) -> tuple[Mark, ...]:
+    marks = {Mark.ADOPTED: is_adopted, Mark.RENAMED: is_renamed, Mark.IRREVERSIBLE: is_irreversible}
+    return tuple(mark for mark, holds in marks.items() if holds)
+
+
+def _act(effect: AnyEffect) -> Act:
+    match effect:
+        case Create():
+            return Act.CREATE
+        case Update():
+            return Act.UPDATE
+        case Delete():
+            return Act.DELETE
+        case Attach():
+            return Act.ATTACH
+        case Detach():
+            return Act.DETACH
+        case DeleteSecret():
+            return Act.REMOVE_SECRET
+        case PutSecret():
+            return Act.OVERWRITE_SECRET if effect.overwrites else Act.WRITE_SECRET
+    assert_never(effect)
+
+
+def _key(message: object_pb2.ObjectKey) -> Key:
+    return Key(message.kind, message.name)
+
+
+def counts_by_kind(shown: Iterable[Entry]) -> dict[str, Counter[Act]]:
+    """How many entries of which sort there are of each kind, sorted by kind."""
+    counts: dict[str, Counter[Act]] = {}
+    for entry in shown:
+        counts.setdefault(entry.key.kind, Counter())[entry.act] += 1
+    return {kind: counts[kind] for kind in sorted(counts)}
