@@ -124,6 +124,20 @@ def mark_stale(tx: Transaction, name: str, problem: str) -> None:
         tx.plans.update(replace(plan, state=PlanState.STALE, problem=texts.clean(problem)))
 
 
+def delete(tx: Transaction, name: str) -> None:
+    """
+    Remove a plan that no operation ran, so that none does; stale and expired ones, too.
+
+    Raises:
+        PlanNotFound: There is none of that name.
+        PlanUsed: An operation runs it or ran it, and shows it as long as it is kept.
+    """
+    plan = existing(tx, name)
+    if plan.operation:
+        raise PlanUsed(plan.name, plan.operation)
+    tx.plans.delete(name)
+
+
 def pending(reading: Reading) -> list[str]:
     """Names of the plans that can be applied, newest first."""
     found = page(reading, None, "", START, EVERYTHING)

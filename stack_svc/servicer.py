@@ -238,6 +238,11 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         )
         return stack_pb2.ListPlansResponse(plans=page, next_page_token=token)
 
+    async def DeletePlan(self, request: stack_pb2.DeletePlanRequest, context: object) -> stack_pb2.DeletePlanResponse:
+        """Remove a plan that no operation ran."""
+        await self._store.write(lambda tx: plans.delete(tx, texts.clean(request.plan)))
+        return stack_pb2.DeletePlanResponse()
+
 
 class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     """JournalService: what planners and appliers write, and what is read of it."""

@@ -86,6 +86,10 @@ class SqlitePlans:
             [plan.state, plan.problem, plan.operation or None, plan.name],
         )
 
+    def delete(self, name: str) -> None:
+        """Remove a plan."""
+        self._db.execute("DELETE FROM plans WHERE name = ?", [name])
+
 
 def _plan(row: dict[str, Any]) -> StoredPlan:
     return StoredPlan(

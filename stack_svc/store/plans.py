@@ -114,3 +114,6 @@ class Plans(PlansReading, Protocol):
 
     def update(self, plan: StoredPlan) -> None:
         """Write state, problem and operation of a plan that exists."""
+
+    def delete(self, name: str) -> None:
+        """Remove a plan with all that belongs to it; nothing happens if there is none."""

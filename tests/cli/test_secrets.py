@@ -35,7 +35,7 @@ async def test_a_value_may_stand_on_the_command_line_with_any_characters(
     assert CANARY not in applied.out
     assert await services.secret_keys() == ["slack-token"]
     again = await pkger("apply", "-f", file, "--secret", "slack-token=other", env=env)
-    assert "  ~ Secret slack-token (overwritten; cannot be taken back)\n" in again.out
+    assert "  ~ Secret slack-token  (overwritten; cannot be undone)\n" in again.out
 
 
 async def test_values_are_read_from_standard_input_line_by_line(services: Cluster, tmp_path: Path, file: str) -> None:

@@ -213,6 +213,10 @@ class Client:
         """The header of a stored plan."""
         return (await self.parts(name))[0].header
 
+    async def delete_plan(self, name: str) -> None:
+        """Delete a stored plan."""
+        await self.peer.call(self.stacks.DeletePlan, stack_pb2.DeletePlanRequest(plan=name))
+
     async def plans(
         self, target: Target | None = None, stack_name: str = "", page_size: int = 0, page_token: str = ""
     ) -> stack_pb2.ListPlansResponse:

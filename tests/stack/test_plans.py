@@ -337,3 +337,32 @@ async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, c
     with pytest.raises(PkgerError) as raised:
         await service.plan(NAME)
     assert isinstance(raised.value, PlanNotFound)
+
+
+async def test_a_plan_that_nobody_ran_is_deleted(service: Client) -> None:
+    await service.store_plan(planned())
+    await service.delete_plan(NAME)
+    for ask in (service.plan, service.delete_plan, service.begin_planned):
+        with pytest.raises(PlanNotFound):
+            await ask(NAME)
+    # The name is free again.
+    await service.store_plan(planned(stack_name="prod"))
+    assert (await service.plan(NAME)).stack_name == "prod"
+
+
+async def test_a_plan_that_is_stale_or_expired_is_deleted(service: Client, clock: Clock) -> None:
+    await service.store_plan(planned())
+    clock.forward(DAY + 1)
+    await service.delete_plan(NAME)
+    with pytest.raises(PlanNotFound):
+        await service.plan(NAME)
+
+
+async def test_the_plan_of_an_operation_stays(service: Client) -> None:
+    await service.store_plan(planned())
+    begun = await begun_for(service, NAME)
+    await service.start(begun, stored_plan=NAME)
+    with pytest.raises(PlanUsed) as refused:
+        await service.delete_plan(NAME)
+    assert refused.value.metadata["operation"] == begun.operation
+    assert (await service.plan(NAME)).operation == begun.operation
