@@ -21,7 +21,7 @@ from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.uses import possible_users
 from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
-from services.core.model import Desired, Key, Package, Resource, Spec, StackRecord, UnreadableSpecError
+from services.core.model import AfterUninstall, Desired, Key, Package, Resource, Spec, StackRecord, UnreadableSpecError
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
@@ -157,6 +157,9 @@ async def _fitted(
     stack, traits = known.stack, known.platform
     matching = with_ignored(match(desired, stack, live, traits), stack)
     matching = replace(matching, protected=sorted({*matching.protected, *spared}))
+    if matching.protected:
+        # A stack that owns what is protected is not removed.
+        desired = replace(desired, then=AfterUninstall.KEEP)
     wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
     asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, traits)}
     holders = await reader.holders(stack.target, sorted(asked))

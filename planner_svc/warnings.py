@@ -14,7 +14,7 @@ def warnings_of(
         *_emptiness(desired),
         *_repetitions(matching, stack, platform),
         *_releases(matching, desired),
-        *(f"protected: {key} stays" for key in matching.protected),
+        *_protections(matching, desired),
         *_side_effects(steps, matching),
     ]
 
@@ -51,6 +51,12 @@ def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
             else f"{step.key} is skipped, and is changed all the same: {step.reason}"
         )
     return list(found.values())
+
+
+def _protections(matching: Matching, desired: Desired) -> list[str]:
+    """Warnings of what is left out because it is protected."""
+    rest = ", and so does the stack" if desired.is_end else ""
+    return [f"protected: {key} stays{rest}" for key in matching.protected]
 
 
 def _releases(matching: Matching, desired: Desired) -> list[str]:

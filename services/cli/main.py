@@ -265,7 +265,7 @@ def apply(
         allow_missing,
         allow_replace,
         values,
-        full,
+        full=full,
     )
     asyncio.run(run(wanted, environment(server), yes))
 
