@@ -14,6 +14,16 @@ def planned(reading: Reading, plan: StoredPlan) -> list[Baseline]:
     return read_baselines(attachments.text_of(reading, plan.baselines_digest))
 
 
+def moved(reading: Reading, stack: str, changes: RecordChanges) -> dict[str, str]:
+    """Ids of resources that an undo made again, each with its new one: what was as before refers to that now."""
+    before = {entry.key: entry for entry in reading.inventory.entries(stack, [entry.key for entry in changes.entries])}
+    return {
+        before[entry.key].resource_id: entry.resource_id
+        for entry in changes.entries
+        if entry.key in before and before[entry.key].resource_id != entry.resource_id
+    }
+
+
 def of_entries(reading: Reading, stack: str, changes: RecordChanges, found: Iterable[Baseline]) -> Sequence[Baseline]:
     """Those of *found* that have an entry in the record of *stack* once it has changed, the last spec of each key."""
     baselines: dict[Key, Baseline] = {}

@@ -278,6 +278,7 @@ def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Recor
     has_succeeded = ending.state is OperationState.SUCCEEDED
     seen = baselines.planned(tx, plan) if plan and has_succeeded else []
     held = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
+    moved = {} if has_succeeded else baselines.moved(tx, stack.record.id, changes)
     has_changed, count = inventory.change(tx, stack, changes, now)
     is_news = has_changed or record.platform_changed
     if is_news or record.secrets_written:
@@ -294,6 +295,8 @@ def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Recor
         revised = revisions.after(tx, operation, plan, recorded.record, ending.leftover_count, now)
         recorded = replace(recorded, record=revised)
     tx.baselines.put(stack.record.id, held)
+    if moved:
+        tx.baselines.rebind(stack.record.id, moved)
     if stack.state is State.PENDING:
         recorded = replace(recorded, state=State.ACTIVE, create_time=now, update_time=now)
     if recorded is not stack:

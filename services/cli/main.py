@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -59,6 +60,9 @@ allow_empty_option = click.option(
 allow_replace_option = click.option(
     "--allow-replace", is_flag=True, help="What no stack owns may be deleted, to be created anew."
 )
+allow_missing_option = click.option(
+    "--allow-missing", is_flag=True, help="Go on although environment values or secrets are missing."
+)
 secret_option = click.option(
     "--secret",
     "secrets",
@@ -71,7 +75,39 @@ secret_keys_option = click.option(
     "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that is going to be given with the apply."
 )
 full_option = click.option("--full", is_flag=True, help="Show all of the plan: every step, field and line.")
+
+
+def _author(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
+    """Who asks: as typed, else the name of the user."""
+    if value is not None:
+        return value
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        # A user without a name, as in some containers.
+        return ""
+
+
+author_option = click.option(
+    "--author", callback=_author, metavar="NAME", help="Who asks for it, for the history.  [default: the user's name]"
+)
 yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
+
+
+def _target(platform: str, org: str) -> Any:
+    from pkger.model.v1 import object_pb2
+
+    return object_pb2.Target(platform=platform, org=org)
+
+
+def _key(text: str) -> tuple[str, str]:
+    """A kind and a name from ``KIND:NAME``."""
+    kind, colon, name = text.partition(":")
+    if not (kind and colon and name):
+        raise click.BadParameter(f"{text!r} is no KIND:NAME")
+    return kind, name
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -217,9 +253,10 @@ def plan(
 @skip_option
 @allow_empty_option
 @allow_replace_option
-@click.option("--allow-missing", is_flag=True, help="Go on although environment values or secrets are missing.")
+@allow_missing_option
 @secret_option
 @full_option
+@author_option
 @yes_option
 @server_option
 def apply(
@@ -237,6 +274,7 @@ def apply(
     allow_missing: bool,
     secrets: tuple[str, ...],
     full: bool,
+    author: str,
     yes: bool,
     server: str | None,
 ) -> None:
@@ -250,7 +288,7 @@ def apply(
     if plan_name:
         if sources or stack or recursive or platform or org or env or skip or allow_empty or allow_replace:
             raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
-        asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ()), full))
+        asyncio.run(apply_stored(plan_name, environment(server), yes, allow_missing, given(secrets, ()), full, author))
         return
     values = given(secrets, _some(sources, stack))
     wanted = Wanted(
@@ -266,6 +304,7 @@ def apply(
         allow_replace,
         values,
         full=full,
+        author=author,
     )
     asyncio.run(run(wanted, environment(server), yes))
 
@@ -426,19 +465,176 @@ def show_stack(name: str, platform: str, org: str, output: str, server: str | No
     asyncio.run(show(name, platform, org, environment(server), output))
 
 
+@stacks.command("history")
+@click.argument("name")
+@platform_option
+@org_option
+@click.option("--limit", type=click.IntRange(1), default=None, help="Only so many of the newest.")
+@output_option
+@server_option
+def stack_history(name: str, platform: str, org: str, limit: int | None, output: str, server: str | None) -> None:
+    """List the revisions of stack NAME, newest first."""
+    from services.cli.history import history
+    from services.cli.session import environment
+
+    asyncio.run(history(name, platform, org, environment(server), output, limit or 0))
+
+
+@stacks.command("diff")
+@click.argument("name")
+@click.argument("old", type=int)
+@click.argument("new", type=int)
+@platform_option
+@org_option
+@full_option
+@output_option
+@server_option
+def diff_revisions(
+    name: str, old: int, new: int, platform: str, org: str, full: bool, output: str, server: str | None
+) -> None:
+    """Show what is different between the revisions OLD and NEW of stack NAME."""
+    from services.cli.history import diff
+    from services.cli.session import environment
+
+    asyncio.run(diff(name, old, new, platform, org, environment(server), output, full))
+
+
+@stacks.command("rollback")
+@click.argument("name")
+@click.argument("revision", type=int)
+@platform_option
+@org_option
+@skip_option
+@allow_empty_option
+@allow_replace_option
+@allow_missing_option
+@full_option
+@author_option
+@yes_option
+@server_option
+def roll_back(
+    name: str,
+    revision: int,
+    platform: str,
+    org: str,
+    skip: tuple[str, ...],
+    allow_empty: bool,
+    allow_replace: bool,
+    allow_missing: bool,
+    full: bool,
+    author: str,
+    yes: bool,
+    server: str | None,
+) -> None:
+    """Make the platform what REVISION of stack NAME says; the history goes on with a new revision."""
+    from services.cli.packages import Wanted
+    from services.cli.packages import apply as run
+    from services.cli.session import environment
+
+    if revision < 1:
+        raise click.BadParameter("revisions are counted from 1", param_hint="REVISION")
+    wanted = Wanted(
+        (),
+        name,
+        org,
+        {},
+        platform,
+        skip=skip,
+        allow_empty=allow_empty,
+        allow_missing=allow_missing,
+        allow_replace=allow_replace,
+        full=full,
+        revision=revision,
+        author=author,
+    )
+    asyncio.run(run(wanted, environment(server), yes))
+
+
+@stacks.command("policy")
+@click.argument("name")
+@click.option("-f", "--file", default="", metavar="FILE", help="YAML or JSON file with the whole policy.")
+@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Set a field; FIELD= for the default.")
+@platform_option
+@org_option
+@output_option
+@server_option
+def stack_policy(
+    name: str, file: str, changes: tuple[str, ...], platform: str, org: str, output: str, server: str | None
+) -> None:
+    """Show the policy of stack NAME, or change it: what becomes of its resources besides being written."""
+    from services.cli.keeping import policy
+    from services.cli.session import environment
+
+    if any("=" not in change for change in changes):
+        raise click.BadParameter("write FIELD=VALUE", param_hint="--set")
+    asyncio.run(policy(name, _target(platform, org), file, changes, environment(server), output))
+
+
+@stacks.command("import")
+@click.argument("name")
+@click.argument("kind")
+@click.argument("resource_id", metavar="ID")
+@click.option("--as", "object_name", default="", metavar="NAME", help="metadata.name of its object.  [default: made]")
+@platform_option
+@org_option
+@output_option
+@server_option
+def import_resource(
+    name: str, kind: str, resource_id: str, object_name: str, platform: str, org: str, output: str, server: str | None
+) -> None:
+    """Take the resource ID of KIND, which no stack owns, into stack NAME."""
+    from services.cli.keeping import take_in
+    from services.cli.session import environment
+
+    resource = (kind, resource_id)
+    asyncio.run(take_in(name, _target(platform, org), resource, object_name, environment(server), output))
+
+
+@stacks.command("forget")
+@click.argument("name")
+@click.argument("objects", nargs=-1, required=True, metavar="KIND:NAME...")
+@platform_option
+@org_option
+@server_option
+def forget_resource(name: str, objects: tuple[str, ...], platform: str, org: str, server: str | None) -> None:
+    """Let go of the resources of objects of stack NAME; they stay on the platform."""
+    from services.cli.keeping import forget
+    from services.cli.session import environment
+
+    asyncio.run(forget(name, _target(platform, org), [*map(_key, objects)], environment(server)))
+
+
+@stacks.command("rename")
+@click.argument("name")
+@click.argument("object_key", metavar="KIND:NAME")
+@click.argument("new_name")
+@platform_option
+@org_option
+@server_option
+def rename_resource(name: str, object_key: str, new_name: str, platform: str, org: str, server: str | None) -> None:
+    """Give an object of stack NAME another metadata.name in the record: it is the same resource."""
+    from services.cli.keeping import rename
+    from services.cli.session import environment
+
+    asyncio.run(rename(name, _target(platform, org), _key(object_key), new_name, environment(server)))
+
+
 @stacks.command("uninstall")
 @click.argument("name")
 @platform_option
 @org_option
 @full_option
+@author_option
 @yes_option
 @server_option
-def uninstall_stack(name: str, platform: str, org: str, full: bool, yes: bool, server: str | None) -> None:
+def uninstall_stack(name: str, platform: str, org: str, full: bool, author: str, yes: bool, server: str | None) -> None:
     """Remove all that stack NAME created, and keep the stack; what it adopted stays."""
+    from services.cli.packages import Wanted
     from services.cli.session import environment
     from services.cli.stack_removal import uninstall
 
-    asyncio.run(uninstall(name, platform, org, environment(server), yes, full))
+    wanted = Wanted((), name, org, {}, platform, full=full, author=author)
+    asyncio.run(uninstall(wanted, environment(server), yes))
 
 
 @stacks.command("delete")
@@ -446,14 +642,17 @@ def uninstall_stack(name: str, platform: str, org: str, full: bool, yes: bool, s
 @platform_option
 @org_option
 @full_option
+@author_option
 @yes_option
 @server_option
-def delete_stack(name: str, platform: str, org: str, full: bool, yes: bool, server: str | None) -> None:
+def delete_stack(name: str, platform: str, org: str, full: bool, author: str, yes: bool, server: str | None) -> None:
     """Remove all that stack NAME created, and the stack; what it adopted stays."""
+    from services.cli.packages import Wanted
     from services.cli.session import environment
     from services.cli.stack_removal import delete
 
-    asyncio.run(delete(name, platform, org, environment(server), yes, full))
+    wanted = Wanted((), name, org, {}, platform, full=full, author=author)
+    asyncio.run(delete(wanted, environment(server), yes))
 
 
 @main.group()

@@ -42,7 +42,12 @@ PLANNING = ("parser", "planner", "stack", "platform")
 APPLYING = (*PLANNING, "applier")
 READING = ("stack",)
 
-Answer = applier_pb2.ApplyResponse | applier_pb2.ApplyPlanResponse | applier_pb2.UninstallStackResponse
+Answer = (
+    applier_pb2.ApplyResponse
+    | applier_pb2.ApplyPlanResponse
+    | applier_pb2.UninstallStackResponse
+    | applier_pb2.RollbackStackResponse
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class Wanted:
         secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
         then: What becomes of the stack after an uninstall; None: a package is applied.
         full: Whether all of the plan is shown, uncut.
+        revision: The revision of the stack to go back to; 0: none.
+        author: Who asks for it; empty: nobody is told.
     """
 
     files: Sequence[str]
@@ -79,6 +86,8 @@ class Wanted:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     then: plan_pb2.AfterUninstall.ValueType | None = None
     full: bool = False
+    revision: int = 0
+    author: str = ""
 
     async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
         """
@@ -106,7 +115,9 @@ class Wanted:
             request.skip.add(kind=kind, name=name)
         if self.stack:
             request.stack.name = self.stack
-        if self.then is None:
+        if self.revision:
+            request.revision = self.revision
+        elif self.then is None:
             request.package.sources.extend(await read_sources(self.files, self.recursive, bounds))
             for key, value in self.env.items():
                 request.package.env[key].string_value = value
@@ -158,7 +169,7 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) ->
                 request.view.extend(SHOWN)
                 made = await interrupts.or_stop(_make_plan(services, request))
                 await _agree(made, interrupts, wanted.allow_missing, wanted.full)
-                answers = _run(services, made, wanted.allow_missing, wanted.secrets)
+                answers = _run(services, made, wanted.allow_missing, wanted.secrets, wanted.author)
                 await _finish(services, interrupts, answers, made)
             else:
                 await _finish(services, interrupts, _start(services, request, wanted), full=wanted.full)
@@ -171,6 +182,7 @@ async def apply_stored(
     allow_missing: bool,
     secrets: Mapping[str, str],
     full: bool = False,
+    author: str = "",
 ) -> None:
     """
     Apply a stored plan with the *secrets* that it writes: show it, ask for it at a terminal, run it.
@@ -187,7 +199,7 @@ async def apply_stored(
                 print_plan(console(), made, full)
             else:
                 await _agree(made, interrupts, allow_missing, full)
-            await _finish(services, interrupts, _run(services, made, allow_missing, secrets), made)
+            await _finish(services, interrupts, _run(services, made, allow_missing, secrets, author), made)
 
 
 async def _finish(
@@ -254,11 +266,17 @@ async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) 
     return made
 
 
-def _run(services: Session, made: JoinedPlan, allow_missing: bool, secrets: Mapping[str, str]) -> AsyncIterator[Answer]:
+def _run(
+    services: Session, made: JoinedPlan, allow_missing: bool, secrets: Mapping[str, str], author: str
+) -> AsyncIterator[Answer]:
     """Apply the stored plan *made*, and no other of that name."""
     stub = ApplierServiceStub(services.applier.channel)
     request = applier_pb2.ApplyPlanRequest(
-        plan=made.header.name, digest=made.header.digest, secrets=secrets, allow_missing=allow_missing
+        plan=made.header.name,
+        digest=made.header.digest,
+        secrets=secrets,
+        allow_missing=allow_missing,
+        author=author,
     )
     return services.applier.stream(stub.ApplyPlan, request, seconds=None)
 
@@ -268,8 +286,22 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
         then = request.destroy.then
-        uninstall = applier_pb2.UninstallStackRequest(target=request.target, stack=request.stack, then=then)
+        uninstall = applier_pb2.UninstallStackRequest(
+            target=request.target, stack=request.stack, then=then, author=wanted.author
+        )
         return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=None), wanted.stack)
+    if request.HasField("revision"):
+        back = applier_pb2.RollbackStackRequest(
+            target=request.target,
+            stack=request.stack,
+            revision=request.revision,
+            skip=request.skip,
+            allow_missing=wanted.allow_missing,
+            allow_empty=wanted.allow_empty,
+            allow_replace=wanted.allow_replace,
+            author=wanted.author,
+        )
+        return services.applier.stream(stub.RollbackStack, back, seconds=None)
     wish = applier_pb2.ApplyRequest(
         target=request.target,
         package=request.package,
@@ -278,6 +310,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
         allow_missing=wanted.allow_missing,
         allow_empty=wanted.allow_empty,
         allow_replace=wanted.allow_replace,
+        author=wanted.author,
     )
     if request.HasField("stack"):
         wish.stack.CopyFrom(request.stack)

@@ -40,10 +40,7 @@ _STYLES = {ADDED: "green", REMOVED: "red", LEFT_OUT: "cyan"}
 def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
     """What a plan does in its order, with old and new values, remarks, and the sums; *full*: all of it, uncut."""
     found = entries(plan)
-    count = len(found) if full or len(found) <= MOST_ENTRIES else FIRST_ENTRIES
-    lines = [line for entry in found[:count] for line in _entry_lines(entry, full)]
-    if more := len(found) - count:
-        lines.append(Text(f"  … and {more:,} more; {_FULL}", "dim"))
+    lines = entries_lines(found, full)
     lines += _remark_lines(plan.remarks, full)
     kinds = counts_by_kind(found)
     if len(kinds) > 1:
@@ -53,6 +50,15 @@ def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
             lines.append(Text(f"{kind:<{width}}  {told}"))
     lines.append(Text(f"Plan: {plan_sum(plan.header)}.", "bold"))
     print_lines(out, lines)
+
+
+def entries_lines(found: Sequence[Entry], full: bool) -> list[Text]:
+    """The lines of entries; of very many, those of the first ones, unless *full*."""
+    count = len(found) if full or len(found) <= MOST_ENTRIES else FIRST_ENTRIES
+    lines = [line for entry in found[:count] for line in _entry_lines(entry, full)]
+    if more := len(found) - count:
+        lines.append(Text(f"  … and {more:,} more; {_FULL}", "dim"))
+    return lines
 
 
 def plan_sum(plan: plan_pb2.Plan) -> str:

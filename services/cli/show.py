@@ -105,6 +105,11 @@ def plan_document(plan: JoinedPlan) -> dict[str, Any]:
     }
 
 
+def message_document(message: Message) -> dict[str, Any]:
+    """A message as JSON data by the names of its fields, with the JSON texts in it as data."""
+    return _opened(message)
+
+
 def _opened(message: Message) -> dict[str, Any]:
     document = MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
     opened = _open_texts(document)

@@ -1,6 +1,6 @@
 """Baselines in SQLite."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import orjson
@@ -74,6 +74,13 @@ class SqliteBaselines:
         self._db.conn.executemany(
             "UPDATE baselines SET missing_labels = ? WHERE stack = ? AND kind = ? AND name = ?",
             [(_text(list(map(list, each.missing_labels))), stack, *each.key) for each in ordered if not each.spec],
+        )
+
+    def rebind(self, stack: str, ids: Mapping[str, str]) -> None:
+        """Let references be to other ids."""
+        self._db.conn.executemany(
+            "UPDATE baselines SET refs = replace(refs, ?, ?) WHERE stack = ? AND refs <> '[]'",
+            [(_text(old), _text(new), stack) for old, new in sorted(ids.items())],
         )
 
 

@@ -1,6 +1,6 @@
 """What platforms held of the resources of stacks after their last write, as the store keeps it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from services.core.model import Baseline, Key
@@ -28,3 +28,6 @@ class Baselines(BaselinesReading, Protocol):
 
         One without a spec says only which labels are missing, and is left out where there is none to change.
         """
+
+    def rebind(self, stack: str, ids: Mapping[str, str]) -> None:
+        """Let references of the baselines of a stack to some ids be to others."""

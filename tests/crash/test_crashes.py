@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from applier_svc.failpoints import STATUS
+from tests.applier.history import check_history, numbers, roll_back
 from tests.applier.packages import FRESH
 from tests.applier.world import SUCCEEDED, end
 from tests.crash.changes import BACK, CHANGES, FORWARD, rare
@@ -52,11 +53,31 @@ async def test_what_a_dead_applier_began_is_finished_or_undone(world: Crashing, 
     await world.processes.kill("applier")
     wanted = after.content if change == "failing" else await content_after(world, package, changed)
     check(before, operation, after, wanted)
+    if after.record:
+        await check_history(case)
     if change != "failing":
         await world.applier()
         again = end(await case.apply(changed))
         assert again.state == SUCCEEDED
         assert again.no_change == (operation.state == SUCCEEDED)
+
+
+@pytest.mark.parametrize("name", [rare(name) for name in FORWARD])
+async def test_a_rollback_to_a_revision_is_finished_or_undone(world: Crashing, name: str) -> None:
+    package, changed = CHANGES["mixed"]
+    case = await world.case_with(package)
+    wanted = (await case.look()).content
+    await world.applier()
+    assert end(await case.apply(changed)).state == SUCCEEDED
+    await world.processes.kill("applier")
+    before = await case.look()
+    await world.applier(name)
+    await world.dies_in(roll_back(case, 1))
+    await world.applier()
+    operation = await world.settled()
+    check(before, operation, await case.look(), wanted)
+    await check_history(case)
+    assert (await numbers(case))[0] == (3 if operation.state == SUCCEEDED else 2)
 
 
 async def test_an_apply_with_nothing_to_do_leaves_everything_alone_when_another_carries_it_on(world: Crashing) -> None:

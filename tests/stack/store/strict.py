@@ -54,7 +54,7 @@ _LATE = {
     "plans": {"update"},
     "attachments": {"put"},
     "revisions": {"add", "prune"},
-    "baselines": {"put"},
+    "baselines": {"put", "rebind"},
     "requests": {"forget"},
 }
 """Writes that answer nothing: they may be sent as late as with the commit."""

@@ -1,0 +1,89 @@
+"""``pkger stacks history`` and ``pkger stacks diff``."""
+
+from collections.abc import Mapping
+
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.errors import told_plainly
+from services.cli.interrupts import Interrupts
+from services.cli.names import word
+from services.cli.plan_text import entries_lines
+from services.cli.session import Session, session
+from services.cli.show import console, message_document, moment, print_json, print_lines
+from services.cli.stack_records import ref_of
+from services.rpc.convert.objects import target_from_pb
+from services.views.revisions import difference_entries
+
+NEEDS = ("stack",)
+
+
+async def history(name: str, platform: str, org: str, environ: Mapping[str, str], output: str, limit: int = 0) -> None:
+    """
+    Print the revisions of a stack, newest first; at most *limit* of them, 0: all.
+
+    Raises:
+        Failed: There is no such stack.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(NEEDS, environ) as services:
+            found = await interrupts.or_stop(_revisions(services, _target(platform, org), name, limit))
+    if output == "json":
+        print_json(console(), [message_document(revision) for revision in found])
+        return
+    table = Table("REVISION", "TIME", "KIND", "AUTHOR", "SOURCES", box=None, pad_edge=False)
+    for revision in found:
+        what = word(plan_pb2.OperationKind, "OPERATION_KIND", revision.kind)
+        notes = f" of {revision.rollback_of}" if revision.rollback_of else ""
+        notes += f", {revision.leftover_count} left to do" if revision.leftover_count else ""
+        cells = (moment(revision.create_time), what + notes, revision.author, ", ".join(revision.sources))
+        table.add_row(str(revision.number), *map(Text, cells))
+    console().print(table)
+
+
+async def diff(
+    name: str, old: int, new: int, platform: str, org: str, environ: Mapping[str, str], output: str, full: bool
+) -> None:
+    """
+    Print what is different between two revisions of a stack.
+
+    Raises:
+        Failed: There is no such stack, or it has no such revision.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(NEEDS, environ) as services:
+            found = await interrupts.or_stop(_difference(services, _target(platform, org), name, old, new))
+    if output == "json":
+        print_json(console(), message_document(found))
+        return
+    print_lines(console(), entries_lines(difference_entries(found), full))
+
+
+def _target(platform: str, org: str) -> object_pb2.Target:
+    return object_pb2.Target(platform=platform, org=org)
+
+
+async def _revisions(services: Session, target: object_pb2.Target, name: str, limit: int) -> list[stack_pb2.Revision]:
+    ref = await ref_of(services.stack, target_from_pb(target), name)
+    request = stack_pb2.ListRevisionsRequest(target=target, stack=ref)
+    found: list[stack_pb2.Revision] = []
+    while True:
+        page = await services.stack.call(StackServiceStub(services.stack.channel).ListRevisions, request)
+        found += page.revisions
+        if not page.next_page_token or len(found) >= limit > 0:
+            return found[: limit or None]
+        request.page_token = page.next_page_token
+
+
+async def _difference(
+    services: Session, target: object_pb2.Target, name: str, old: int, new: int
+) -> plan_pb2.PlanDiffs:
+    ref = await ref_of(services.stack, target_from_pb(target), name)
+    request = stack_pb2.DiffRevisionsRequest(target=target, stack=ref, old=old, new=new)
+    found = plan_pb2.PlanDiffs()
+    async for answer in services.stack.stream(StackServiceStub(services.stack.channel).DiffRevisions, request):
+        found.MergeFrom(answer.diffs)
+    return found

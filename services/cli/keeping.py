@@ -1,0 +1,182 @@
+"""What people change of the record of a stack: its policy, and which resources it has for which objects."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+from rich.text import Text
+
+from services.cli.errors import Failed, told_plainly
+from services.cli.escapes import one_line
+from services.cli.interrupts import Interrupts
+from services.cli.session import Session, session
+from services.cli.show import console, message_document, print_json
+from services.cli.stack_records import ref_of
+from services.rpc.convert.objects import target_from_pb
+
+READING = ("stack",)
+IMPORTING = ("applier", "stack", "platform", "planner", "parser")
+
+
+async def policy(
+    name: str, target: object_pb2.Target, file: str, changes: Sequence[str], environ: Mapping[str, str], output: str
+) -> None:
+    """
+    Print the policy of a stack, once it is what a file says, or has *changes*.
+
+    Args:
+        name: The stack, by name or id.
+        target: Where a name is looked up.
+        file: A YAML or JSON file with the whole policy; empty: the policy stays.
+        changes: Fields to set, as ``FIELD=VALUE`` with the value as YAML, or to leave to the default, as ``FIELD=``.
+        environ: Where the services are.
+        output: How to print.
+
+    Raises:
+        Failed: A file cannot be read, or the policy is none.
+    """
+    wanted = _read(file) if file else None
+    with Interrupts() as interrupts, told_plainly():
+        async with session(READING, environ) as services:
+            stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
+    said = json_format.MessageToDict(stack.policy)
+    if output == "json":
+        print_json(console(), said)
+    else:
+        text = yaml.safe_dump(said, sort_keys=True, allow_unicode=True) if said else "# all defaults\n"
+        console().print(Text(text.rstrip()))
+
+
+async def take_in(
+    name: str,
+    target: object_pb2.Target,
+    resource: tuple[str, str],
+    object_name: str,
+    environ: Mapping[str, str],
+    output: str,
+) -> None:
+    """
+    Take a resource into a stack; *resource*: its kind and id, *object_name*: of its object, empty: one is made.
+
+    Raises:
+        Failed: It is not there, or belongs to a stack.
+    """
+    kind, resource_id = resource
+    with Interrupts() as interrupts, told_plainly():
+        async with session(IMPORTING, environ, target.platform) as services:
+
+            async def run() -> applier_pb2.ImportResourceResponse:
+                ref = await ref_of(services.stack, target_from_pb(target), name)
+                stub = ApplierServiceStub(services.applier.channel)
+                request = applier_pb2.ImportResourceRequest(
+                    target=target, stack=ref, kind=kind, resource_id=resource_id, name=object_name
+                )
+                return await services.applier.call(stub.ImportResource, request)
+
+            answer = await interrupts.or_stop(run())
+    if output == "json":
+        print_json(console(), message_document(answer))
+        return
+    key = answer.entry.key
+    words = f"{key.kind} {key.name} is resource {answer.entry.resource_id}; put it into the package, or it is removed"
+    console().print(Text(one_line(words)))
+
+
+async def forget(
+    name: str, target: object_pb2.Target, keys: Sequence[tuple[str, str]], environ: Mapping[str, str]
+) -> None:
+    """
+    Let go of the resources of objects, by kind and name.
+
+    Raises:
+        Failed: The stack has no such object; those before it are let go.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(READING, environ) as services:
+            ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
+            stub = StackServiceStub(services.stack.channel)
+            for kind, object_name in keys:
+                key = object_pb2.ObjectKey(kind=kind, name=object_name)
+                request = stack_pb2.ForgetResourceRequest(target=target, stack=ref, key=key)
+                await interrupts.or_stop(services.stack.call(stub.ForgetResource, request))
+                console().print(Text(one_line(f"{kind} {object_name} is forgotten; its resource stays")))
+
+
+async def rename(
+    name: str, target: object_pb2.Target, key: tuple[str, str], new_name: str, environ: Mapping[str, str]
+) -> None:
+    """
+    Give an object of a stack another metadata.name in the record.
+
+    Raises:
+        Failed: The stack has no such object, or another one has the name.
+    """
+    kind, object_name = key
+    with Interrupts() as interrupts, told_plainly():
+        async with session(READING, environ) as services:
+            ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
+            request = stack_pb2.RenameResourceRequest(
+                target=target,
+                stack=ref,
+                key=object_pb2.ObjectKey(kind=kind, name=object_name),
+                new_name=new_name,
+            )
+            stub = StackServiceStub(services.stack.channel)
+            await interrupts.or_stop(services.stack.call(stub.RenameResource, request))
+    console().print(Text(one_line(f"{kind} {object_name} is {new_name} now; write that name into the package")))
+
+
+async def _policy(
+    services: Session, target: object_pb2.Target, name: str, wanted: Mapping[str, Any] | None, changes: Sequence[str]
+) -> stack_pb2.Stack:
+    stub = StackServiceStub(services.stack.channel)
+    ref = await ref_of(services.stack, target_from_pb(target), name)
+    stack = (await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
+    if wanted is None and not changes:
+        return stack
+    said = dict(json_format.MessageToDict(stack.policy) if wanted is None else wanted)
+    for change in changes:
+        field, _, text = change.partition("=")
+        said.pop(field, None)
+        if text:
+            said[field] = _value(field, text)
+    request = stack_pb2.UpdateStackRequest(stack=ref, target=target, policy=_struct(said), etag=stack.etag)
+    return (await services.stack.call(stub.UpdateStack, request)).stack
+
+
+def _struct(value: Mapping[str, Any]) -> Struct:
+    try:
+        # Dates and the like, which YAML knows and JSON does not, are texts.
+        return json_format.Parse(json.dumps(value, default=str), Struct())
+    except (json_format.ParseError, TypeError, ValueError) as error:
+        raise Failed(f"the policy is none: {error}") from None
+
+
+def _value(field: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise Failed(f"{field}={text}: the value is no YAML") from None
+
+
+def _read(file: str) -> Mapping[str, Any]:
+    try:
+        value = yaml.safe_load(Path(file).read_text("utf-8"))
+    except OSError as error:
+        raise Failed(f"{file} cannot be read: {error.strerror}") from None
+    except (UnicodeError, yaml.YAMLError) as error:
+        raise Failed(f"{file} is no YAML: {str(error).splitlines()[0]}") from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Failed(f"{file}: a policy is a mapping of fields")
+    return value

@@ -1,0 +1,35 @@
+"""What there is to show of the difference of two revisions: an entry for each object and each label that differs."""
+
+import json
+from dataclasses import replace
+
+from pkger.model.v1 import plan_pb2
+
+from services.core.model import Key
+from services.views.entries import Act, Entry
+
+_ACTS = {
+    plan_pb2.DIFF_STATUS_NEW: Act.CREATE,
+    plan_pb2.DIFF_STATUS_EXISTS: Act.UPDATE,
+    plan_pb2.DIFF_STATUS_REMOVE: Act.DELETE,
+}
+
+
+def difference_entries(diffs: plan_pb2.PlanDiffs) -> list[Entry]:
+    """What the new side adds, changes and takes away, sorted by object; its labels follow an object."""
+    found: dict[Key, list[Entry]] = {}
+    for diff in diffs.resources:
+        key, spec = Key(diff.key.kind, diff.key.name), diff.new_spec_json or diff.old_spec_json
+        act = _ACTS[diff.status]
+        shown = Entry(act, key, display_name=_name(spec))
+        shown = replace(shown, diff=diff) if act is Act.UPDATE else replace(shown, spec=spec)
+        found.setdefault(key, []).append(shown)
+    for mapping in diffs.label_mappings:
+        key, label = Key(mapping.resource.kind, mapping.resource.name), Key(mapping.label.kind, mapping.label.name)
+        act = Act.ATTACH if mapping.status == plan_pb2.DIFF_STATUS_NEW else Act.DETACH
+        found.setdefault(key, []).append(Entry(act, key, label=label))
+    return [entry for key in sorted(found) for entry in found[key]]
+
+
+def _name(spec: str) -> str:
+    return str(json.loads(spec)["name"])
