@@ -147,8 +147,7 @@ class _Selector:
         key = entry.key.kind, entry.resource_id
         if entry.is_pending_delete:
             return
-        if entry.key.kind not in KINDS or key not in self._live:
-            why = "its resource is gone" if entry.key.kind in KINDS else "packages have no such kind"
+        if why := self._why_not(key):
             text = f"{entry.key} of the stack is left out: {why}"
             self.warnings.append(Warned(entry.key.kind, entry.key.name, entry.resource_id, text))
             return
@@ -164,6 +163,14 @@ class _Selector:
         for chosen in list(self.chosen.values()):
             for label_id in chosen.label_ids:
                 self._take((LABEL, label_id), False)
+
+    def _why_not(self, key: ResourceKey) -> str:
+        """Why a resource of a stack cannot be exported; empty: it can."""
+        if key[0] not in KINDS:
+            return "packages have no such kind"
+        if key[0] not in self._platform.kinds:
+            return "the platform has no such kind any more"
+        return "" if key in self._live else "its resource is gone"
 
     def _take(self, key: ResourceKey, is_narrow: bool) -> None:
         """Choose a resource with its labels; *is_narrow*: only with those that the filter names."""
