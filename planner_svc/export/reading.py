@@ -52,8 +52,13 @@ class ExportReader:
     async def live(
         self, target: Target, kinds: Sequence[str], known: Collection[ResourceKey], platform: PlatformTraits
     ) -> list[Resource]:
-        """All resources of *kinds*, and those of *known* that are of another kind with a costly listing."""
-        return await live_resources(self._platforms.driver(target.platform), target.org, kinds, known, platform)
+        """
+        All resources of *kinds*, and those of *known* that are of another kind with a costly listing.
+
+        One whose spec is none is among them: an export goes on without it.
+        """
+        driver = self._platforms.driver(target.platform)
+        return await live_resources(driver, target.org, kinds, known, platform, is_lenient=True)
 
     async def names(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, list[Recorded]]:
         """The names that stacks have recorded for *resources*; one call, and none when there is nothing to ask."""

@@ -16,7 +16,7 @@ from services.engine.effects.effect import ResourceKey
 from services.engine.outcome import Failed
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields
-from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb
+from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
 from services.rpc.parts import parts, text_bytes
 
 LISTED_AT_ONCE = 5000
@@ -54,7 +54,7 @@ async def platform_traits(driver: Peer) -> PlatformTraits:
 
 
 async def list_resources(
-    driver: Peer, org: str, kinds: Sequence[str], known: Collection[ResourceKey] = ()
+    driver: Peer, org: str, kinds: Sequence[str], known: Collection[ResourceKey] = (), is_lenient: bool = False
 ) -> list[Resource]:
     """
     All resources of *kinds*, in one call, sorted by kind and id.
@@ -66,6 +66,7 @@ async def list_resources(
         org: The organisation.
         kinds: What is listed.
         known: Resources that were there once, of any kind.
+        is_lenient: Whether a spec that is none is an error only for who reads it.
 
     Raises:
         ServiceUnavailable: The listing lacks what is there, names something twice, or of another kind.
@@ -73,7 +74,7 @@ async def list_resources(
     """
     request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
     listed = [
-        _resource(driver, message)
+        _resource(driver, message, is_lenient)
         async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
         for message in chunk.resources
     ]
@@ -90,7 +91,12 @@ async def list_resources(
 
 
 async def live_resources(
-    driver: Peer, org: str, kinds: Sequence[str], known: Collection[ResourceKey], platform: PlatformTraits
+    driver: Peer,
+    org: str,
+    kinds: Sequence[str],
+    known: Collection[ResourceKey],
+    platform: PlatformTraits,
+    is_lenient: bool = False,
 ) -> list[Resource]:
     """
     All resources of *kinds*, and those of *known* that are of another kind with a costly listing, in a call each.
@@ -98,15 +104,17 @@ async def live_resources(
     Nothing is called where there is nothing to ask. Arguments and errors as of ``list_resources``; *platform* is what
     the platform can do.
     """
-    listed = await list_resources(driver, org, kinds, known) if kinds else []
+    listed = await list_resources(driver, org, kinds, known, is_lenient) if kinds else []
     costly = {kind for kind, traits in platform.kinds.items() if traits.costly_listing}.difference(kinds)
-    read = await read_resources(driver, org, sorted({key for key in known if key[0] in costly}))
+    read = await read_resources(driver, org, sorted({key for key in known if key[0] in costly}), is_lenient)
     return [*listed, *filter(None, read)]
 
 
-async def read_resources(driver: Peer, org: str, ids: Sequence[ResourceKey]) -> list[Resource | None]:
+async def read_resources(
+    driver: Peer, org: str, ids: Sequence[ResourceKey], is_lenient: bool = False
+) -> list[Resource | None]:
     """
-    The resource of each kind and id, in order; None for what certainly does not exist.
+    The resource of each kind and id, in order; None for what certainly does not exist; *is_lenient* as of a listing.
 
     Raises:
         ServiceUnavailable: The driver answers something else than was asked.
@@ -119,7 +127,7 @@ async def read_resources(driver: Peer, org: str, ids: Sequence[ResourceKey]) -> 
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
         if len(answer.results) != len(some):
             raise _unreliable(driver, f"it gave {len(answer.results)} answers to {len(some)} questions")
-        found += [_read(driver, asked, result) for asked, result in zip(some, answer.results, strict=True)]
+        found += [_read(driver, asked, result, is_lenient) for asked, result in zip(some, answer.results, strict=True)]
     return found
 
 
@@ -184,12 +192,14 @@ def _prepared(
     return prepared
 
 
-def _read(driver: Peer, asked: object_pb2.ResourceId, result: driver_pb2.ReadResult) -> Resource | None:
+def _read(
+    driver: Peer, asked: object_pb2.ResourceId, result: driver_pb2.ReadResult, is_lenient: bool
+) -> Resource | None:
     match result.WhichOneof("result"):
         case "gone":
             return None
         case "resource" if (result.resource.kind, result.resource.id) == (asked.kind, asked.id):
-            return _resource(driver, result.resource)
+            return _resource(driver, result.resource, is_lenient)
         case "resource":
             given = f"{result.resource.kind} {result.resource.id}"
             raise _unreliable(driver, f"asked for {asked.kind} {asked.id}, it gave {given}")
@@ -202,11 +212,13 @@ def _unreliable(driver: Peer, problem: str) -> ServiceUnavailable:
     return ServiceUnavailable(driver.name, driver.address, problem, driver.platform)
 
 
-def _resource(driver: Peer, message: object_pb2.Resource) -> Resource:
-    """A resource as *driver* gives it."""
+def _resource(driver: Peer, message: object_pb2.Resource, is_lenient: bool) -> Resource:
+    """A resource as *driver* gives it; if *is_lenient*, with a spec that is none as well."""
     try:
         return resource_from_pb(message)
     except RequestInvalid as error:
+        if is_lenient:
+            return unreadable_from_pb(message)
         problem = f"{message.kind} {message.id} has a spec that is none: {error.metadata['problem']}"
         raise ServiceUnavailable(driver.name, driver.address, problem, driver.platform) from error
 

@@ -78,6 +78,8 @@ async def test_what_cannot_be_exported_is_named_and_the_rest_is_exported(odd: Cl
     driver.more = (
         stored("Rocket", 1, spec_of({"name": "Saturn"})),
         stored("Bucket", 2, Spec('{"name": "torn', "torn")),
+        stored("Label", 6, Spec("null", "")),
+        stored("Dashboard", 7, Spec("[1]", "listed")),
         stored("NotificationEndpointSlack", 3, spec_of({"name": "chat", "url": "x", "token": CANARY})),
         stored("Variable", 4, spec_of({"name": "twice", "type": ""})),
         stored("Variable", 5, spec_of({"name": "twice", "type": ""})),
@@ -85,7 +87,9 @@ async def test_what_cannot_be_exported_is_named_and_the_rest_is_exported(odd: Cl
     export = await odd.export(everything=ALL)
     assert shown(export) == [("Label", "label_1"), ("Variable", "twice")]
     assert CANARY not in export.text + str(export.warnings)
-    bucket, endpoint, rocket, variable, *_ = export.told
+    bucket, dashboard, label, endpoint, rocket, variable, *_ = export.told
+    assert dashboard == "Dashboard 'listed': it cannot be read: a spec is no JSON object, so it is left out"
+    assert label == f"Label '{6:016x}': it cannot be read: a spec is no JSON object, so it is left out"
     assert bucket.startswith("Bucket 'torn': it cannot be read: a spec is no JSON: ")
     assert bucket.endswith(", so it is left out")
     assert endpoint == (
@@ -95,8 +99,10 @@ async def test_what_cannot_be_exported_is_named_and_the_rest_is_exported(odd: Cl
     assert "has the name 'twice', which only one object of a package can have, so it is left out" in "".join(
         export.told
     )
-    assert [warning.resource.kind for warning in export.warnings[:3]] == [
+    assert [warning.resource.kind for warning in export.warnings[:5]] == [
         "Bucket",
+        "Dashboard",
+        "Label",
         "NotificationEndpointSlack",
         "Rocket",
     ]

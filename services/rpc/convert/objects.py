@@ -276,6 +276,13 @@ def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
     )
 
 
+def unreadable_from_pb(message: object_pb2.Resource) -> model.Resource:
+    """Translate a resource whose spec is none, which is an error for who reads it; without a name, its id stands in."""
+    spec = model.Spec(message.spec_json, message.display_name or message.id)
+    labels, references = tuple(message.label_ids), references_from_pb(message.references)
+    return model.Resource(message.kind, message.id, spec, labels, references)
+
+
 def references_to_pb(references: Iterable[model.Reference]) -> list[object_pb2.Reference]:
     """Translate the references of a resource."""
     return [object_pb2.Reference(pointer=each.pointer, kind=each.kind, id=each.id) for each in references]
