@@ -3,6 +3,7 @@
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
@@ -37,6 +38,7 @@ async def content(services: Cluster, org: str) -> list[bytes]:
     return [each.SerializeToString(deterministic=True) for each in await services.resources(org)]
 
 
+@pytest.mark.timeout(3600)
 @settings(settings.get_profile("exports"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=platforms())
 async def test_an_export_says_what_is_there(services: Cluster, drawn: Drawn) -> None:
@@ -77,6 +79,7 @@ async def test_an_export_says_what_is_there(services: Cluster, drawn: Drawn) -> 
     assert (await services.plan(again.text, stack="copy", org=copy)).no_change
 
 
+@pytest.mark.timeout(3600)
 @settings(settings.get_profile("exports"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=platforms())
 async def test_a_resource_has_the_same_name_whatever_else_is_exported(services: Cluster, drawn: Drawn) -> None:
