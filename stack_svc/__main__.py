@@ -9,6 +9,7 @@ from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.process import Service, run_process
 from services.settings import STACK_DATABASE, Settings
+from stack_svc.announcing import Watchers
 from stack_svc.housekeeping import PERIOD_SECONDS, sweep
 from stack_svc.leases import SECOND
 from stack_svc.servicer import SERVICES, registrations
@@ -36,9 +37,11 @@ async def opened(
     keep = settings.keep
     limits = Limits(operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes)
     sweeping = BackgroundLoop("sweep", PERIOD_SECONDS, partial(sweep, store, limits))
+    watchers = Watchers()
+    register = registrations(store, ids, limit, settings.allow_jsonnet, watchers)
     try:
         async with sweeping.running():
-            yield Service(registrations(store, ids, limit, settings.allow_jsonnet), SERVICES, loops=[sweeping])
+            yield Service(register, SERVICES, watchers.close, [sweeping])
     finally:
         await store.close()
 

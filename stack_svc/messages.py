@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Any
 
 from google.protobuf import json_format
@@ -33,7 +33,7 @@ from services.rpc.convert.objects import (
 )
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
-from stack_svc import plan_views, stacks, texts
+from stack_svc import pages, plan_views, stacks, texts
 from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Write
 from stack_svc.plans import NewPlan
@@ -46,6 +46,7 @@ from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.stacks import Filter as StacksFilter
 from stack_svc.updates import Update
 from stack_svc.urls import checked_urls
+from stack_svc.watching import Happened, Phase, Position
 
 MOST_CHOSEN = 1000
 """Ids or names that a list of stacks is asked for (stack.proto)."""
@@ -222,6 +223,41 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
         request.etag,
         policy_from_pb(request.policy) if request.HasField("policy") else None,
     )
+
+
+def record_digest(stack: Stack | None) -> str:
+    """A digest of all that others see of a stack; empty for none."""
+    if stack is None:
+        return ""
+    return blake2b(stack_to_pb(stack).SerializeToString(deterministic=True), digest_size=8).hexdigest()
+
+
+def position_from_pb(position: str) -> Position:
+    """
+    Where a watcher goes on.
+
+    Raises:
+        RequestInvalid: This service did not make *position*.
+    """
+    start: tuple[str, str, str, int, str] = ("", "", "", 0, "")
+    return Position(*pages.place_of(position, start, "position", "position"))
+
+
+def change_to_pb(stack_id: str, change: Happened | Stack | None, position: Position) -> stack_pb2.WatchStackResponse:
+    """What a watcher of a stack is told, as of ``watching.changes``."""
+    message = stack_pb2.WatchStackResponse(position=pages.token_of(tuple(position)))
+    match change:
+        case Happened(operation, Phase.BEGUN):
+            message.operation_begun.CopyFrom(operation_to_pb(operation))
+        case Happened(operation, Phase.BLOCKED):
+            message.operation_blocked.CopyFrom(operation_to_pb(operation))
+        case Happened(operation, _):
+            message.operation_ended.CopyFrom(operation_to_pb(operation))
+        case None:
+            message.gone.stack_id = stack_id
+        case _:
+            message.stack.CopyFrom(stack_to_pb(change))
+    return message
 
 
 def ownership_to_pb(resource: ResourceKey, owner: Owner, label_ids: Sequence[str]) -> stack_pb2.Ownership:

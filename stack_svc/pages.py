@@ -68,12 +68,12 @@ def token_of(last: tuple[Any, ...]) -> str:
     return urlsafe_b64encode(orjson.dumps(last)).decode()
 
 
-def place_of(token: str, start: Place) -> Place:
+def place_of(token: str, start: Place, field: str = "page_token", origin: str = "next_page_token") -> Place:
     """
     Where the page of *token* starts; *start*, which is before every entry, for an empty token.
 
     Raises:
-        RequestInvalid: No call of ``token_of`` made it for such a list.
+        RequestInvalid: No call of ``token_of`` made it for such a list; the error names *field*, and its *origin*.
     """
     if not token:
         return start
@@ -83,7 +83,7 @@ def place_of(token: str, start: Place) -> Place:
             return type(start)(parts)
     except (ValueError, binascii.Error):
         pass
-    raise RequestInvalid("page_token", "is no next_page_token of this service")
+    raise RequestInvalid(field, f"is no {origin} of this service")
 
 
 def _type(part: Any) -> type | None:

@@ -39,7 +39,9 @@ from stack_svc import (
     texts,
     updates,
     uses,
+    watching,
 )
+from stack_svc.announcing import Announcing, Watchers
 from stack_svc.journal import Claimed
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
@@ -58,7 +60,13 @@ SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
 """Full names, for health and reflection."""
 
 
-def registrations(store: Store, ids: Ids, limit: int = MESSAGE_LIMIT, allow_jsonnet: bool = False) -> list[Register]:
+def registrations(
+    store: Store,
+    ids: Ids,
+    limit: int = MESSAGE_LIMIT,
+    allow_jsonnet: bool = False,
+    watchers: Watchers | None = None,
+) -> list[Register]:
     """
     Both services over one store, for ``serving``.
 
@@ -67,20 +75,26 @@ def registrations(store: Store, ids: Ids, limit: int = MESSAGE_LIMIT, allow_json
         ids: Draws ids of stacks.
         limit: Largest message, in bytes, between the services.
         allow_jsonnet: Whether the parser evaluates what is at the URL of a Jsonnet program.
+        watchers: Who watches stacks; None: nobody yet.
     """
+    watchers = watchers or Watchers()
+    announcing = Announcing(store, watchers)
     return [
-        partial(stack_pb2_grpc.add_StackServiceServicer_to_server, StackServicer(store, ids, allow_jsonnet)),
-        partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(store, ids, limit)),
+        partial(
+            stack_pb2_grpc.add_StackServiceServicer_to_server, StackServicer(announcing, ids, allow_jsonnet, watchers)
+        ),
+        partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(announcing, ids, limit)),
     ]
 
 
 class StackServicer(stack_pb2_grpc.StackServiceServicer):
     """StackService: what people and planners ask of the store."""
 
-    def __init__(self, store: Store, ids: Ids, allow_jsonnet: bool = False) -> None:
+    def __init__(self, store: Store, ids: Ids, allow_jsonnet: bool = False, watchers: Watchers | None = None) -> None:
         self._store = store
         self._ids = ids
         self._allow_jsonnet = allow_jsonnet
+        self._watchers = watchers or Watchers()
 
     async def CreateStack(
         self, request: stack_pb2.CreateStackRequest, context: object
@@ -144,6 +158,25 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
             found, size, messages.stack_to_pb, lambda stack: (stack.record.name, stack.record.id)
         )
         return stack_pb2.ListStacksResponse(stacks=page, next_page_token=token)
+
+    async def WatchStack(
+        self, request: stack_pb2.WatchStackRequest, context: object
+    ) -> AsyncIterator[stack_pb2.WatchStackResponse]:
+        """Tell of the record of a stack and of the operations on it, until it is gone."""
+        position = messages.position_from_pb(request.position)
+        stack_id = position.stack
+        if not stack_id:
+            choice = messages.choice_from_pb(request.target, request.stack)
+            stack_id = (await self._store.read(lambda tx: watching.watched(tx, choice))).record.id
+        with self._watchers.waiting(stack_id) as event:
+            while True:
+                seen = await self._store.read(partial(watching.look, stack_id=stack_id, position=position))
+                record = messages.record_digest(seen.stack)
+                for change, position in watching.changes(position, seen, record):  # noqa: B020 - it goes on from there
+                    yield messages.change_to_pb(stack_id, change, position)
+                if seen.stack is None:
+                    return
+                await self._watchers.news(event)
 
     async def DeleteStack(
         self, request: stack_pb2.DeleteStackRequest, context: object

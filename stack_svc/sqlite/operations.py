@@ -34,6 +34,15 @@ class SqliteOperations:
         """Read the unfinished operation on a stack."""
         return self._first(f"operations.stack = ? AND operations.{IS_UNFINISHED}", stack)
 
+    def last_on(self, stack: str) -> Operation | None:
+        """Read the last operation on a stack."""
+        return self._first("operations.stack = ? ORDER BY operations.token DESC LIMIT 1", stack)
+
+    def since(self, stack: str, token: int) -> list[Operation]:
+        """Read the last operations on a stack."""
+        where = "operations.stack = ? AND operations.token >= ? ORDER BY operations.token"
+        return list(map(_operation, self._db.query(f"{_SELECT} WHERE {where}", [stack, token])))
+
     def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
         """Read a page of operations."""
         where = "(operations.create_time, operations.name) < (?, ?) AND operations.create_time >= ?"

@@ -722,6 +722,12 @@ def ends_of_uninstalls(db: sqlite_utils.Database) -> None:
     )
 
 
+@MIGRATIONS()
+def operations_by_lease(db: sqlite_utils.Database) -> None:
+    """Find the last operations on a stack; their leases tell the order, whatever clocks say."""
+    db.execute("CREATE INDEX operations_by_lease ON operations (stack, token)")
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

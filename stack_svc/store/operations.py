@@ -136,6 +136,12 @@ class OperationsReading(Protocol):
     def unfinished_on(self, stack: str) -> Operation | None:
         """Read the unfinished operation on a stack; there is one at most."""
 
+    def last_on(self, stack: str) -> Operation | None:
+        """Read the operation on a stack whose last lease has the highest token."""
+
+    def since(self, stack: str, token: int) -> list[Operation]:
+        """Read the operations on a stack whose last lease has *token* or a higher one, by token."""
+
     def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
         """Read at most so many operations behind *after*, newest first."""
 

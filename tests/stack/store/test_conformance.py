@@ -208,6 +208,25 @@ async def test_a_lease_reads_back_as_it_was_written(store: Store) -> None:
     assert await store.read(lambda tx: tx.leases.of("s1")) == lease
 
 
+async def test_the_last_operations_on_a_stack_are_found_by_their_leases(store: Store) -> None:
+    """Whatever their clocks said."""
+    finished = {"state": OperationState.SUCCEEDED}
+    for name, stack, token, time in (("a", "s1", 7, 50), ("b", "s1", 9, 40), ("c", "s2", 8, 60), ("d", "s1", 8, 45)):
+        made = an_operation(name, stack, token=token, create_time=time, update_time=99, **finished)
+        assert await store.write(lambda tx, made=made: tx.operations.insert(made))  # type: ignore[misc]
+
+    def names(reading: Reading, token: int) -> list[str]:
+        return [operation.name for operation in reading.operations.since("s1", token)]
+
+    assert await store.read(lambda tx: names(tx, 8)) == ["d", "b"]
+    assert await store.read(lambda tx: names(tx, 0)) == ["a", "d", "b"]
+    assert await store.read(lambda tx: names(tx, 10)) == []
+    last = await store.read(lambda tx: tx.operations.last_on("s1"))
+    assert last
+    assert last.name == "b"
+    assert await store.read(lambda tx: tx.operations.last_on("s3")) is None
+
+
 async def test_an_operation_reads_back_as_it_was_written(store: Store) -> None:
     made = an_operation(stackless=True)
     assert await store.write(lambda tx: tx.operations.insert(made))

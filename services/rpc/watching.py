@@ -1,0 +1,57 @@
+"""Watches a stack through restarts of the store."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.errors import ServiceUnavailable
+from services.rpc.call import loop_time
+from services.rpc.client import Peer
+
+PATIENCE_SECONDS = 60.0
+"""How long a store that does not answer is asked again."""
+
+CONNECTED_SECONDS = 10.0
+"""A stream that breaks after a longer time had been answered: an attempt to connect takes less."""
+
+PAUSE_SECONDS = 0.5
+"""Between two attempts."""
+
+
+async def watch_stack(
+    store: Peer, request: stack_pb2.WatchStackRequest, patience: float = PATIENCE_SECONDS
+) -> AsyncIterator[stack_pb2.WatchStackResponse]:
+    """
+    The changes of a stack until it is gone; where the stream breaks, it goes on from the last position.
+
+    Args:
+        store: The stack service.
+        request: Which stack, and from where.
+        patience: Seconds for which a store that does not answer is asked again.
+
+    Raises:
+        StackNotFound: There is no such stack.
+        ServiceUnavailable: The store does not answer for so long.
+        PkgerError: The store refuses the request.
+    """
+    asked, stub = stack_pb2.WatchStackRequest(), StackServiceStub(store.channel)
+    asked.CopyFrom(request)
+    give_up = loop_time() + patience
+    while True:
+        began = loop_time()
+        try:
+            with store.answering():
+                async for message in store.stream(stub.WatchStack, asked, None):
+                    asked.position, give_up = message.position, loop_time() + patience
+                    yield message
+                    if message.HasField("gone"):
+                        return
+        except ServiceUnavailable:
+            if loop_time() - began > CONNECTED_SECONDS:
+                # The store answered until now, and had nothing to tell.
+                give_up = loop_time() + patience
+            elif loop_time() >= give_up:
+                raise
+        await asyncio.sleep(PAUSE_SECONDS)

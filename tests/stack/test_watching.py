@@ -1,0 +1,297 @@
+"""Watching a stack: the record as it is, each change of it, the operations on it, and its end."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1.object_pb2 import StackRef
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.errors import RequestInvalid, ServiceUnavailable, StackNotFound
+from services.core.model import OperationKind, StackRecord, Target
+from services.engine.operation import OperationState
+from services.rpc.client import Peer
+from services.rpc.server import serving
+from services.rpc.watching import watch_stack
+from services.settings import Settings
+from stack_svc import announcing
+from stack_svc.__main__ import opened
+from stack_svc.announcing import Watchers
+from stack_svc.store.operations import Operation
+from stack_svc.store.stacks import Stack, State
+from stack_svc.watching import Happened, Look, Phase, Position, changes
+from tests.stack.service import Client, Clock, entry
+
+BEGUN, BLOCKED, ENDED = Phase.BEGUN, Phase.BLOCKED, Phase.ENDED
+STACK = Stack(StackRecord("s", Target(), "prod", 3), "", State.ACTIVE, 1, 1)
+APPLYING = OperationState.APPLYING
+
+
+def an_operation(name: str, token: int, state: OperationState = OperationState.SUCCEEDED) -> Operation:
+    return Operation(name, "s", False, "prod", Target(), OperationKind.APPLY, state, "me", token, 1, 1)
+
+
+def told(position: Position, stack: Stack | None, *operations: Operation, record: str = "r") -> list[object]:
+    """What a watcher at *position* is told, in short; it has nothing more to be told then."""
+    found: list[object] = []
+    last = position
+    for change, after in changes(position, Look(stack, operations), record):
+        match change:
+            case Happened(operation, phase):
+                found.append((operation.name, phase))
+            case _:
+                found.append("record" if change else "gone")
+        last = after
+    later = [operation for operation in operations if operation.token >= last.token]
+    again = [change for change, _ in changes(last, Look(stack, later), record)]
+    assert again == ([None] if stack is None else [])
+    return found
+
+
+AT_A = Position("s", "r", "a", 5, BEGUN)
+"""Where operation "a" has begun."""
+
+
+@pytest.mark.parametrize(
+    ("position", "operations", "expected"),
+    [
+        (Position(), [], ["record"]),
+        (Position(), [an_operation("a", 5)], ["record"]),
+        (Position(), [an_operation("a", 5, APPLYING)], ["record", ("a", BEGUN)]),
+        (Position(), [an_operation("a", 5, OperationState.BLOCKED)], ["record", ("a", BEGUN), ("a", BLOCKED)]),
+        (Position("s", "r"), [an_operation("a", 5)], [("a", BEGUN), ("a", ENDED)]),
+        (AT_A, [an_operation("a", 5, APPLYING)], []),
+        (AT_A, [an_operation("a", 5)], [("a", ENDED)]),
+        (AT_A, [an_operation("a", 9, APPLYING)], []),
+        (AT_A, [an_operation("a", 9), an_operation("b", 10, APPLYING)], [("a", ENDED), ("b", BEGUN)]),
+        (AT_A, [an_operation("b", 6), an_operation("c", 7)], [(n, p) for n in "bc" for p in (BEGUN, ENDED)]),
+        (AT_A, [an_operation("a", 5, OperationState.BLOCKED)], [("a", BLOCKED)]),
+        (AT_A._replace(phase=BLOCKED), [an_operation("a", 5, OperationState.BLOCKED)], []),
+        (AT_A._replace(phase=BLOCKED), [an_operation("a", 6, OperationState.BLOCKED)], [("a", BLOCKED)]),
+        (AT_A._replace(phase=BLOCKED), [an_operation("a", 6, OperationState.ROLLED_BACK)], [("a", ENDED)]),
+        (AT_A._replace(phase=ENDED), [an_operation("a", 5)], []),
+        (AT_A._replace(record="older"), [an_operation("a", 5)], [("a", ENDED), "record"]),
+    ],
+)
+def test_what_is_different_since_a_position_is_told_once(
+    position: Position, operations: list[Operation], expected: list[object]
+) -> None:
+    assert told(position, STACK, *operations) == expected
+
+
+def test_a_stack_that_is_gone_is_told_last() -> None:
+    assert told(AT_A, None, an_operation("a", 5)) == [("a", ENDED), "gone"]
+    assert told(Position(), None) == ["gone"]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No watcher looks by itself: what one is told of here, it was woken for."""
+    monkeypatch.setattr(announcing, "LONGEST_SECONDS", 3600.0)
+
+
+class Watch:
+    """A watcher, and what it was told."""
+
+    def __init__(self, messages: AsyncIterator[stack_pb2.WatchStackResponse]) -> None:
+        self._messages = messages
+        self.position = ""
+
+    async def next(self) -> str:
+        """What comes next, in a word and a number or a name."""
+        message = await anext(self._messages)
+        self.position = message.position
+        what = str(message.WhichOneof("change"))
+        if what == "stack":
+            return f"stack {message.stack.name} {message.stack.generation}"
+        return what if what == "gone" else f"{what} {getattr(message, what).name}"
+
+    async def rest(self) -> list[str]:
+        """All that follows, to the end."""
+        found = []
+        while True:
+            try:
+                found.append(await self.next())
+            except StopAsyncIteration:
+                return found
+
+
+def watch(client: Client, stack_id: str = "", name: str = "", position: str = "") -> Watch:
+    ref = StackRef(id=stack_id) if stack_id else StackRef(name=name) if name else None
+    request = stack_pb2.WatchStackRequest(stack=ref, position=position)
+    return Watch(client.peer.stream(client.stacks.WatchStack, request))
+
+
+async def test_a_watcher_is_told_of_each_change_to_the_end(service: Client) -> None:
+    made = await service.create("prod")
+    watching = watch(service, name="prod")
+    assert await watching.next() == "stack prod 0"
+
+    await service.update(made.id, description="x")
+    assert await watching.next() == "stack prod 0"
+    begun = await service.begin("prod", operation="operations/1")
+    assert await watching.next() == "operation_begun operations/1"
+    await service.record(begun, [entry("one")])
+    assert [await watching.next() for _ in range(2)] == ["operation_ended operations/1", "stack prod 1"]
+    await service.update(made.id, name="other")
+    assert await watching.next() == "stack other 1"
+    await service.remove(await service.begin("other", operation="operations/2"))
+
+    assert await watching.rest() == ["operation_begun operations/2", "operation_ended operations/2", "gone"]
+
+
+async def test_an_operation_with_nothing_to_do_changes_no_record(service: Client) -> None:
+    stack = await service.apply("prod", [entry("one")])
+    watching = watch(service, stack.id)
+    assert await watching.next() == "stack prod 1"
+    await service.record(await service.begin("prod", operation="operations/1"), [entry("one")])
+
+    assert await watching.next() == "operation_begun operations/1"
+    assert await watching.next() == "operation_ended operations/1"
+    await service.update(stack.id, description="x")
+    assert await watching.next() == "stack prod 1"
+
+
+async def test_a_watcher_goes_on_from_a_position(service: Client) -> None:
+    made = await service.create("prod")
+    first = watch(service, made.id)
+    await first.next()
+    await service.record(await service.begin("prod", operation="operations/1"), [entry("one")])
+    begun = await service.begin("prod", operation="operations/2")
+
+    again = watch(service, position=first.position)
+
+    assert [await again.next() for _ in range(4)] == [
+        "operation_begun operations/1",
+        "operation_ended operations/1",
+        "operation_begun operations/2",
+        "stack prod 1",
+    ]
+    later = watch(service, position=again.position)
+    await service.remove(begun)
+    assert await later.rest() == ["operation_ended operations/2", "gone"]
+    # Whoever missed the end learns of it.
+    assert await watch(service, position=first.position).rest() == [
+        "operation_begun operations/1",
+        "operation_ended operations/1",
+        "operation_begun operations/2",
+        "operation_ended operations/2",
+        "gone",
+    ]
+
+
+async def test_a_blocked_operation_is_told_each_time(service: Client, clock: Clock) -> None:
+    begun = await service.begin(stack_id=(await service.create("prod")).id, operation="operations/1")
+    watching = watch(service, begun.stack.id)
+    assert [await watching.next() for _ in range(2)] == ["stack prod 0", "operation_begun operations/1"]
+    for _ in range(2):
+        for _ in range(3):
+            clock.forward(3600)
+            heir, _ = await service.claim("operations/1")
+            request = journal_pb2.ReportDefectRequest(operation="operations/1", token=heir.token, problem="x")
+            await service.peer.call(service.journal.ReportDefect, request)
+        assert await watching.next() == "operation_blocked operations/1"
+
+
+async def test_what_another_process_writes_is_told_when_the_watcher_looks_by_itself(
+    service: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announcing, "LONGEST_SECONDS", 0.01)
+    made = await service.create("prod")
+    watching = watch(service, made.id)
+    await watching.next()
+
+    # Past the service: its store wakes nobody up.
+    assert service.store
+    await service.store.write(lambda tx: tx.stacks.delete(made.id))
+
+    assert await watching.rest() == ["gone"]
+
+
+async def test_a_stack_is_watched_only_if_it_is_there(service: Client) -> None:
+    pending = await service.begin("first")
+    for call in (watch(service, "0" * 16), watch(service, name="none"), watch(service, pending.stack.id)):
+        with pytest.raises(StackNotFound):
+            await call.next()
+    for call, field in ((watch(service), "stack"), (watch(service, position="x"), "position")):
+        with pytest.raises(RequestInvalid) as raised:
+            await call.next()
+        assert raised.value.metadata["field"] == field
+
+
+async def test_a_stack_that_is_deleted_without_an_operation_is_gone(service: Client) -> None:
+    made = await service.create("prod")
+    watching = watch(service, made.id)
+    await watching.next()
+
+    await service.delete(made.id)
+
+    assert await watching.rest() == ["gone"]
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A socket with a short path, which stays the same through restarts."""
+    folder = tempfile.mkdtemp(prefix="pkger-")
+    yield f"unix:{folder}/stack.sock"
+    shutil.rmtree(folder)
+
+
+@asynccontextmanager
+async def running(folder: Path, address: str) -> AsyncIterator[str]:
+    """The stack service as its process runs it."""
+    async with (
+        opened(Settings({}, "", folder, folder)) as service,
+        serving(service.register, service.names, address, 5, service.drain, service.loops) as listening,
+    ):
+        yield listening
+
+
+async def create(peer: Peer, name: str) -> stack_pb2.Stack:
+    stub = StackServiceStub(peer.channel)
+    return (await peer.call(stub.CreateStack, stack_pb2.CreateStackRequest(name=name))).stack
+
+
+async def test_a_restart_of_the_store_does_not_end_a_watch(tmp_path: Path, address: str) -> None:
+    async with Peer("stack", address) as peer:
+        async with running(tmp_path, address):
+            made = await create(peer, "prod")
+            request = stack_pb2.WatchStackRequest(stack=StackRef(id=made.id))
+            watching = Watch(watch_stack(peer, request))
+            plain = Watch(peer.stream(StackServiceStub(peer.channel).WatchStack, request, None))
+            assert [await watching.next(), await plain.next()] == ["stack prod 0"] * 2
+            following = asyncio.create_task(watching.next())
+        with pytest.raises(ServiceUnavailable):
+            await plain.next()
+        async with running(tmp_path, address):
+            stub = StackServiceStub(peer.channel)
+            update = stack_pb2.UpdateStackRequest(stack=StackRef(id=made.id), name="other")
+            await peer.call(stub.UpdateStack, update)
+            assert await following == "stack other 0"
+            await peer.call(stub.DeleteStack, stack_pb2.DeleteStackRequest(stack=StackRef(id=made.id)))
+            assert await watching.rest() == ["gone"]
+
+
+async def test_a_store_that_stays_away_ends_a_watch(address: str) -> None:
+    async with Peer("stack", address, ready_seconds=0.05) as peer:
+        request = stack_pb2.WatchStackRequest(stack=StackRef(name="prod"))
+        with pytest.raises(ServiceUnavailable):
+            await Watch(watch_stack(peer, request, patience=0.1)).next()
+
+
+async def test_nobody_is_woken_for_another_stack() -> None:
+    watchers = Watchers()
+    with watchers.waiting("a") as mine, watchers.waiting("b") as theirs:
+        watchers.wake("a")
+        assert (mine.is_set(), theirs.is_set()) == (True, False)
+    with watchers.waiting("a") as mine:
+        assert not mine.is_set()
+        await watchers.close()
+        with pytest.raises(ServiceUnavailable):
+            await watchers.news(mine)
