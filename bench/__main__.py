@@ -12,6 +12,7 @@ from bench.applying import applying
 from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
 from bench.journaling import journaling
+from bench.listing import listing
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_objects
 
@@ -44,7 +45,7 @@ def main() -> None:
     for size in () if wanted.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))
-        figures += journaling(size)
+        figures += [*journaling(size), *listing(size)]
     print(table(figures))
 
 

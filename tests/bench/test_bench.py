@@ -52,6 +52,10 @@ ROWS = [
     "in batches of 1",
     "in batches of 64",
     "in batches of 1,000",
+    "list of stacks, the slowest page",
+    "of one target",
+    "with names like *7*9*",
+    "with names like none",
 ]
 
 
