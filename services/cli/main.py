@@ -619,6 +619,20 @@ def rename_resource(name: str, object_key: str, new_name: str, platform: str, or
     asyncio.run(rename(name, _target(platform, org), _key(object_key), new_name, environment(server)))
 
 
+@stacks.command("watch")
+@click.argument("name")
+@platform_option
+@org_option
+@output_option
+@server_option
+def watch_stack(name: str, platform: str, org: str, output: str, server: str | None) -> None:
+    """Show what happens to stack NAME, until it is gone."""
+    from services.cli.session import environment
+    from services.cli.stack_watch import watch
+
+    asyncio.run(watch(name, platform, org, environment(server), output))
+
+
 @stacks.command("uninstall")
 @click.argument("name")
 @platform_option

@@ -1,7 +1,7 @@
 """Watches a stack through restarts of the store."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.5
 
 async def watch_stack(
     store: Peer, request: stack_pb2.WatchStackRequest, patience: float = PATIENCE_SECONDS
-) -> AsyncIterator[stack_pb2.WatchStackResponse]:
+) -> AsyncGenerator[stack_pb2.WatchStackResponse, None]:
     """
     The changes of a stack until it is gone; where the stream breaks, it goes on from the last position.
 

@@ -12,7 +12,7 @@ import pytest
 import parser_svc.__main__ as parser
 from services.rpc.process import Service
 from services.settings import Settings
-from tests.cli.command import at_terminal, environment, pkger
+from tests.cli.command import at_terminal, ended, environment, pkger, started
 from tests.cluster import Cluster, cluster
 from tests.parser.web import Web, serving
 
@@ -67,10 +67,10 @@ async def test_what_people_read_of_stacks(
     told: dict[str, str] = {}
     for name, arguments in CASES.items():
         typed = [meant.get(word, word).replace("URL", web.address) for word in arguments]
-        ended = await pkger("stacks", *typed, env=env)
+        answer = await pkger("stacks", *typed, env=env)
         if name == "init-nameless":
-            meant["ID"] = json.loads(ended.out)["id"]
-        told[name] = f"$ pkger stacks {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
+            meant["ID"] = json.loads(answer.out)["id"]
+        told[name] = f"$ pkger stacks {' '.join(arguments)}\n{answer.out}{answer.err}exit status {answer.code}\n"
     steady = _steady(told, web.address)
     if request.config.getoption("--update-golden"):
         GOLDEN.mkdir(exist_ok=True)
@@ -119,9 +119,34 @@ async def test_a_stack_without_urls_needs_files(services: Cluster, tmp_path: Pat
     env = environment(tmp_path, services.addresses)
     await pkger("stacks", "init", "prod", env=env)
 
-    ended = await pkger("apply", "--stack", "prod", "--yes", env=env)
+    refused = await pkger("apply", "--stack", "prod", "--yes", env=env)
 
-    assert (ended.code, ended.err.count("\n")) == (1, 1)
-    assert "stack 'prod' has no URLs, so name at least one source" in ended.err or "has no URLs" in ended.err
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert "has no URLs, so name at least one source" in refused.err
     without = await pkger("apply", "--yes", env=env)
     assert (without.code, "name at least one package file" in without.err) == (2, True)
+
+
+async def test_a_stack_is_watched_until_it_is_gone(services: Cluster, web: Web, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
+    await pkger("stacks", "init", "prod", "--url", f"{web.address}/raw.yml", env=env)
+    watching = await started("stacks", "watch", "prod", env=env)
+    assert watching.stdout
+    first = await watching.stdout.readline()
+    await services.apply(stack="prod")
+    await services.uninstall("prod")
+
+    rest = await ended(watching)
+
+    told = [re.sub("operations/[0-9a-f]{16}", "NAME", line) for line in (first.decode() + rest.out).splitlines()]
+    # What comes and goes between two looks is told at once.
+    assert [line for line in told if line.startswith("NAME")] == [
+        "NAME began: apply",
+        "NAME ended: succeeded",
+        "NAME began: uninstall",
+        "NAME ended: succeeded",
+    ]
+    assert (told[0], told[-1]) == ("stack prod: generation 0, 0 resources", "the stack is gone")
+    assert (rest.code, rest.err) == (0, "")
+    missing = await pkger("stacks", "watch", "prod", env=env)
+    assert (missing.code, missing.err.count("\n")) == (1, 1)

@@ -1,0 +1,64 @@
+"""``pkger stacks watch``: what happens to a stack, line by line, until it is gone."""
+
+from collections.abc import Mapping
+from contextlib import aclosing
+
+from google.protobuf.json_format import MessageToJson
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
+from rich.text import Text
+
+from services.cli.errors import told_plainly
+from services.cli.interrupts import Interrupts
+from services.cli.names import word
+from services.cli.session import Session, session
+from services.cli.show import console
+from services.cli.stack_records import ref_of
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.watching import watch_stack
+
+NEEDS = ("stack",)
+
+
+async def watch(name: str, platform: str, org: str, environ: Mapping[str, str], output: str) -> None:
+    """
+    Print the record of a stack, and each change of it, through restarts of the store; JSON is one object a line.
+
+    Raises:
+        Failed: There is no such stack, or the store stays away.
+    """
+    target = object_pb2.Target(platform=platform, org=org)
+    with Interrupts() as interrupts, told_plainly():
+        async with session(NEEDS, environ) as services:
+            await interrupts.or_stop(_watch(services, target, name, output))
+
+
+async def _watch(services: Session, target: object_pb2.Target, name: str, output: str) -> None:
+    ref = await ref_of(services.stack, target_from_pb(target), name)
+    request = stack_pb2.WatchStackRequest(target=target, stack=ref)
+    async with aclosing(watch_stack(services.stack, request)) as changes:
+        async for change in changes:
+            text = MessageToJson(change, preserving_proto_field_name=True, indent=None)
+            console().print(Text(text if output == "json" else told(change)), soft_wrap=True)
+
+
+def told(change: stack_pb2.WatchStackResponse) -> str:
+    """A change as a line for people."""
+    match change.WhichOneof("change"):
+        case "stack":
+            stack = change.stack
+            called = stack.name or stack.id
+            return f"stack {called}: generation {stack.generation}, {stack.resource_count} resources"
+        case "operation_begun":
+            return f"{change.operation_begun.name} began: {_kind(change.operation_begun)}"
+        case "operation_blocked":
+            return f"{change.operation_blocked.name} is blocked; `pkger operations show` tells why"
+        case "operation_ended":
+            ended = change.operation_ended
+            return f"{ended.name} ended: {word(operation_pb2.OperationState, 'OPERATION_STATE', ended.state)}"
+        case _:
+            return "the stack is gone"
+
+
+def _kind(operation: operation_pb2.Operation) -> str:
+    return word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind)
