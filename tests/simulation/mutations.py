@@ -211,8 +211,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "plan_used_twice",
         _PLANS,
-        "    if plan.operation:\n        raise PlanUsed(plan.name, plan.operation)\n",
-        "",
+        "    if plan.operation:\n        raise PlanUsed(plan.name, plan.operation)\n"
+        "    if plan.state is PlanState.STALE:\n",
+        "    if plan.state is PlanState.STALE:\n",
         frozenset({"I5"}),
         100,
         frozenset({"plans", "reject", "leave"}),
