@@ -12,6 +12,9 @@ from services.kinds.format.fields import LARGEST_EXACT, fits
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]', re.DOTALL)
+"""Texts, and what objects and arrays are made of."""
+
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][-+.eE0-9]*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -20,7 +23,7 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
     """
     Read the JSON array that *text* begins with, and where its elements begin; what follows it is ignored.
 
-    Numbers are floats, but for integers of 64 bits that a float may not hold; of repeated keys the last one wins.
+    Numbers are floats, but for integers of 64 bits that a float may not hold.
 
     Args:
         source: Name for errors.
@@ -28,7 +31,7 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
         usage: What the package has taken of its bounds so far; None: nothing.
 
     Raises:
-        SourceUndecodable: The text begins with no JSON value, or with another one.
+        SourceUndecodable: The text begins with no JSON value, or with another one, or repeats a key of an object.
         SourceTooLarge: The array exceeds a bound.
     """
     usage = usage or Usage()
@@ -43,6 +46,9 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
         raise SourceUndecodable(source, f"this is no JSON: {problem}", error.lineno, error.colno) from None
     except RecursionError:
         raise SourceTooLarge(source, "nesting depth", usage.bounds.depth) from None
+    except _RepeatedKey as error:
+        problem = f"the key {error.key[:60]!r} stands twice in one object; remove one of the two"
+        raise SourceUndecodable(source, problem, *_place(text, _index_of_repeated_key(text, start))) from None
     except _BadNumber as error:
         raise SourceUndecodable(source, error.problem, *_place(text, _index_of_number(text, error.text))) from None
     if value is None:
@@ -125,7 +131,25 @@ def _refuse_constant(text: str) -> NoReturn:
     raise _BadNumber(text, f"{text} is no JSON value; write null or a number")
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_refuse_constant)
+class _RepeatedKey(Exception):
+    """A key that one object has twice: readers do not agree on which of the values counts."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        raise _RepeatedKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    return found
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=_integer, parse_float=_number, parse_constant=_refuse_constant, object_pairs_hook=_object
+)
 
 
 def _check_bounds(source: str, root: list[Any], usage: Usage) -> None:
@@ -152,6 +176,25 @@ def _without_surrogates(value: Any) -> Any:
             return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
         case _:
             return value
+
+
+def _index_of_repeated_key(text: str, start: int) -> int:
+    """Where a key stands for the second time in one object; *start* when there is none."""
+    open_: list[set[str] | None] = []
+    before = ""
+    for token in _STRUCTURE.finditer(text, start):
+        found = token.group()
+        if found in "{[":
+            open_.append(set() if found == "{" else None)
+        elif found in "}]":
+            open_.pop()
+        elif found[0] == '"' and before in ("{", ",") and open_ and (keys := open_[-1]) is not None:
+            key = json.loads(found, strict=False)
+            if key in keys:
+                return token.start()
+            keys.add(key)
+        before = found
+    return start
 
 
 def _index_of_number(text: str, number: str) -> int:

@@ -57,6 +57,7 @@ class Parsed:
         violations: By position of the object, then in the order of packages.md 3.5; empty for a valid package.
         missing_env_refs: Environment keys referred to without a supplied value, sorted.
         missing_secrets: Secret keys referred to, sorted.
+        unused_env_keys: Keys of supplied environment values that are not referred to, sorted.
         warnings: What looks like a mistake, but is none; by position of the object.
         credentials: Where objects hold credentials themselves, whether or not warnings are wanted; by position.
     """
@@ -66,6 +67,7 @@ class Parsed:
     violations: tuple[Violation, ...]
     missing_env_refs: tuple[str, ...]
     missing_secrets: tuple[str, ...]
+    unused_env_keys: tuple[str, ...]
     warnings: tuple[Violation, ...]
     credentials: tuple[Credential, ...]
 
@@ -116,6 +118,7 @@ def parse(
         violations=violations,
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),
         missing_secrets=tuple(sorted(outcome.secret_keys)),
+        unused_env_keys=tuple(sorted(env.keys() - outcome.env_keys)),
         warnings=warnings,
         credentials=credentials,
     )

@@ -122,6 +122,7 @@ def _header(parsed: Parsed) -> parser_pb2.PackageHeader:
         kind_counts=Counter(item.key.kind for item in objects),
         violation_count=len(parsed.violations),
         warning_count=len(parsed.warnings),
+        unused_env_keys=parsed.unused_env_keys,
     )
 
 

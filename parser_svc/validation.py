@@ -125,15 +125,16 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
         rewrite = Rewrite(meant) if meant in API_VERSIONS else None
         return Fault(Code.API_VERSION_INVALID, "apiVersion", reason, ("apiVersion",), rewrite=rewrite)
     meta, display = read_reference(raw.metadata.get("name")), read_reference(raw.spec.get("name"))
-    # A supplied value need not keep to the format (packages.md, P6); what the package itself says must.
-    declared = meta.resolved({})
-    if not is_meta_name(declared):
-        reason = (
-            f"metadata.name must be 1 to {LONGEST_META_NAME} lower-case letters, digits, - or _, "
-            f"with a letter or digit first and last; found {declared[:80]!r}"
-        )
-        return Fault(Code.NAME_INVALID, "metadata.name", reason, ("metadata", "name"))
     name = meta.resolved(env)
+    # What stands in the package has to be a name, and so has the value that takes its place.
+    for found in (meta.resolved({}), name):
+        if not is_meta_name(found):
+            given = "" if found is not name or not meta.env_key else f", the environment value {meta.env_key[:60]!r}"
+            reason = (
+                f"metadata.name must be 1 to {LONGEST_META_NAME} lower-case letters, digits, - or _, "
+                f"with a letter or digit first and last; found {found[:80]!r}{given}"
+            )
+            return Fault(Code.NAME_INVALID, "metadata.name", reason, ("metadata", "name"))
     return _Named(position, raw, KINDS[raw.kind], meta, display, name, display.resolved(env) or name)
 
 

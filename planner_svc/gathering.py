@@ -87,7 +87,11 @@ async def _planned(
     run_checks(Asked(desired, stack, traits, skips, [*map(credential_from_pb, parsed.credentials)]))
     remarks = Remarks()
     if not desired.is_end:
-        warnings = (*map(_told, parsed.warnings), *idle_skips(skips, desired.package, stack))
+        unused = (
+            f"the environment value {key!r} is given, and the package does not refer to it"
+            for key in parsed.header.unused_env_keys
+        )
+        warnings = (*map(_told, parsed.warnings), *unused, *idle_skips(skips, desired.package, stack))
         named = all_secrets_of(desired, traits) if desired.rollback_of else parsed.missing_secrets
         referred = secrets_of(desired, traits, named)
         remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings)

@@ -7,15 +7,27 @@ from services.core.model import LABEL
 from services.kinds.format.field_table import Field, Mappings, Table
 from services.kinds.format.kind import Kind
 from services.kinds.format.references import Referable
-from services.kinds.format.shapes import Schema, Text
+from services.kinds.format.shapes import UNKNOWN_FIELD, Schema, Text, deprecated
 from services.kinds.registry import FAMILY_NAMES, KINDS
 
 API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+NAME_FORM = "[a-z0-9]([-_a-z0-9]{0,61}[a-z0-9])?"
+"""Of a metadata.name."""
+
+
+class _Name(Referable):
+    """The shape of a metadata.name."""
+
+    def schema(self) -> Schema:
+        """As of any literal or reference; a text has the form of a name."""
+        return {**super().schema(), "pattern": f"^{NAME_FORM}$"}
+
+
 METADATA = Table(
-    Field("name", Referable(), "Identity of the object: 1 to 63 lower-case letters, digits, - or _."),
+    Field("name", _Name(), "Identity of the object: 1 to 63 lower-case letters, digits, - or _."),
     required=("name",),
 )
 
@@ -53,11 +65,24 @@ def package_schema() -> Schema:
         "$schema": DIALECT,
         "title": "Object of a package",
         "type": ["object", "null"],
-        "properties": {"kind": {"description": "What the object declares.", "enum": sorted({*KINDS, *FAMILY_NAMES})}},
+        "properties": {"kind": _kinds()},
         "required": ["apiVersion", "kind"],
         "allOf": by_kind,
         "$defs": {name: {"description": kind.about, **_object(kind)} for name, kind in sorted(KINDS.items())},
     }
+
+
+def _kinds() -> Schema:
+    """All words for kinds; those of families are flagged, as objects of them are ignored."""
+    families = [
+        {"const": name, **deprecated(f"Objects of kind {name} are ignored: write one of {', '.join(_members(name))}.")}
+        for name in sorted(FAMILY_NAMES)
+    ]
+    return {"description": "What the object declares.", "anyOf": [{"enum": sorted(KINDS)}, *families]}
+
+
+def _members(family: str) -> list[str]:
+    return sorted(name for name, kind in KINDS.items() if kind.family_kind == family)
 
 
 def _object(kind: Kind) -> dict[str, Any]:
@@ -75,4 +100,5 @@ def _object(kind: Kind) -> dict[str, Any]:
             "spec": spec,
         },
         "required": ["apiVersion", "kind", "metadata", *needed],
+        "additionalProperties": UNKNOWN_FIELD,
     }

@@ -1,5 +1,6 @@
 """Calls of the parser, whose answers come in parts: joined here."""
 
+from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 
 from pkger.model.v1 import object_pb2
@@ -68,8 +69,13 @@ async def parse_package(peer: Peer, request: parser_pb2.ParsePackageRequest) -> 
     Raises:
         PkgerError: What the parser answered with, or ``ServiceUnavailable``.
     """
+    return await joined(peer.stream(ParserServiceStub(peer.channel).ParsePackage, request))
+
+
+async def joined(answers: AsyncIterable[parser_pb2.ParsePackageResponse]) -> Parsed:
+    """An answer of which all parts are awaited."""
     parsed, pieces = Parsed(), list[str]()
-    async for message in peer.stream(ParserServiceStub(peer.channel).ParsePackage, request):
+    async for message in answers:
         parsed.add(message, pieces)
     parsed.summary = "".join(pieces)
     return parsed

@@ -69,10 +69,29 @@ def _fields(schema: Any) -> list[dict[str, Any]]:
         (document("Rocket", {}), ["$.kind"]),
         ({"kind": "Label"}, ["$", "$", "$"]),
         (document("Label", {}, apiVersion="v1"), ["$.apiVersion"]),
+        (document("Label", {}, metadata={"name": "My Label"}), ["$.metadata.name"]),
+        (document("Label", {}, metadata={"name": "a" * 64}), ["$.metadata.name"]),
+        (document("Label", {}, metadata={"name": {"envRef": {"key": "k"}}}), []),
+        (document("Check", {}), []),
     ],
 )  # fmt: skip
 def test_a_schema_says_what_is_wrong(item: Any, expected: list[str]) -> None:
     assert paths(item) == expected
+
+
+def test_what_is_ignored_is_flagged() -> None:
+    """Editors strike through what is deprecated, and tell why; validators accept it."""
+    schema = package_schema()
+    words = schema["properties"]["kind"]["anyOf"]
+    flagged = {word["const"]: word["deprecationMessage"] for word in words if "const" in word}
+    assert flagged == {
+        "Check": "Objects of kind Check are ignored: write one of CheckDeadman, CheckThreshold.",
+        "NotificationEndpoint": "Objects of kind NotificationEndpoint are ignored: write one of"
+        " NotificationEndpointHTTP, NotificationEndpointPagerDuty, NotificationEndpointSlack.",
+    }
+    label = schema["$defs"]["Label"]
+    for mapping in (label, label["properties"]["metadata"], label["properties"]["spec"]):
+        assert mapping["additionalProperties"]["deprecated"] is True
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded answers are not beside this checkout")

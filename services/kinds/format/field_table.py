@@ -7,7 +7,17 @@ from typing import Any, ClassVar
 from services.kinds.diagnostics import Code
 from services.kinds.format.fields import Fault, Fields, Note, Numbering, Remark, Rewrite, found_text, text_of
 from services.kinds.format.references import Referable
-from services.kinds.format.shapes import Duration, Integer, Schema, Shape, Text, items_ignored, nearest, object_schema
+from services.kinds.format.shapes import (
+    UNKNOWN_FIELD,
+    Duration,
+    Integer,
+    Schema,
+    Shape,
+    Text,
+    items_ignored,
+    nearest,
+    object_schema,
+)
 
 Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
 """Finds what is wrong with one mapping, given how it was read, in the order of packages.md."""
@@ -150,7 +160,7 @@ class Table:
         properties = {
             field.key: {"description": field.about, **field.shape.schema()} for field in self._fields.values()
         }
-        return object_schema(properties, self._required, **self._more)
+        return object_schema(properties, self._required, **{"additionalProperties": UNKNOWN_FIELD, **self._more})
 
     def with_fields(self, *fields: Field) -> "Table":
         """This table with *fields* before its own."""

@@ -300,6 +300,15 @@ def _any_case(word: str) -> str:
     return "".join(f"[{letter.lower()}{letter.upper()}]" if letter.isalpha() else re.escape(letter) for letter in word)
 
 
+def deprecated(reason: str) -> Schema:
+    """JSON Schema of what is valid and of no use: editors strike it through and tell the *reason*."""
+    return {"deprecated": True, "deprecationMessage": reason, "description": reason}
+
+
+UNKNOWN_FIELD: Schema = deprecated("There is no such field here, so it is ignored.")
+"""Of the fields that a mapping has not: valid, and flagged by editors."""
+
+
 def object_schema(properties: Mapping[str, Schema], required: Sequence[str] = (), **more: Any) -> Schema:
     """JSON Schema of a mapping; unknown keys are allowed, as packages.md 2 ignores them."""
     needed = {"required": list(required)} if required else {}
