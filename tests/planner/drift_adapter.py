@@ -1,0 +1,48 @@
+"""
+Answers recorded cases on the drift of one resource, one JSON line each.
+
+Run by the comparison of ``../shared/golden/lifecycle``: ``compare.py --only drift --keys status,fields -- python
+tests/planner/drift_adapter.py``.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from planner_svc.drift import Found, Side, fields_of, status_of
+from services.core.drift import DriftStatus
+from services.kinds.comparing import comparable
+from services.kinds.format.canonical import spec_of
+
+_FOUND = {"present": Found.THERE, "gone": Found.GONE, "unreadable": Found.UNREADABLE}
+
+_COMPARED = (DriftStatus.CONFLICT, DriftStatus.DRIFTED, DriftStatus.PENDING, DriftStatus.IN_SYNC)
+
+
+def _side(spec: dict[str, Any] | None, labels: list[str], set_paths: list[str]) -> Side:
+    # No kind: packages have words of their own for some fields, which the cases have not.
+    value = None if spec is None else comparable("", spec_of(spec), set_paths).value
+    return Side(value, frozenset(labels))
+
+
+def _answer(case: dict[str, Any]) -> dict[str, Any]:
+    live, labels, sets = case["live"], case["labels"], case["set_paths"]
+    package = _side(case["package"], labels["package"], sets)
+    applied = package if case["applied"] is None else _side(case["applied"], labels["applied"], sets)
+    fields = fields_of(package, applied, _side(live.get("spec"), labels["live"], sets), case["policy"]["ignore"])
+    is_pending_delete = case["entry"]["state"] == "PENDING_DELETE"
+    status = status_of(_FOUND[live["is"]], fields, is_pending_delete=is_pending_delete)
+    told = fields if status in _COMPARED else ()
+    return {
+        "status": status.value,
+        "fields": [{"path": each.path, "class": each.field_class.value} for each in told],
+    }
+
+
+if __name__ == "__main__":
+    for line in iter(sys.stdin.readline, ""):
+        asked = json.loads(line)
+        print(json.dumps(_answer(asked["input"]) if asked["suite"] == "drift" else {"skip": True}), flush=True)
