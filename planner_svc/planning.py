@@ -134,6 +134,7 @@ def make_plan(
         rollback_of=desired.rollback_of,
         then=desired.then,
         key_changes=tuple(sorted(matching.renamed.items())),
+        untouched_count=len(matching.untouched),
     )
     attachments = {package_digest: package, baselines_digest: seen}
     # What the current revision keeps, the store has.

@@ -11,7 +11,7 @@ from typing import Any
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
 from services.core.model import Baseline, Key, RecordChanges, Use
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import baselines, claiming, inheriting, inventory, journal, leases, plans, revisions, texts
+from stack_svc import baselines, claiming, inheriting, inventory, journal, leases, looks, plans, revisions, texts
 from stack_svc.inheriting import Estate
 from stack_svc.journal import Write
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
@@ -30,6 +30,7 @@ class Record:
         platform_changed: Whether resources changed; moves the generation even when the record stays as it is.
         secrets_written: Whether secrets were written; moves the generation, and nothing else.
         baselines: What the platform holds of the resources that were written.
+        is_in_sync: Whether the platform holds all that the package says.
     """
 
     changes: RecordChanges
@@ -37,6 +38,7 @@ class Record:
     platform_changed: bool
     secrets_written: bool = False
     baselines: Sequence[Baseline] = ()
+    is_in_sync: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +299,8 @@ def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Recor
     tx.baselines.put(stack.record.id, held)
     if moved:
         tx.baselines.rebind(stack.record.id, moved)
+    if is_news and record.is_in_sync and has_succeeded:
+        looks.after_apply(tx, recorded.record.id, recorded.record.generation, count, now)
     if stack.state is State.PENDING:
         recorded = replace(recorded, state=State.ACTIVE, create_time=now, update_time=now)
     if recorded is not stack:

@@ -21,6 +21,7 @@ from services.engine.operation import FINISHED, OperationState
 from services.kinds import policy
 from services.kinds.package_text import KeptPackage
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb
+from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import (
     baseline_from_pb,
@@ -38,6 +39,7 @@ from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remov
 from stack_svc.journal import Advance, Beginning, Planned, Write
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
+from stack_svc.store.looks import Look
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
 from stack_svc.store.plans import PlanState, StoredPlan, Work
@@ -132,8 +134,8 @@ def timestamp(microseconds: int) -> Timestamp:
     return time
 
 
-def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
-    """Translate a stack, without what it owns."""
+def stack_to_pb(stack: Stack, look: Look | None = None) -> stack_pb2.Stack:
+    """Translate a stack, without what it owns; *look* is the last one at it, where that is told."""
     record = stack.record
     return stack_pb2.Stack(
         id=record.id,
@@ -150,7 +152,12 @@ def stack_to_pb(stack: Stack) -> stack_pb2.Stack:
         policy=json_format.ParseDict(dict(record.policy), Struct()) if record.policy else None,
         urls=record.urls,
         etag=stacks.etag_of(stack),
+        last_look=_look_fields(look) if look else None,
     )
+
+
+def _look_fields(look: Look) -> Any:
+    return {"time": timestamp(look.time), "generation": look.generation, "counts": counts_fields(look.counts)}
 
 
 def revision_to_pb(revision: Revision) -> stack_pb2.Revision:
@@ -645,6 +652,7 @@ def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
                 record.platform_changed,
                 record.secrets_written,
                 [_cleaned_baseline(baseline_from_pb(each)) for each in record.baselines],
+                record.is_in_sync,
             )
         case "abandon":
             return Abandon()

@@ -16,6 +16,7 @@ from services.kinds.package_text import read_package
 from services.machine import Ids
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.claim_parts import claim_parts
+from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import baseline_to_pb, entry_fields, key_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.convert.plans import use_to_pb
@@ -29,6 +30,7 @@ from stack_svc import (
     endings,
     journal,
     keeping,
+    looks,
     messages,
     pages,
     plan_views,
@@ -49,10 +51,11 @@ from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
 from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
+from stack_svc.store.looks import Look
 from stack_svc.store.operations import Filter, Operation
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.revisions import Revision
-from stack_svc.store.stacks import Choice, Named
+from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.store import Reading, Store, Transaction
 from stack_svc.urls import checked_urls
 
@@ -125,8 +128,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
         """Read one stack."""
         choice = messages.choice_from_pb(request.target, request.stack)
-        stack = await self._store.read(lambda tx: stacks.existing(tx, choice))
-        return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack))
+        stack, look = await self._store.read(lambda tx: _looked_at(tx, choice))
+        return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack, look))
 
     async def ListResources(
         self, request: stack_pb2.ListResourcesRequest, context: object
@@ -471,6 +474,14 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         stack = await self._store.write(lambda tx: keeping.take_in(tx, request.stack_id, entry, baseline, key))
         return journal_pb2.RecordImportResponse(generation=stack.record.generation)
 
+    async def RecordLook(
+        self, request: journal_pb2.RecordLookRequest, context: object
+    ) -> journal_pb2.RecordLookResponse:
+        """Keep what a look at a whole stack found."""
+        counts = counts_from_pb(request.counts)
+        is_stored = await self._store.write(lambda tx: looks.record(tx, request.stack_id, request.generation, counts))
+        return journal_pb2.RecordLookResponse(is_stored=is_stored)
+
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object
     ) -> journal_pb2.RequestCancelResponse:
@@ -518,6 +529,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             has_more=has_more,
             state=messages.state_to_pb(story.state),
         )
+
+
+def _looked_at(reading: Reading, choice: Choice) -> tuple[Stack, Look | None]:
+    """A stack, and the last look at it."""
+    stack = stacks.existing(reading, choice)
+    return stack, reading.looks.find(stack.record.id)
 
 
 def _unfinished(reading: Reading) -> list[Operation]:

@@ -610,6 +610,7 @@ class Plan:
 
     A plan for a stack that is still to be created has its name and no id; one that leaves no record has neither. What
     travels beside it is named by digest: the package that its revision keeps, and baselines of what it does not write.
+    ``untouched_count`` is the number of recorded resources that it leaves alone without comparing them.
     """
 
     target: Target
@@ -631,6 +632,7 @@ class Plan:
     rollback_of: int = 0
     then: AfterUninstall = AfterUninstall.KEEP
     key_changes: tuple[tuple[Key, Key], ...] = ()
+    untouched_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

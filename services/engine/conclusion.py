@@ -35,6 +35,7 @@ class Write:
         has_changed: Whether the operation changed resources; generation and history then move, even without *changes*.
         has_secrets: Whether it wrote secrets; the generation then moves.
         baselines: What the platform holds of the resources that it wrote, sorted by key.
+        is_in_sync: Whether all that the stack has was compared with its package, and is now as that says.
     """
 
     changes: RecordChanges
@@ -42,6 +43,7 @@ class Write:
     has_changed: bool
     has_secrets: bool = False
     baselines: Sequence[Baseline] = ()
+    is_in_sync: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,16 @@ class Conclusion:
             return None
         secrets = sum(effect.is_of_secret for effect in self.progress.effects)
         has_changed = len(plan.steps) > secrets
-        return Write(changes, plan.sources, has_changed, bool(secrets), baselines_of(self.progress, changes))
+        baselines = baselines_of(self.progress, changes)
+        return Write(changes, plan.sources, has_changed, bool(secrets), baselines, self._is_in_sync)
+
+    @property
+    def _is_in_sync(self) -> bool:
+        """Whether all that the stack has was compared, and everything went as planned, whatever somebody decided."""
+        progress = self.progress
+        if self.end.state is not OperationState.SUCCEEDED or self.leftover_count or progress.plan.untouched_count:
+            return False
+        return all(progress.stands(each.number) and not progress.is_kept(each.number) for each in progress.effects)
 
     def has_stack(self, changes: RecordChanges) -> bool:
         """Whether there is a stack afterwards."""

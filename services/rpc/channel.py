@@ -27,6 +27,7 @@ SAFE_METHODS = {
         "FindPlan",
         "ListAbandonedOperations",
         "ListBaselines",
+        "RecordLook",
         "GetOperation",
         "ListOperations",
         "ListEvents",

@@ -728,6 +728,21 @@ def operations_by_lease(db: sqlite_utils.Database) -> None:
     db.execute("CREATE INDEX operations_by_lease ON operations (stack, token)")
 
 
+@MIGRATIONS()
+def looks(db: sqlite_utils.Database) -> None:
+    """Keep the last look at each stack; ``counts`` is a JSON object of the numbers of resources by status."""
+    db.execute(
+        """
+        CREATE TABLE looks (
+            stack TEXT PRIMARY KEY REFERENCES stacks (id) ON DELETE CASCADE,
+            time BIGINT NOT NULL,
+            generation BIGINT NOT NULL,
+            counts TEXT NOT NULL
+        )
+        """
+    )
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

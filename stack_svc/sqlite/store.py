@@ -15,6 +15,7 @@ from stack_svc.sqlite.baselines import SqliteBaselines
 from stack_svc.sqlite.inventory import SqliteInventory
 from stack_svc.sqlite.journal import SqliteJournal
 from stack_svc.sqlite.leases import SqliteLeases
+from stack_svc.sqlite.looks import SqliteLooks
 from stack_svc.sqlite.operations import SqliteOperations
 from stack_svc.sqlite.owners import SqliteOwners
 from stack_svc.sqlite.plans import SqlitePlans
@@ -44,6 +45,7 @@ class SqliteTransaction:
         self.plans = SqlitePlans(db)
         self.attachments = SqliteAttachments(db)
         self.baselines = SqliteBaselines(db)
+        self.looks = SqliteLooks(db)
         self.revisions = SqliteRevisions(db)
         self.requests = SqliteRequests(db)
         self._clock = LockedClock(clock)

@@ -9,6 +9,7 @@ from stack_svc.store.baselines import Baselines, BaselinesReading
 from stack_svc.store.inventory import Inventory, InventoryReading
 from stack_svc.store.journal import Journal, JournalReading
 from stack_svc.store.leases import Leases, LeasesReading
+from stack_svc.store.looks import Looks, LooksReading
 from stack_svc.store.operations import Operations, OperationsReading
 from stack_svc.store.owners import Owners, OwnersReading
 from stack_svc.store.plans import Plans, PlansReading
@@ -64,6 +65,10 @@ class Reading(Protocol):
         """Baselines, read."""
 
     @property
+    def looks(self) -> LooksReading:
+        """Last looks, read."""
+
+    @property
     def revisions(self) -> RevisionsReading:
         """Revisions, read."""
 
@@ -117,6 +122,10 @@ class Transaction(Reading, Protocol):
     @property
     def baselines(self) -> Baselines:
         """Baselines, read and written."""
+
+    @property
+    def looks(self) -> Looks:
+        """Last looks, read and written."""
 
     @property
     def revisions(self) -> Revisions:

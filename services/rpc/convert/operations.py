@@ -226,6 +226,7 @@ def record_to_pb(write: Write) -> journal_pb2.Record:
         platform_changed=write.has_changed,
         secrets_written=write.has_secrets,
         baselines=map(baseline_to_pb, write.baselines),
+        is_in_sync=write.is_in_sync,
     )
 
 

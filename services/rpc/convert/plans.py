@@ -59,6 +59,7 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
         baselines_digest=plan.baselines_digest,
         rollback_of=plan.rollback_of,
         then=_AFTER_UNINSTALL.number(plan.then) if is_uninstall else plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
+        untouched_count=plan.untouched_count,
     )
 
 
@@ -275,6 +276,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         baselines_digest=header.baselines_digest,
         rollback_of=header.rollback_of,
         then=_AFTER_UNINSTALL.find(header.then) or model.AfterUninstall.KEEP,
+        untouched_count=header.untouched_count,
     )
 
 

@@ -55,6 +55,7 @@ _LATE = {
     "attachments": {"put"},
     "revisions": {"add", "prune"},
     "baselines": {"put", "rebind"},
+    "looks": {"put"},
     "requests": {"forget"},
 }
 """Writes that answer nothing: they may be sent as late as with the commit."""
