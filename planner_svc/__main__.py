@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from planner_svc.export.reading import ExportReader
+from planner_svc.looking import Looker
 from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
 from planner_svc.storing import PlanStore
@@ -41,7 +42,8 @@ async def opened(
             Platforms(partial(address_of, read_platforms(settings)), connect, ids)
         )
         reader, exports = Reader(parser, stacks, platforms), ExportReader(stacks, platforms)
-        yield Service([register(reader, PlanStore(stacks, ids), exports, limit)], [SERVICE])
+        looker = Looker(reader, stacks)
+        yield Service([register(reader, PlanStore(stacks, ids), exports, looker, limit)], [SERVICE])
 
 
 if __name__ == "__main__":

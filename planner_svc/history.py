@@ -32,7 +32,8 @@ def kept_package(
         for item in desired.package.objects
         if item.key in matching.matches
     }
-    objects |= {key: before[key] for key in left_alone & before.keys()}
+    # Their labels may have left or got other keys.
+    objects |= {key: _as_applied(before[key], entries[key].associations) for key in left_alone & before.keys()}
     unknown = left_alone - before.keys()
     for item in desired.package.objects:
         # They say what the words of those that refer to them mean.

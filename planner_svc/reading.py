@@ -26,6 +26,7 @@ from services.rpc.resources import (
     platform_traits,
     prepare_specs,
     read_header,
+    read_record,
     read_stack,
 )
 
@@ -173,7 +174,7 @@ class Reader:
             PlatformUnknown: No such platform is configured.
         """
         stack = await self._record(header)
-        platform = await self._traits(stack.target)
+        platform = await self.traits(stack.target)
         kinds = kinds_of_record(stack, platform)
         driver = self.driver(stack.target)
         live = await live_resources(driver, stack.target.org, kinds, _recorded(stack), platform)
@@ -214,7 +215,7 @@ class Reader:
         """The driver of the platform of *target*."""
         return self._platforms.driver(target.platform)
 
-    async def _traits(self, target: Target) -> PlatformTraits:
+    async def traits(self, target: Target) -> PlatformTraits:
         """
         What the platform of *target* can do.
 
@@ -226,6 +227,30 @@ class Reader:
     async def secret_keys(self, target: Target) -> frozenset[str]:
         """Keys of the secrets that the platform holds."""
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
+
+
+async def existing_record(peer: Peer, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
+    """
+    The record of a stack that exists.
+
+    Args:
+        peer: The stack service.
+        target: Where a name is looked up.
+        stack: The stack.
+
+    Raises:
+        StackNotFound: There is none.
+        RequestInvalid: None is named, or *target* is not the one of the stack.
+    """
+    match stack.WhichOneof("stack"):
+        case "id":
+            record = await read_record(peer, Target(), stack)
+            refuse_other_target(target, record)
+            return record
+        case "name":
+            return await read_record(peer, target_from_pb(target), stack)
+        case _:
+            raise RequestInvalid("stack", "name the stack, by id or by name")
 
 
 def refuse_other_target(asked: object_pb2.Target, record: StackRecord) -> None:

@@ -8,8 +8,10 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
 from planner_svc.answering import make_answer
+from planner_svc.detecting import detect
 from planner_svc.export.answering import make_export
 from planner_svc.export.reading import ExportReader
+from planner_svc.looking import Looker
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
 from services.rpc.plan_parts import checked_view
@@ -20,12 +22,13 @@ SERVICE = "pkger.planner.v1.PlannerService"
 
 
 class PlannerServicer(PlannerServiceServicer):
-    """Has plans made, kept and told in parts, and exports made and told in parts."""
+    """Has plans and exports made and told in parts, and drift detected."""
 
-    def __init__(self, reader: Reader, plans: PlanStore, exports: ExportReader, limit: int) -> None:
+    def __init__(self, reader: Reader, plans: PlanStore, exports: ExportReader, looker: Looker, limit: int) -> None:
         self._reader = reader
         self._plans = plans
         self._exports = exports
+        self._looker = looker
         self._limit = limit
 
     async def CreatePlan(
@@ -51,10 +54,18 @@ class PlannerServicer(PlannerServiceServicer):
         for message in await make_export(request, self._exports):
             yield message
 
+    async def DetectDrift(
+        self, request: planner_pb2.DetectDriftRequest, context: object
+    ) -> AsyncIterator[planner_pb2.DetectDriftResponse]:
+        found = await detect(request, self._looker, self._reader)
+        is_stored = not request.keys and await self._looker.store(found.facts.stack, found.counts)
+        for message in found.messages(is_stored=is_stored):
+            yield message
 
-def register(reader: Reader, plans: PlanStore, exports: ExportReader, limit: int) -> Register:
+
+def register(reader: Reader, plans: PlanStore, exports: ExportReader, looker: Looker, limit: int) -> Register:
     """What a server needs to serve the planner; *limit* is the largest message, in bytes, between the services."""
-    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, limit))
+    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, looker, limit))
 
 
 def _request_key(request: planner_pb2.CreatePlanRequest) -> journal_pb2.RequestKey | None:

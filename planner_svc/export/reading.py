@@ -7,12 +7,10 @@ from pkger.stack.v1 import stack_pb2
 
 from planner_svc.export.naming import Recorded
 from planner_svc.export.wanted import ResourceKey
-from planner_svc.reading import refuse_other_target
-from services.core.errors import RequestInvalid
+from planner_svc.reading import existing_record
 from services.core.model import PlatformTraits, Resource, StackRecord, Target
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.objects import target_from_pb
-from services.rpc.resources import find_holders, live_resources, platform_traits, read_record
+from services.rpc.resources import find_holders, live_resources, platform_traits
 
 
 class ExportReader:
@@ -30,15 +28,7 @@ class ExportReader:
             StackNotFound: There is none.
             RequestInvalid: None is named, or *target* is not the one of the stack.
         """
-        match stack.WhichOneof("stack"):
-            case "id":
-                record = await read_record(self._stack, Target(), stack)
-                refuse_other_target(target, record)
-                return record
-            case "name":
-                return await read_record(self._stack, target_from_pb(target), stack)
-            case _:
-                raise RequestInvalid("stack", "name the stack, by id or by name")
+        return await existing_record(self._stack, target, stack)
 
     async def traits(self, target: Target) -> PlatformTraits:
         """

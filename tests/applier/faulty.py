@@ -107,6 +107,7 @@ class FaultyDriver(DriverServiceServicer):
         self._allowed: int | None = None
         self._blind_from: int | None = None
         self._lacking: tuple[int, ...] = ()
+        self._hidden_kinds: tuple[str, ...] = ()
         self.echoes = False
         self._items: Mapping[int, ItemFault] = {}
         self._lasting = False
@@ -155,6 +156,10 @@ class FaultyDriver(DriverServiceServicer):
         """Answer no listing and no reading from that one on, counted from 0."""
         self._blind_from = look
 
+    def hide_kinds(self, *kinds: str) -> None:
+        """Answer no listing of any of *kinds*."""
+        self._hidden_kinds = kinds
+
     def lack(self, *looks: int) -> None:
         """List nothing at all when it is asked for the time so and so, of listings and readings, counted from 0."""
         self._lacking = looks
@@ -189,6 +194,8 @@ class FaultyDriver(DriverServiceServicer):
         self, request: driver_pb2.ListResourcesRequest, context: Context
     ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
         await self._look()
+        if not {*request.kinds}.isdisjoint(self._hidden_kinds):
+            raise ServiceUnavailable("platform", "elsewhere", "scripted")
         if self.looks - 1 in self._lacking:
             return
         async for chunk in self._behind.stream(self._stub.ListResources, request):

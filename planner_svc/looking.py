@@ -1,0 +1,156 @@
+"""Reads what a look at a stack compares: few calls, whatever the number of resources."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from planner_svc.matching import ResourceKey
+from planner_svc.reading import Reader, existing_record
+from planner_svc.sides import Facts, Live, missing_scopes, specs_to_compare
+from services.core.drift import DriftCounts
+from services.core.errors import PkgerError, StackMoved
+from services.core.model import (
+    Baseline,
+    InventoryEntry,
+    Key,
+    PlatformTraits,
+    Resource,
+    Spec,
+    StackRecord,
+)
+from services.engine.outcome import Failed
+from services.kinds.package_text import KeptPackage
+from services.rpc.client import Peer
+from services.rpc.convert.drift import counts_fields
+from services.rpc.convert.objects import baseline_from_pb
+from services.rpc.resources import live_resources, prepare_specs
+
+
+class Looker:
+    """Asks the stack service and the driver for what one look needs, and has its outcome stored."""
+
+    def __init__(self, reader: Reader, stack: Peer) -> None:
+        self._reader = reader
+        self._stack = stack
+        self._stub = StackServiceStub(stack.channel)
+        self._journal = JournalServiceStub(stack.channel)
+
+    async def record(self, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
+        """
+        The record of a stack that exists.
+
+        Raises:
+            StackNotFound: There is none.
+            RequestInvalid: None is named, or the target is not the stack's.
+        """
+        return await existing_record(self._stack, target, stack)
+
+    async def facts(self, stack: StackRecord, entries: Sequence[InventoryEntry]) -> Facts:
+        """
+        What a look at *entries* of *stack* compares.
+
+        Raises:
+            StackMoved: The stack has changed since its record was read.
+            PlatformUnknown: No such platform is configured.
+            PkgerError: The stack service or the platform does not tell; kinds that cannot be listed are in the facts.
+        """
+        platform, package, baselines = await asyncio.gather(
+            self._reader.traits(stack.target), self._package(stack), self._baselines(stack)
+        )
+        facts = Facts(stack, entries, package, baselines, await self._live(stack, entries, platform), platform)
+        if scopes := missing_scopes(facts):
+            facts = replace(facts, live=await self._with_names(facts, scopes))
+        current = await self._stack.call(
+            self._stub.GetStack, stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack.id))
+        )
+        # An operation that ended meanwhile wrote what this record does not say.
+        _refuse_moved(stack, current.stack.generation)
+        return facts
+
+    async def prepared(self, facts: Facts) -> dict[Key, Spec | Failed]:
+        """What the platform would hold of each spec of ``specs_to_compare``; one look asks for all of them at once."""
+        wanted = await asyncio.to_thread(specs_to_compare, facts)
+        if not wanted:
+            return {}
+        target = facts.stack.target
+        driver = self._reader.driver(target)
+        found = await prepare_specs(driver, target.org, [*wanted.values()], facts.platform)
+        return dict(zip(wanted, found, strict=True))
+
+    async def store(self, stack: StackRecord, counts: DriftCounts) -> bool:
+        """Have what a look at the whole of *stack* found stored; whether it was."""
+        request = journal_pb2.RecordLookRequest(
+            stack_id=stack.id, generation=stack.generation, counts=counts_fields(counts)
+        )
+        return (await self._stack.call(self._journal.RecordLook, request)).is_stored
+
+    async def _package(self, stack: StackRecord) -> KeptPackage | None:
+        return await self._reader.current_package(stack) if stack.package_digest else None
+
+    async def _baselines(self, stack: StackRecord) -> dict[Key, Baseline]:
+        """
+        All baselines of *stack*.
+
+        Raises:
+            StackMoved: They are of another generation.
+        """
+        found: list[Baseline] = []
+        request = journal_pb2.ListBaselinesRequest(stack_id=stack.id)
+        while True:
+            page = await self._stack.call(self._journal.ListBaselines, request)
+            _refuse_moved(stack, page.generation)
+            found += map(baseline_from_pb, page.baselines)
+            if not page.next_page_token:
+                return {baseline.key: baseline for baseline in found}
+            request.page_token = page.next_page_token
+
+    async def _live(self, stack: StackRecord, entries: Sequence[InventoryEntry], platform: PlatformTraits) -> Live:
+        """What the platform holds of the kinds of *entries*: a call for each, so that one that fails hides no other."""
+        known: dict[str, list[ResourceKey]] = {}
+        for entry in entries:
+            known.setdefault(entry.key.kind, []).append((entry.key.kind, entry.resource_id))
+        kinds = sorted(known.keys() & platform.kinds.keys())
+        problems = {kind: f"platform {stack.target.platform!r} has no kind {kind}" for kind in known.keys() - {*kinds}}
+        return await self._listed(stack, kinds, known, Live({}, problems), platform)
+
+    async def _with_names(self, facts: Facts, scopes: Collection[str]) -> Live:
+        """What is live, with all whose names are unique in *scopes*; what cannot be listed is left out."""
+        kinds = [kind for kind, traits in facts.platform.kinds.items() if traits.scope in scopes]
+        more = sorted({*kinds} - {entry.key.kind for entry in facts.entries})
+        found = await self._listed(facts.stack, more, {}, facts.live, facts.platform)
+        return found._replace(problems=facts.live.problems)
+
+    async def _listed(
+        self,
+        stack: StackRecord,
+        kinds: Sequence[str],
+        known: dict[str, list[ResourceKey]],
+        live: Live,
+        platform: PlatformTraits,
+    ) -> Live:
+        """*live* with all resources of *kinds*; of those with a costly listing, with what is *known*."""
+        driver, org = self._reader.driver(stack.target), stack.target.org
+
+        async def read(kind: str) -> list[Resource] | str:
+            whole = [] if platform.kinds[kind].costly_listing else [kind]
+            try:
+                return await live_resources(driver, org, whole, known.get(kind, ()), platform)
+            except PkgerError as error:
+                return str(error)
+
+        answers = dict(zip(kinds, await asyncio.gather(*map(read, kinds)), strict=True))
+        listed = [each for answer in answers.values() if not isinstance(answer, str) for each in answer]
+        problems = {kind: answer for kind, answer in answers.items() if isinstance(answer, str)}
+        resources = {(each.kind, each.id): each for each in listed}
+        return Live({**live.resources, **resources}, {**live.problems, **problems})
+
+
+def _refuse_moved(stack: StackRecord, generation: int) -> None:
+    if generation != stack.generation:
+        raise StackMoved(stack.name or stack.id, stack.generation, generation)

@@ -1,0 +1,338 @@
+"""What package, baseline and platform say of the resources of a stack, and how each resource is (lifecycle.md 3)."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+import orjson
+
+from planner_svc.drift import Found, Side, fields_of, status_of, value_text
+from planner_svc.matching import ResourceKey, family_of
+from services.core.drift import DriftField, DriftStatus
+from services.core.model import (
+    LABEL,
+    Baseline,
+    InventoryEntry,
+    Key,
+    KindTraits,
+    Object,
+    Origin,
+    PlatformTraits,
+    Reference,
+    Resource,
+    Spec,
+    StackRecord,
+    UnreadableSpecError,
+    WantedSpec,
+    by_key,
+)
+from services.engine.outcome import Failed
+from services.kinds.comparing import comparable, differences
+from services.kinds.format.canonical import canonical_text
+from services.kinds.package_text import KeptPackage
+from services.kinds.policy import resolved
+from services.kinds.registry import KINDS
+
+SENSITIVE = '"(sensitive)"'
+"""In the place of a credential, as JSON text."""
+
+
+class Live(NamedTuple):
+    """
+    What the platform holds.
+
+    Attributes:
+        resources: What was listed or read, by kind and id.
+        problems: The kinds that cannot be read, each with the reason in one sentence.
+    """
+
+    resources: Mapping[ResourceKey, Resource]
+    problems: Mapping[str, str]
+
+
+# Not with slots: properties are kept.
+@dataclass(frozen=True)
+class Facts:
+    """
+    What a look compares.
+
+    Attributes:
+        stack: The record of the stack.
+        entries: Those entries of it that are compared.
+        package: The package of the current revision; None: there is none.
+        baselines: The baselines of the stack, by key.
+        live: What the platform holds of the kinds of *entries*.
+        platform: What the platform can do.
+    """
+
+    stack: StackRecord
+    entries: Sequence[InventoryEntry]
+    package: KeptPackage | None
+    baselines: Mapping[Key, Baseline]
+    live: Live
+    platform: PlatformTraits
+
+    def has_left(self, key: Key) -> bool:
+        """Whether the package of the current revision is known and does not have *key*."""
+        return self.package is not None and key not in self.objects and key not in self.package.untouched
+
+    @cached_property
+    def objects(self) -> Mapping[Key, Object]:
+        """The objects of the current revision, as far as it knows what they are to be, by key."""
+        return self.package.applied if self.package else {}
+
+    @cached_property
+    def label_ids(self) -> Mapping[str, str]:
+        """Ids of the recorded labels, by name."""
+        return {entry.key.name: entry.resource_id for entry in self.stack.resources if entry.key.kind == LABEL}
+
+    @cached_property
+    def referable(self) -> Mapping[tuple[str, str], InventoryEntry]:
+        """What is recorded, by family and name, as packages refer to it."""
+        return {(family_of(key.kind), key.name): entry for key, entry in by_key(self.stack.resources).items()}
+
+
+class Report(NamedTuple):
+    """
+    How one resource is; planner.proto says what each field means.
+
+    Attributes:
+        entry: Its entry.
+        status: How it is.
+        fields: The fields that are different, sorted by path.
+        display_name: Its name for people.
+        same_name: The resource that has the unique name of a missing one.
+        problem: Why it cannot be read.
+        lacks_baseline: Whether it has no baseline.
+        is_ignored: Whether its policy wants nothing to be done about drift.
+    """
+
+    entry: InventoryEntry
+    status: DriftStatus
+    fields: tuple[DriftField, ...] = ()
+    display_name: str = ""
+    same_name: ResourceKey | None = None
+    problem: str = ""
+    lacks_baseline: bool = False
+    is_ignored: bool = False
+
+    @property
+    def counted(self) -> DriftStatus:
+        """The status that it counts as: somebody's change that is ignored is none."""
+        return DriftStatus.IN_SYNC if self.is_ignored and self.status in _CHANGED else self.status
+
+
+_CHANGED = (DriftStatus.MISSING, DriftStatus.CONFLICT, DriftStatus.DRIFTED)
+"""What somebody made of a resource, as opposed to what the stack left of it."""
+
+
+def missing_scopes(facts: Facts) -> set[str]:
+    """The scopes of the unique names of what is missing."""
+    return {
+        traits.scope
+        for entry in facts.entries
+        if entry.key.kind not in facts.live.problems and (entry.key.kind, entry.resource_id) not in facts.live.resources
+        if (traits := facts.platform.kinds[entry.key.kind]).unique_name("") is not None
+    }
+
+
+def specs_to_compare(facts: Facts) -> dict[Key, WantedSpec]:
+    """
+    The specs of the package that are not what the platform held.
+
+    They may only be in other words than the platform's own.
+    """
+    asked: dict[Key, WantedSpec] = {}
+    for entry in facts.entries:
+        key, item = entry.key, facts.objects.get(entry.key)
+        live = facts.live.resources.get((key.kind, entry.resource_id))
+        if item is None or live is None or entry.is_pending_delete:
+            continue
+        baseline = facts.baselines.get(key)
+        held = Spec(baseline.spec, "") if baseline else live.spec
+        references = [each for each in _package_references(item, facts).values() if each]
+        pointers = {each.pointer for each in references}
+        try:
+            differing = differences(key.kind, held, key.kind, item.spec, facts.platform.kinds[key.kind].set_paths)
+        except UnreadableSpecError:
+            # The report says so.
+            continue
+        if any(change.path not in pointers for change in differing):
+            asked[key] = WantedSpec(key.kind, entry.resource_id, item.spec, tuple(references))
+    return asked
+
+
+def reports_of(facts: Facts, prepared: Mapping[Key, Spec | Failed] = MappingProxyType({})) -> list[Report]:
+    """
+    Say how each resource is.
+
+    Args:
+        facts: What is compared.
+        prepared: What the platform would hold of each spec of ``specs_to_compare``; missing: the spec as it is.
+
+    Returns:
+        One report for each entry, worst first, then sorted by key.
+    """
+    found = [_report(entry, facts, prepared.get(entry.key)) for entry in facts.entries]
+    missing = [report for report in found if report.status is DriftStatus.MISSING]
+    if missing:
+        names = _names(facts)
+        named = {report.entry.key: names.get(_unique_name(report, facts.platform)) for report in missing}
+        found = [report._replace(same_name=named.get(report.entry.key)) for report in found]
+    return sorted(found, key=lambda report: (report.status.rank, report.entry.key))
+
+
+def _report(entry: InventoryEntry, facts: Facts, prepared: Spec | Failed | None) -> Report:
+    key, policy = entry.key, resolved(facts.stack.policy, entry.key)
+    item, baseline = facts.objects.get(key), facts.baselines.get(key)
+    live = facts.live.resources.get((key.kind, entry.resource_id))
+    is_ignored = policy.drift == "ignore"
+    known = Report(entry, DriftStatus.UNREADABLE, lacks_baseline=baseline is None, is_ignored=is_ignored)
+    try:
+        if live is None:
+            name = item.spec.display_name if item else _name_in(baseline)
+            problem = facts.live.problems.get(key.kind, "")
+            found = Found.UNREADABLE if problem else Found.GONE
+            status = status_of(found, (), is_pending_delete=entry.is_pending_delete)
+            return known._replace(status=status, display_name=name, problem=problem)
+        known = known._replace(display_name=live.spec.display_name)
+        if entry.is_pending_delete:
+            return known._replace(status=status_of(Found.THERE, (), is_pending_delete=True))
+        fields = _fields(entry, live, facts, prepared, policy.ignore)
+        return known._replace(status=status_of(Found.THERE, fields), fields=fields)
+    except UnreadableSpecError as error:
+        return known._replace(problem=str(error))
+
+
+def _fields(
+    entry: InventoryEntry, live: Resource, facts: Facts, prepared: Spec | Failed | None, ignored: Collection[str]
+) -> tuple[DriftField, ...]:
+    item, baseline = facts.objects.get(entry.key), facts.baselines.get(entry.key)
+    applied = Spec(baseline.spec, "") if baseline else None
+    package = prepared if isinstance(prepared, Spec) else item.spec if item else None
+    if package is None and not facts.has_left(entry.key):
+        # Nobody knows what it is to be, so it is to be what it was.
+        package = applied or live.spec
+    specs = (package, applied or package or live.spec, live.spec)
+    traits = facts.platform.kinds[entry.key.kind]
+    labels = _labels(entry, live, facts)
+    references = _references(entry, live, facts)
+    if entry.origin is Origin.SHARED and facts.stack.policy.get("share") == "always":
+        # It is used as its owner has it, whatever that is.
+        specs, references = (live.spec,) * 3, (references[2],) * 3
+    if specs[0] == specs[1] == specs[2] and _are_equal(labels) and _are_equal(references):
+        return ()
+    package_side, applied_side, live_side = (
+        Side(comparable(entry.key.kind, spec, traits.set_paths).value if spec else None, names, referred)
+        for spec, names, referred in zip(specs, labels, references, strict=True)
+    )
+    found = fields_of(package_side, applied_side, live_side, ignored)
+    return _masked(found, [spec for spec in specs if spec], traits)
+
+
+def _are_equal(sides: Sequence[object]) -> bool:
+    package, applied, live = sides
+    return package == applied == live
+
+
+def _labels(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[frozenset[str], ...]:
+    """The names of the labels on each side; those that the record does not have are no concern of the stack."""
+    item, baseline, ids = facts.objects.get(entry.key), facts.baselines.get(entry.key), facts.label_ids
+    recorded = {label for label in entry.associations if not (baseline and label in baseline.missing_labels)}
+    wanted = {*item.associations} if item else recorded
+    applied = recorded if baseline else wanted
+    named = [frozenset(label.name for label in labels if label.name in ids) for labels in (wanted, applied)]
+    return (*named, frozenset(name for name in named[0] | named[1] if ids[name] in live.label_ids))
+
+
+def _references(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[Mapping[str, str], ...]:
+    """What each side refers to, by pointer."""
+    item, baseline = facts.objects.get(entry.key), facts.baselines.get(entry.key)
+    wanted = _package_references(item, facts) if item else {}
+    if not (wanted or live.references or (baseline and baseline.references)):
+        return {}, {}, {}
+    found = {each.pointer: _told(each) for each in live.references}
+    applied = {each.pointer: _told(each) for each in baseline.references} if baseline else None
+    # What the record does not know is as it was.
+    before = found if applied is None else applied
+    package = {
+        pointer: _told(each) if each else before[pointer]
+        for pointer, each in wanted.items()
+        if each or pointer in before
+    }
+    if item is None:
+        package = before
+    return package, package if applied is None else applied, found
+
+
+def _package_references(item: Object, facts: Facts) -> dict[str, Reference | None]:
+    """What *item* refers to, by pointer; None where the record does not have it."""
+    found: dict[str, Reference | None] = {}
+    kind = KINDS.get(item.key.kind)
+    for field, family in kind.uses.items() if kind else ():
+        pointer = f"/{field}"
+        entry = facts.referable.get((family, item.spec.value[field]))
+        found[pointer] = Reference(pointer, entry.key.kind, entry.resource_id) if entry else None
+    return found
+
+
+def _told(reference: Reference) -> str:
+    return canonical_text({"id": reference.id, "kind": reference.kind})
+
+
+def _masked(fields: tuple[DriftField, ...], specs: Iterable[Spec], traits: KindTraits) -> tuple[DriftField, ...]:
+    """*fields* without the credentials that stand at sensitive paths of any side; names of secrets are none."""
+    hidden = {path for spec in specs for path in traits.written_secrets(spec)} if fields else set()
+    for path in hidden:
+        fields = tuple(
+            each._replace(
+                package=_hidden(each.path, each.package, path),
+                applied=_hidden(each.path, each.applied, path),
+                live=_hidden(each.path, each.live, path),
+            )
+            for each in fields
+        )
+    return fields
+
+
+def _hidden(path: str, text: str, sensitive: str) -> str:
+    """The *text* of the field at *path* without what stands at the pointer *sensitive*."""
+    if not text:
+        return text
+    if f"{path}/".startswith(f"{sensitive}/"):
+        return SENSITIVE
+    if not sensitive.startswith(f"{path}/"):
+        return text
+    value = orjson.loads(text)
+    *holders, name = (
+        step.replace("~1", "/").replace("~0", "~") for step in sensitive.removeprefix(path).split("/")[1:]
+    )
+    holder = value
+    for step in holders:
+        holder = holder.get(step) if isinstance(holder, dict) else None
+    if isinstance(holder, dict) and name in holder:
+        holder[name] = orjson.loads(SENSITIVE)
+    return value_text(value)
+
+
+def _name_in(baseline: Baseline | None) -> str:
+    return str(Spec(baseline.spec, "").value.get("name", "")) if baseline else ""
+
+
+def _names(facts: Facts) -> dict[tuple[str, str] | None, ResourceKey]:
+    """The resources that have unique names, by scope and name."""
+    found: dict[tuple[str, str] | None, ResourceKey] = {}
+    for resource_key, resource in sorted(facts.live.resources.items()):
+        traits = facts.platform.kinds[resource.kind]
+        unique = traits.unique_name(resource.spec.display_name)
+        if unique is not None:
+            found.setdefault((traits.scope, unique), resource_key)
+    return found
+
+
+def _unique_name(report: Report, platform: PlatformTraits) -> tuple[str, str] | None:
+    traits = platform.kinds[report.entry.key.kind]
+    unique = traits.unique_name(report.display_name) if report.display_name else None
+    return None if unique is None else (traits.scope, unique)

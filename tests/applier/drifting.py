@@ -1,0 +1,120 @@
+"""Drift of a stack, as a client sees it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pkger.model.v1 import drift_pb2, object_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from tests.applier.world import Case
+from tests.cluster import Cluster
+
+Key = tuple[str, str]
+"""Kind and metadata.name."""
+
+Field = tuple[str, str, Any, Any, Any]
+"""Path, class, and the three sides as JSON values: package, applied, live; None where nothing is."""
+
+ABSENT = "(absent)"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """
+    What one look found.
+
+    Attributes:
+        summary: Its first message.
+        reports: One for each resource, in order.
+    """
+
+    summary: planner_pb2.DriftSummary
+    reports: Sequence[planner_pb2.DriftReport]
+
+    @property
+    def told(self) -> dict[Key, Any]:
+        """What is not in sync: its status and the fields that are different, by key, worst first."""
+        return {
+            _key(each): (_word(drift_pb2.DriftStatus, each.status), *map(_field, each.fields))
+            for each in self.reports
+            if each.status != drift_pb2.DRIFT_STATUS_IN_SYNC or each.fields
+        }
+
+    @property
+    def statuses(self) -> dict[Key, str]:
+        """The status of what is not in sync, by key, worst first."""
+        return {key: told[0] for key, told in self.told.items() if told[0] != "in_sync"}
+
+    def of(self, kind: str, name: str) -> planner_pb2.DriftReport:
+        """The report on one resource."""
+        [found] = [each for each in self.reports if _key(each) == (kind, name)]
+        return found
+
+
+async def drift(case: Case, *keys: Key, services: Cluster | None = None) -> Drift:
+    """Look at the stack of *case*, or at the resources that *keys* name."""
+    return await drift_of(services or case.services, case.stack, case.org, *keys)
+
+
+async def drift_of(services: Cluster, stack: str, org: str = "", *keys: Key) -> Drift:
+    """Look at a stack, or at the resources of it that *keys* name."""
+    peer = services.peers["planner"]
+    request = planner_pb2.DetectDriftRequest(
+        target=object_pb2.Target(org=org),
+        stack=object_pb2.StackRef(name=stack),
+        keys=[object_pb2.ObjectKey(kind=kind, name=name) for kind, name in keys],
+    )
+    messages = [answer async for answer in peer.stream(PlannerServiceStub(peer.channel).DetectDrift, request)]
+    assert all(message.ByteSize() <= 1024 * 1024 for message in messages)
+    first, *others = messages
+    assert first.WhichOneof("answer") == "summary"
+    assert all(each.WhichOneof("answer") == "reports" for each in others)
+    reports = [report for each in others for report in each.reports.reports]
+    assert [each.status for each in reports] == sorted(each.status for each in reports)
+    return Drift(first.summary, reports)
+
+
+async def last_look(case: Case) -> drift_pb2.DriftLook | None:
+    """The last look that the stack service has of the stack."""
+    peer = case.services.peers["stack"]
+    request = stack_pb2.GetStackRequest(
+        target=object_pb2.Target(org=case.org), stack=object_pb2.StackRef(name=case.stack)
+    )
+    stack = (await peer.call(StackServiceStub(peer.channel).GetStack, request)).stack
+    return stack.last_look if stack.HasField("last_look") else None
+
+
+def counts(look: drift_pb2.DriftLook | planner_pb2.DriftSummary | None) -> Mapping[str, int]:
+    """The counts that are not zero."""
+    assert look
+    return {field.name: number for field, number in look.counts.ListFields()}
+
+
+def changed(path: str, before: Any, now: Any) -> Field:
+    """A field that somebody changed on the platform."""
+    return path, "drifted", before, before, now
+
+
+def detached(label: str) -> Field:
+    """A label that somebody detached."""
+    return changed(f"/associations/{label}", True, ABSENT)
+
+
+def _key(report: planner_pb2.DriftReport) -> Key:
+    return report.key.kind, report.key.name
+
+
+def _field(field: drift_pb2.DriftField) -> Field:
+    sides = (field.package_json, field.applied_json, field.live_json)
+    values = [json.loads(side) if side else ABSENT for side in sides]
+    return field.path, _word(drift_pb2.DriftClass, field.field_class), values[0], values[1], values[2]
+
+
+def _word(enum: Any, number: int) -> str:
+    name: str = enum.Name(number)
+    return name.removeprefix("DRIFT_STATUS_").removeprefix("DRIFT_CLASS_").lower()

@@ -1,0 +1,430 @@
+"""What somebody changes on the platform, drift tells; and nothing else (lifecycle.md 3)."""
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from pkger.model.v1 import object_pb2
+
+from services.core.errors import RequestInvalid, ServiceUnavailable, StackNotFound
+from tests.applier.drifting import ABSENT, Key, changed, counts, detached, drift, last_look
+from tests.applier.faulty import ItemFault
+from tests.applier.test_blocked import ended as recovered
+from tests.applier.test_blocked import in_conflict
+from tests.applier.test_policies import set_policy
+from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, World, end
+from tests.apply.packages import EVERY_KIND, an_endpoint, an_object, text
+from tests.drivers.client import attach, create, delete, detach, update
+
+ALL = text(*EVERY_KIND)
+KEYS = [(each["kind"], each["metadata"]["name"]) for each in EVERY_KIND]
+LABEL = "lucid_einstein"
+
+SHARED_LABEL = an_object("Label", "l", "sensors")
+BUCKET = an_object("Bucket", "b", "raw", ["l"])
+
+
+async def resource_of(case: Case, kind: str, name: str) -> object_pb2.Resource:
+    """The resource of an object of the stack."""
+    found = await case.look()
+    wanted = found.recorded[kind, name]
+    [resource] = [each for each in found.resources if (each.kind, each.id) == wanted]
+    return resource
+
+
+async def change(case: Case, kind: str, key: str, /, **fields: Any) -> dict[str, Any]:
+    """Somebody changes fields of a resource; what it was before."""
+    resource = await resource_of(case, kind, key)
+    before: dict[str, Any] = json.loads(resource.spec_json)
+    mutation = update(kind, resource.id, {**before, **fields}, resource.references)
+    assert (await case.driver.change(case.org, mutation)).results[0].HasField("done")
+    return before
+
+
+async def remove(case: Case, kind: str, name: str) -> None:
+    """Somebody deletes a resource."""
+    resource = await resource_of(case, kind, name)
+    assert (await case.driver.change(case.org, delete(kind, resource.id))).results[0].HasField("done")
+
+
+async def test_after_an_apply_nothing_is_told(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    assert counts(await last_look(case)) == {"in_sync": len(KEYS)}
+
+    found = await drift(case)
+
+    assert found.told == {}
+    assert sorted((each.key.kind, each.key.name) for each in found.reports) == sorted(KEYS)
+    assert (found.summary.generation, found.summary.revision, found.summary.without_baseline_count) == (1, 1, 0)
+    assert found.summary.is_stored
+    assert counts(found.summary) == counts(await last_look(case)) == {"in_sync": len(KEYS)}
+    # The names of the endpoints, which differ from what the platform says of rules.
+    assert found.of("NotificationRule", "to_hook").display_name == "rule"
+
+
+async def test_what_somebody_edits_is_told_and_no_more(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    told: dict[Key, Any] = {}
+    for key in KEYS:
+        before = await change(case, *key, description="theirs")
+        told[key] = ("drifted", changed("/description", before.get("description", ABSENT), "theirs"))
+        assert (await drift(case)).told == told
+    assert counts(await last_look(case)) == {"drifted": len(KEYS)}
+
+    assert not end(await case.apply(ALL)).no_change
+
+    assert counts(await last_look(case)) == {"in_sync": len(KEYS)}
+    assert (await drift(case)).told == {}
+
+
+async def test_what_somebody_renames_is_told_and_no_more(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    told: dict[Key, Any] = {}
+    for key in KEYS:
+        before = await change(case, *key, name=f"{key[1]}-theirs")
+        told[key] = ("drifted", changed("/name", before["name"], f"{key[1]}-theirs"))
+    found = await drift(case)
+    assert found.told == told
+    assert {each.display_name for each in found.reports} == {f"{name}-theirs" for _, name in KEYS}
+
+    assert end(await case.apply(ALL)).state == SUCCEEDED
+
+    assert (await drift(case)).told == {}
+
+
+async def test_what_somebody_labels_otherwise_is_told_and_no_more(faulty: World) -> None:
+    """A label that somebody added is theirs, and no drift."""
+    case = await faulty.case_with(ALL)
+    [made] = (await case.driver.change(case.org, create("Label", {"name": "theirs"}))).results
+    label = await resource_of(case, "Label", LABEL)
+    resources = {key: (await resource_of(case, *key)).id for key in KEYS[1:]}
+    for key, resource_id in resources.items():
+        await case.driver.change(case.org, attach(key[0], resource_id, made.done.id))
+    assert (await drift(case)).told == {}
+
+    for key, resource_id in resources.items():
+        await case.driver.change(case.org, detach(key[0], resource_id, label.id))
+
+    assert (await drift(case)).told == {key: ("drifted", detached(LABEL)) for key in KEYS[1:]}
+    assert end(await case.apply(ALL)).state == SUCCEEDED
+    assert (await drift(case)).told == {}
+
+
+async def test_what_somebody_deletes_is_told(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    names = {(each["kind"], each["metadata"]["name"]): each["spec"]["name"] for each in EVERY_KIND}
+    users = {"hook": "to_hook", "pager": "to_pager"}
+    for key in KEYS[1:]:
+        await remove(case, *key)
+
+        found = await drift(case)
+
+        told = found.told
+        assert told.pop(key) == ("missing",)
+        report = found.of(*key)
+        assert (report.display_name, report.HasField("same_name")) == (names[key], False)
+        # What referred to it does so no more.
+        assert {name for _, name in told} == {users.get(key[1], "")} & {name for _, name in told}
+        assert end(await case.apply(ALL)).state == SUCCEEDED
+        assert (await drift(case)).told == {}
+
+
+async def test_a_label_that_somebody_deletes_is_missing_everywhere(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+
+    await remove(case, "Label", LABEL)
+
+    expected = {("Label", LABEL): ("missing",), **{key: ("drifted", detached(LABEL)) for key in KEYS[1:]}}
+    assert (await drift(case)).told == expected
+
+
+async def test_what_was_rolled_back_is_no_drift(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    refused = an_object("Bucket", "refused", "_system")
+    moved = {**EVERY_KIND[0], "spec": {"name": "label_1", "color": "#000001"}}
+    assert end(await case.apply(text(moved, *EVERY_KIND[1:], refused))).state == ROLLED_BACK
+    assert (await drift(case)).told == {}
+
+
+async def test_what_was_skipped_is_as_it_was_and_the_apply_is_no_look(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL, BUCKET))
+    await change(case, "Bucket", "b", description="theirs")
+    red = an_object("Label", "l", "sensors", color="#000001")
+    described = an_object("Bucket", "b", "raw", ["l"], description="ours")
+
+    assert end(await case.apply(text(red, described), skip=[{"kind": "Bucket", "name": "b"}])).state == SUCCEEDED
+
+    look = await last_look(case)
+    assert look
+    assert look.generation == 1
+    # Not what was skipped: it never was the package of the stack.
+    assert (await drift(case)).told == {("Bucket", "b"): ("drifted", changed("/description", "", "theirs"))}
+
+
+async def test_a_skipped_object_that_was_never_applied_is_none_of_the_stack(faulty: World) -> None:
+    case = faulty.case()
+    await case.apply(text(SHARED_LABEL, BUCKET), skip=[{"kind": "Bucket", "name": "b"}])
+    assert [each.key.name for each in (await drift(case)).reports] == ["l"]
+
+
+async def test_a_label_that_leaves_beside_a_skipped_object_is_no_drift_of_that(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL, BUCKET))
+    assert end(await case.apply("[]", skip=[{"kind": "Bucket", "name": "b"}], allow_empty=True)).state == SUCCEEDED
+    found = await drift(case)
+    assert ([each.key.name for each in found.reports], found.told) == (["b"], {})
+
+
+async def test_what_somebody_decided_to_keep_is_pending(faulty: World) -> None:
+    case, name = await in_conflict(faulty)
+    blocked = await drift(case)
+    assert not blocked.summary.is_stored
+    assert recovered(await case.recover(name, _0="keep")).state == SUCCEEDED
+
+    found = await drift(case)
+
+    pending = ("/description", "pending", "new", "theirs", "theirs")
+    assert found.told == {("Task", "roll"): ("pending", pending)}
+    assert counts(await last_look(case)) == counts(found.summary) == {"pending": 1}
+    assert await case.apply(json_task("new"))
+    assert (await drift(case)).told == {}
+
+
+async def test_an_apply_in_which_somebody_kept_something_is_no_look(faulty: World) -> None:
+    case, name = await in_conflict(faulty)
+    await case.recover(name, _0="keep")
+    look, record = await last_look(case), (await case.look()).record
+    assert look
+    assert record
+    assert (look.generation, record.generation) == (1, 2)
+
+
+async def test_a_conflict_shows_all_three_sides(faulty: World) -> None:
+    case, name = await in_conflict(faulty)
+    await case.recover(name, _0="keep")
+
+    await change(case, "Task", "roll", description="again")
+
+    conflict = ("/description", "conflict", "new", "theirs", "again")
+    assert (await drift(case)).told == {("Task", "roll"): ("conflict", conflict)}
+    await change(case, "Task", "roll", description="new")
+    found = await drift(case)
+    assert found.told == {("Task", "roll"): ("in_sync", ("/description", "converged", "new", "theirs", "new"))}
+    assert found.statuses == {}
+
+
+async def test_what_was_adopted_drifts_as_all_else(faulty: World) -> None:
+    case = faulty.case()
+    await case.services.mutate(create("Bucket", {"name": "raw", "description": "old"}), org=case.org)
+    await case.apply(text(SHARED_LABEL, BUCKET))
+    found = await drift(case)
+    assert (found.told, found.of("Bucket", "b").origin) == ({}, object_pb2.ORIGIN_ADOPTED)
+    await change(case, "Bucket", "b", description="theirs")
+    assert (await drift(case)).told == {("Bucket", "b"): ("drifted", changed("/description", "", "theirs"))}
+
+
+async def test_what_is_shared_is_told_to_all_its_stacks(faulty: World) -> None:
+    owner = await faulty.case_with(text(SHARED_LABEL))
+    user = replace(owner, stack="t")
+    await user.apply(text(SHARED_LABEL, BUCKET))
+    assert (await drift(user)).told == {}
+
+    await change(owner, "Label", "l", color="#000001")
+
+    mine, theirs = await drift(owner), await drift(user)
+    assert mine.statuses == theirs.statuses == {("Label", "l"): "drifted"}
+    assert mine.of("Label", "l").origin == object_pb2.ORIGIN_CREATED
+    assert theirs.of("Label", "l").origin == object_pb2.ORIGIN_SHARED
+
+
+async def test_what_is_used_as_it_is_does_not_drift(faulty: World) -> None:
+    owner = await faulty.case_with(text(SHARED_LABEL))
+    user = replace(owner, stack="t")
+    await user.apply(text(an_object("Bucket", "own", "own")))
+    await set_policy(user, share="always")
+    other = an_object("Label", "l", "sensors", color="#00ff00")
+    assert end(await user.apply(text(other, BUCKET))).state == SUCCEEDED
+
+    await change(owner, "Label", "l", color="#000001")
+
+    assert (await drift(user)).told == {}
+    label = await resource_of(owner, "Label", "l")
+    await case_detach(user, label.id)
+    assert (await drift(user)).told == {("Bucket", "b"): ("drifted", detached("l"))}
+
+
+async def test_what_cannot_be_read_is_unreadable_and_never_missing(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    await remove(case, "Bucket", "pristine_noir")
+    await change(case, "Task", "alcord_mumphries", description="theirs")
+    case.driver.hide_kinds("Bucket", "Label")
+
+    found = await drift(case)
+
+    unreadable = {("Bucket", "pristine_noir"): "unreadable", ("Label", LABEL): "unreadable"}
+    assert found.statuses == {**unreadable, ("Task", "alcord_mumphries"): "drifted"}
+    assert "scripted" in found.of("Bucket", "pristine_noir").problem
+    assert counts(await last_look(case)) == {"unreadable": 2, "drifted": 1, "in_sync": len(KEYS) - 3}
+    case.driver.heal()
+    assert (await drift(case)).statuses == {
+        ("Bucket", "pristine_noir"): "missing",
+        ("Task", "alcord_mumphries"): "drifted",
+    }
+
+
+async def test_a_platform_that_does_not_list_anything_leaves_all_unreadable(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    case.driver.hide()
+    assert {*(await drift(case)).statuses.values()} == {"unreadable"}
+
+
+async def test_a_listing_that_lacks_what_is_there_makes_nothing_missing(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    case.driver.heal()
+    case.driver.lack(*range(100))
+    found = await drift(case)
+    assert {*found.statuses.values()} == {"unreadable"}
+    assert "which is there" in found.reports[0].problem
+
+
+async def test_a_platform_that_describes_nothing_is_an_error(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    case.driver.descriptions = [grpc.StatusCode.UNAVAILABLE]
+    with pytest.raises(ServiceUnavailable):
+        await drift(case)
+
+
+async def test_what_was_made_anew_under_the_name_is_named(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL, BUCKET))
+    await remove(case, "Bucket", "b")
+    [made] = (await case.driver.change(case.org, create("Bucket", {"name": "raw"}))).results
+
+    same = (await drift(case)).of("Bucket", "b").same_name
+
+    assert (same.resource.kind, same.resource.id, same.stack_id) == ("Bucket", made.done.id, "")
+    other = replace(case, stack="t")
+    await other.apply(text(an_object("Bucket", "theirs", "raw")))
+    same = (await drift(case)).of("Bucket", "b").same_name
+    record = (await other.look()).record
+    assert record
+    assert (same.stack_id, same.stack_name) == (record.id, "t")
+
+
+async def test_a_name_may_be_that_of_a_resource_of_another_kind(faulty: World) -> None:
+    case = await faulty.case_with(text(an_endpoint("HTTP", "hook", "hook")))
+    await remove(case, "NotificationEndpointHTTP", "hook")
+    slack = {"name": "hook", "url": "https://example.com", "token": {"secretRef": {"key": "k"}}}
+    await case.driver.change(case.org, create("NotificationEndpointSlack", slack))
+    found = (await drift(case)).of("NotificationEndpointHTTP", "hook")
+    assert found.same_name.resource.kind == "NotificationEndpointSlack"
+
+
+async def test_what_could_not_be_deleted_is_a_leftover_until_it_is_gone(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL, an_object("Bucket", "b", "raw")))
+    before = await resource_of(case, "Bucket", "b")
+    case.driver.fail({0: ItemFault.REJECT})
+    assert end(await case.apply(text(SHARED_LABEL))).leftover_count == 1
+    assert (await drift(case)).told == {("Bucket", "b"): ("leftover",)}
+    look = await last_look(case)
+    assert counts(look) == {"leftover": 1, "in_sync": 1}
+    await case.driver.change(case.org, delete("Bucket", before.id))
+    assert (await drift(case)).told == {("Bucket", "b"): ("gone",)}
+
+
+def forget(data: Path, *, revisions: bool) -> None:
+    """Make the store one that was kept before there were baselines, and perhaps before there were revisions."""
+    connection = sqlite3.connect(data / "stack.db")
+    connection.execute("DELETE FROM baselines")
+    connection.execute("DELETE FROM looks")
+    if revisions:
+        connection.execute("DELETE FROM revisions")
+        connection.execute("UPDATE stacks SET revision = 0, package_digest = ''")
+    connection.commit()
+    connection.close()
+
+
+async def test_without_any_history_drift_says_what_is_missing(faulty: World, tmp_path: Path) -> None:
+    case = await faulty.case_with(ALL)
+    forget(tmp_path, revisions=True)
+    await remove(case, "Bucket", "pristine_noir")
+    await change(case, "Task", "alcord_mumphries", description="theirs")
+
+    found = await drift(case)
+
+    assert found.told == {("Bucket", "pristine_noir"): ("missing",)}
+    assert (found.summary.revision, found.summary.without_baseline_count) == (0, len(KEYS))
+    assert found.reports[0].lacks_baseline
+    # The first apply makes all of it.
+    assert end(await case.apply(ALL)).state == SUCCEEDED
+    found = await drift(case)
+    assert (found.told, found.summary.without_baseline_count, found.summary.revision) == ({}, 0, 1)
+
+
+async def test_without_baselines_the_package_stands_for_them(faulty: World, tmp_path: Path) -> None:
+    case = await faulty.case_with(ALL)
+    forget(tmp_path, revisions=False)
+    assert await last_look(case) is None
+    assert (await drift(case)).told == {}
+    await change(case, "Task", "alcord_mumphries", description="theirs")
+    key = ("Task", "alcord_mumphries")
+    assert (await drift(case)).told == {key: ("drifted", changed("/description", "", "theirs"))}
+
+
+async def test_what_a_policy_ignores_is_listed_and_does_not_count(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL, BUCKET))
+    await set_policy(case, ignore=["/description"], overrides=[{"match": {"kind": "Label"}, "drift": "ignore"}])
+    await change(case, "Bucket", "b", description="theirs")
+    await change(case, "Label", "l", color="#000001")
+
+    found = await drift(case)
+
+    ignored = ("/description", "ignored", "", "", "theirs")
+    drifted = changed("/color", "", "#000001")
+    assert found.told == {("Label", "l"): ("drifted", drifted), ("Bucket", "b"): ("in_sync", ignored)}
+    assert found.of("Label", "l").is_ignored
+    assert counts(found.summary) == {"in_sync": 2}
+
+
+async def test_a_look_at_some_resources_is_not_stored(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    before = await last_look(case)
+    await change(case, "Bucket", "pristine_noir", description="theirs")
+    case.driver.heal()
+
+    found = await drift(
+        case, ("Bucket", "pristine_noir"), ("Label", ""), ("NotificationEndpoint", ""), ("Check", "hot")
+    )
+
+    assert found.statuses == {("Bucket", "pristine_noir"): "drifted"}
+    assert {each.key.name for each in found.reports} == {"pristine_noir", LABEL, "hook", "pager", "chat", "hot"}
+    assert not found.summary.is_stored
+    assert await last_look(case) == before
+    # The other kinds are none of its business: a listing for each kind.
+    assert case.driver.looks == 6
+
+
+async def test_keys_that_name_nothing_are_refused_with_their_names(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL, BUCKET))
+    with pytest.raises(RequestInvalid, match=r"'s' has nothing that is called Buckett, Task, Bucket:c$"):
+        await drift(case, ("Buckett", ""), ("Task", ""), ("Bucket", "c"), ("Bucket", "b"))
+    with pytest.raises(RequestInvalid, match=r"Bucket:4 and 5 more$"):
+        await drift(case, *(("Bucket", str(number)) for number in range(10)))
+
+
+async def test_an_unknown_stack_is_not_found(faulty: World) -> None:
+    with pytest.raises(StackNotFound):
+        await drift(faulty.case())
+
+
+async def case_detach(case: Case, label_id: str) -> None:
+    """Somebody takes a label from the bucket of the stack."""
+    bucket = await resource_of(case, "Bucket", "b")
+    await case.driver.change(case.org, detach("Bucket", bucket.id, label_id))
+
+
+def json_task(description: str) -> str:
+    """The package of ``in_conflict``."""
+    return text(an_object("Task", "roll", "roll", every="1h", query="buckets()", description=description))
