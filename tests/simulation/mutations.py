@@ -205,7 +205,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "await asyncio.sleep(max(times) + self._timeouts.settle - loop_time())",
         "await asyncio.sleep(0)",
         frozenset({"I3"}),
-        100,
+        300,
         frozenset({"late", "search"}),
     ),
     Mutation(
