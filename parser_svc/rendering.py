@@ -8,7 +8,7 @@ from parser_svc.sources import Encoding
 from services.core.errors import RequestInvalid
 from services.core.model import Object, Package
 from services.kinds.registry import KINDS
-from services.writing import json_array, yaml_documents
+from services.writing import JsonWriter, YamlWriter
 
 
 def render(package: Package, encoding: Encoding) -> str:
@@ -25,8 +25,9 @@ def render(package: Package, encoding: Encoding) -> str:
     Raises:
         RequestInvalid: An object is of an unknown kind, or is not whole.
     """
-    documents = [_document(position, item) for position, item in enumerate(package.objects)]
-    return json_array(documents) if encoding is Encoding.JSON else "".join(yaml_documents(documents))
+    writer = JsonWriter() if encoding is Encoding.JSON else YamlWriter()
+    documents = (_document(position, item) for position, item in enumerate(package.objects))
+    return writer.joined(list(map(writer.document, documents)))
 
 
 def _document(position: int, item: Object) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -37,24 +38,47 @@ _HARD_START = re.compile(r"\t| +(\n|$)")
 """The beginning of a text whose indentation a block cannot tell."""
 
 
-def yaml_documents(documents: Iterable[Document], comment: str = "") -> Iterator[str]:
+class Writer(Protocol):
     """
-    Write a stream of YAML documents, each as a text that ends with a newline; joined they are the stream.
+    Writes documents one by one, so that of a large package only the text has to be kept.
 
-    Texts of several lines are blocks. What a reader of YAML 1.1 or 1.2 takes for something else than text is quoted.
-
-    Args:
-        documents: The documents.
-        comment: The first line of each document, without ``#``; empty: none.
+    What a reader of YAML 1.1 or 1.2 takes for something else than text is quoted; texts of several lines are blocks.
     """
-    head = f"# {comment}\n" if comment else ""
-    for position, document in enumerate(documents):
-        yield ("---\n" if position else "") + head + _yaml(document)
+
+    def document(self, document: Document) -> str:
+        """The text of one document."""
+
+    def joined(self, documents: Sequence[str]) -> str:
+        """The text that has all *documents*, each as ``document`` wrote it."""
 
 
-def json_array(documents: Iterable[Document]) -> str:
-    """Write one JSON array, indented with tabs."""
-    return json.dumps(list(documents), indent="\t", ensure_ascii=False) + "\n"
+@dataclass(frozen=True, slots=True)
+class YamlWriter:
+    """A stream of YAML documents; *comment* is the first line of each, without ``#``, and empty for none."""
+
+    comment: str = ""
+
+    def document(self, document: Document) -> str:
+        """The text of one document."""
+        return (f"# {self.comment}\n" if self.comment else "") + _yaml(document)
+
+    def joined(self, documents: Sequence[str]) -> str:
+        """The stream."""
+        return "---\n".join(documents)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonWriter:
+    """One JSON array, indented with tabs."""
+
+    def document(self, document: Document) -> str:
+        """The text of one item."""
+        # Texts have no line breaks in JSON, so all of them are between items.
+        return "\t" + json.dumps(document, indent="\t", ensure_ascii=False).replace("\n", "\n\t")
+
+    def joined(self, documents: Sequence[str]) -> str:
+        """The array."""
+        return "[\n" + ",\n".join(documents) + "\n]\n" if documents else "[]\n"
 
 
 def _yaml(document: Document) -> str:

@@ -1,6 +1,5 @@
 """An export as messages: header, warnings, secrets, text."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 
@@ -14,12 +13,10 @@ from planner_svc.export.reading import ExportReader
 from planner_svc.export.selecting import Warned
 from services.core.errors import RequestInvalid
 from services.rpc.parts import cut, pieces
-from services.writing import json_array, yaml_documents
+from services.writing import JsonWriter, Writer, YamlWriter
 
 _MODELINE = "yaml-language-server: $schema="
 """What editors with the YAML language server look for in the comments of a document."""
-
-_WRITTEN = (parser_pb2.ENCODING_UNSPECIFIED, parser_pb2.ENCODING_YAML, parser_pb2.ENCODING_JSON)
 
 
 async def make_export(
@@ -31,18 +28,19 @@ async def make_export(
     Raises:
         PkgerError: There is no export; planner.proto lists the reasons.
     """
-    if request.encoding not in _WRITTEN:
-        raise RequestInvalid("encoding", "packages are written as YAML or JSON")
-    exported = await gather_export(request, reader)
-    # In a thread: a large text takes a moment, in which other calls are answered.
-    text = await asyncio.to_thread(_text, exported, request)
-    return _messages(exported, text)
+    writer = _writer(request)
+    exported = await gather_export(request, reader, writer)
+    return _messages(exported, writer.joined(exported.documents))
 
 
-def _text(exported: Exported, request: planner_pb2.ExportPackageRequest) -> str:
-    if request.encoding == parser_pb2.ENCODING_JSON:
-        return json_array(exported.documents)
-    return "".join(yaml_documents(exported.documents, _MODELINE + request.schema if request.schema else ""))
+def _writer(request: planner_pb2.ExportPackageRequest) -> Writer:
+    match request.encoding:
+        case parser_pb2.ENCODING_UNSPECIFIED | parser_pb2.ENCODING_YAML:
+            return YamlWriter(_MODELINE + request.schema if request.schema else "")
+        case parser_pb2.ENCODING_JSON:
+            return JsonWriter()
+        case _:
+            raise RequestInvalid("encoding", "packages are written as YAML or JSON")
 
 
 def _messages(exported: Exported, text: str) -> Iterator[planner_pb2.ExportPackageResponse]:

@@ -14,11 +14,12 @@ from services.core.errors import ResourceNotFound
 from services.core.model import PlatformTraits, Resource
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import target_from_pb
+from services.writing import Writer
 
 
-async def gather_export(request: planner_pb2.ExportPackageRequest, reader: ExportReader) -> Exported:
+async def gather_export(request: planner_pb2.ExportPackageRequest, reader: ExportReader, writer: Writer) -> Exported:
     """
-    Make the objects of the export that *request* asks for.
+    Make the objects of the export that *request* asks for, as *writer* writes them.
 
     Raises:
         PkgerError: There is no export; planner.proto lists the reasons.
@@ -38,10 +39,11 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     nameable = [resource for resource in listed if resource.kind in KINDS]
     asked = [(each.kind, each.id) for each in nameable] if selection.chosen else []
     recorded = await reader.names(target, asked)
-    return await asyncio.to_thread(_exported, selection, nameable, own, recorded, platform)
+    return await asyncio.to_thread(_exported, writer, selection, nameable, own, recorded, platform)
 
 
 def _exported(
+    writer: Writer,
     selection: Selection,
     nameable: Iterable[Resource],
     own: Mapping[ResourceKey, str],
@@ -49,7 +51,7 @@ def _exported(
     platform: PlatformTraits,
 ) -> Exported:
     names = names_of(nameable, own, recorded)
-    exported = export_objects(selection.chosen.values(), names, platform)
+    exported = export_objects(selection.chosen.values(), names, platform, writer)
     renamed = [
         _renamed(selection.chosen[key].resource, own[key], names[key])
         for key in selection.chosen.keys() & own.keys()

@@ -7,13 +7,14 @@ from typing import Any
 from planner_svc.export.selecting import Chosen, Warned
 from planner_svc.export.wanted import Named, ResourceKey
 from services.core.errors import RequestInvalid
-from services.core.model import LABEL, Key, PlatformTraits, Resource, Spec, UnreadableSpecError
+from services.core.model import LABEL, Key, PlatformTraits, Resource, Spec
 from services.kinds.comparing import differences
-from services.kinds.format.canonical import canonical_text, spec_of
+from services.kinds.format.canonical import canonical_text, checked_spec, spec_of
 from services.kinds.format.fields import Fields
 from services.kinds.format.kind import Reading, Scope
 from services.kinds.registry import EXPORT_ORDER, KINDS
 from services.kinds.schema import API_VERSIONS
+from services.writing import Writer
 
 _SHOWN_PATHS = 3
 
@@ -24,13 +25,13 @@ class Exported:
     A package made of resources.
 
     Attributes:
-        documents: Its objects, as a source has them, in the order of kinds and then of names.
+        documents: The text of each object, in the order of kinds and then of names.
         kinds: The kind of each.
         warnings: What is left out, or does not come back as it is.
         secret_keys: Secrets that it refers to.
     """
 
-    documents: list[dict[str, Any]] = field(default_factory=list)
+    documents: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
     secret_keys: set[str] = field(default_factory=set)
@@ -58,7 +59,9 @@ class _Package:
     written: set[ResourceKey] = field(default_factory=set)
 
 
-def export_objects(chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], platform: PlatformTraits) -> Exported:
+def export_objects(
+    chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], platform: PlatformTraits, writer: Writer
+) -> Exported:
     """
     Write *chosen* resources as the objects of one package.
 
@@ -66,12 +69,13 @@ def export_objects(chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], p
         chosen: The resources, with all that they refer to and all their labels.
         names: The metadata.name of each.
         platform: What the platform does not tell apart.
+        writer: Writes each object.
 
     Raises:
         RequestInvalid: A new name cannot be had.
     """
     exported, package = Exported(), _Package(names)
-    documents: list[tuple[int, str, dict[str, Any]]] = []
+    documents: list[tuple[int, str, str, str]] = []
     # What others refer to comes first: what it lacks, they lack too.
     for each in sorted(chosen, key=lambda item: _turn(item, names)):
         resource = each.resource
@@ -82,10 +86,11 @@ def export_objects(chosen: Iterable[Chosen], names: Mapping[ResourceKey, str], p
             exported.warnings.append(_warned(resource, f"{reason}, so it is left out"))
             continue
         exported.secret_keys |= secret_keys
-        documents.append((EXPORT_ORDER[resource.kind], name, document))
-    for _, _, document in sorted(documents, key=lambda item: item[:2]):
-        exported.documents.append(document)
-        exported.kinds.append(document["kind"])
+        # Written at once: texts are kept at less cost than the values that they are made of.
+        documents.append((EXPORT_ORDER[resource.kind], name, resource.kind, writer.document(document)))
+    for _, _, kind, text in sorted(documents):
+        exported.documents.append(text)
+        exported.kinds.append(kind)
     return exported
 
 
@@ -149,8 +154,9 @@ def _spec(chosen: Chosen, package: _Package) -> Spec:
     """
     resource = chosen.resource
     try:
-        value = resource.spec.value
-    except UnreadableSpecError as error:
+        # Read apart from the resource, which would keep what was read until the end of the export.
+        value = checked_spec(resource.spec.text).value
+    except (ValueError, TypeError) as error:
         raise _LeftOut(f"it cannot be read: {error}") from None
     referred = {each.pointer: (each.kind, each.id) for each in resource.references}
     changed: dict[str, Any] = {}
@@ -166,7 +172,7 @@ def _spec(chosen: Chosen, package: _Package) -> Spec:
     elif value.get("name") != resource.spec.display_name:
         changed["name"] = resource.spec.display_name
     if all(value.get(key) == word for key, word in changed.items()):
-        return resource.spec
+        return Spec(resource.spec.text, resource.spec.display_name, value)
     return spec_of({**value, **changed})
 
 

@@ -88,9 +88,9 @@ async def test_what_cannot_be_exported_is_named_and_the_rest_is_exported(odd: Cl
     assert shown(export) == [("Label", "label_1"), ("Variable", "twice")]
     assert CANARY not in export.text + str(export.warnings)
     bucket, dashboard, label, endpoint, rocket, variable, *_ = export.told
-    assert dashboard == "Dashboard 'listed': it cannot be read: a spec is no JSON object, so it is left out"
-    assert label == f"Label '{6:016x}': it cannot be read: a spec is no JSON object, so it is left out"
-    assert bucket.startswith("Bucket 'torn': it cannot be read: a spec is no JSON: ")
+    assert dashboard == "Dashboard 'listed': it cannot be read: a spec is a JSON object with a name, so it is left out"
+    assert label == f"Label '{6:016x}': it cannot be read: a spec is a JSON object with a name, so it is left out"
+    assert bucket.startswith("Bucket 'torn': it cannot be read: ")
     assert bucket.endswith(", so it is left out")
     assert endpoint == (
         "NotificationEndpointSlack 'chat': it holds a credential at token instead of naming a secret, so it is left out"

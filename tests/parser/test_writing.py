@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.writing import json_array, yaml_documents
+from services.writing import JsonWriter, Writer, YamlWriter
 from tests.parser.parsing import parse_text
 
 TRAPS = [
@@ -94,6 +94,10 @@ def read(document: str) -> Any:
     return parsed.package.objects[0].spec.value["description"]
 
 
+def written(documents: list[dict[str, Any]], writer: Writer) -> str:
+    return writer.joined(list(map(writer.document, documents)))
+
+
 def a_label(description: str) -> dict[str, Any]:
     return {
         "apiVersion": "influxdata.com/v2alpha1",
@@ -105,22 +109,22 @@ def a_label(description: str) -> dict[str, Any]:
 
 @given(st.lists(st.dictionaries(texts, trees, max_size=3), max_size=3))
 def test_documents_are_read_as_they_were(documents: list[dict[str, Any]]) -> None:
-    written = "".join(yaml_documents(documents, "a comment"))
-    assert list(yaml.safe_load_all(written)) == documents
-    assert json.loads(json_array(documents)) == documents
+    assert list(yaml.safe_load_all(written(documents, YamlWriter("a comment")))) == documents
+    in_json = written(documents, JsonWriter())
+    assert json.loads(in_json) == documents
+    assert in_json == json.dumps(documents, indent="\t", ensure_ascii=False) + "\n"
 
 
 @given(texts)
 def test_a_text_is_that_text_to_our_reader(text: str) -> None:
-    [written] = yaml_documents([a_label(text)])
-    assert read(written) == text
+    assert read(YamlWriter().document(a_label(text))) == text
 
 
 @pytest.mark.parametrize("text", TRAPS)
 def test_no_trap_catches_a_reader(text: str) -> None:
-    [written] = yaml_documents([a_label(text)])
-    assert yaml.safe_load(written)["spec"]["description"] == text
-    assert read(written) == text
+    document = YamlWriter().document(a_label(text))
+    assert yaml.safe_load(document)["spec"]["description"] == text
+    assert read(document) == text
 
 
 @pytest.mark.parametrize(
@@ -134,20 +138,16 @@ def test_no_trap_catches_a_reader(text: str) -> None:
     ],
 )
 def test_people_read_lines_as_lines(text: str, lines: list[str]) -> None:
-    [written] = yaml_documents([{"a": text}])
-    assert written == "\n".join([*lines, ""])
+    assert YamlWriter().document({"a": text}) == "\n".join([*lines, ""])
 
 
 def test_a_text_with_private_characters_is_quoted_instead() -> None:
-    [written] = yaml_documents([{"a": "x\n\ty", "b": "\ue000"}])
-    assert written == 'a: "x\\n\\ty"\nb: \ue000\n'
+    assert YamlWriter().document({"a": "x\n\ty", "b": "\ue000"}) == 'a: "x\\n\\ty"\nb: \ue000\n'
 
 
 def test_every_document_begins_with_the_comment() -> None:
-    written = "".join(yaml_documents([{"a": 1}, {"b": [], "c": {}}], "note"))
-    assert written == "# note\na: 1\n---\n# note\nb: []\nc: {}\n"
+    assert written([{"a": 1}, {"b": [], "c": {}}], YamlWriter("note")) == "# note\na: 1\n---\n# note\nb: []\nc: {}\n"
 
 
 def test_what_is_large_or_small_has_a_point() -> None:
-    [written] = yaml_documents([{"a": 1e16, "b": 1e-07, "c": 1.5}])
-    assert written == "a: 1.0e+16\nb: 1.0e-07\nc: 1.5\n"
+    assert YamlWriter().document({"a": 1e16, "b": 1e-07, "c": 1.5}) == "a: 1.0e+16\nb: 1.0e-07\nc: 1.5\n"
