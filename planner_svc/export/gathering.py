@@ -39,10 +39,10 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     nameable = [resource for resource in listed if resource.kind in KINDS]
     asked = [(each.kind, each.id) for each in nameable] if selection.chosen else []
     recorded = await reader.names(target, asked)
-    return await asyncio.to_thread(_exported, writer, selection, nameable, own, recorded, platform)
+    return await asyncio.to_thread(export_selection, writer, selection, nameable, own, recorded, platform)
 
 
-def _exported(
+def export_selection(
     writer: Writer,
     selection: Selection,
     nameable: Iterable[Resource],
@@ -50,6 +50,20 @@ def _exported(
     recorded: Mapping[ResourceKey, Sequence[Recorded]],
     platform: PlatformTraits,
 ) -> Exported:
+    """
+    The objects of the *selection* and all warnings about it.
+
+    Args:
+        writer: Writes each object.
+        selection: The resources.
+        nameable: All resources of their families.
+        own: The names that the exported stack has for its resources.
+        recorded: The names that other stacks have.
+        platform: The platform.
+
+    Raises:
+        RequestInvalid: A new name cannot be had.
+    """
     names = names_of(nameable, own, recorded)
     exported = export_objects(selection.chosen.values(), names, platform, writer)
     renamed = [
@@ -64,6 +78,6 @@ def _exported(
 def _renamed(resource: Resource, own: str, name: str) -> Warned:
     text = (
         f"{resource.kind} {resource.spec.display_name!r}: the stack calls it {own!r}, which no package can write"
-        f" (an environment value gave it); it is exported as {name!r}"
+        f" (an environment value gave it once); it is exported as {name!r}"
     )
     return Warned(resource.kind, resource.spec.display_name, resource.id, text)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from google.protobuf.struct_pb2 import Value
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
@@ -21,7 +20,7 @@ from services.core.errors import (
 )
 from services.kinds.registry import KINDS
 from tests.apply.packages import EVERY_KIND, LABEL, a_check, a_rule, an_endpoint, an_object, text
-from tests.cluster import Calls, Cluster, Export, sources
+from tests.cluster import Calls, Cluster, Export
 from tests.parser.written import CHART_KINDS
 
 ALL = planner_pb2.ExportFilter()
@@ -271,23 +270,6 @@ async def test_a_resource_of_a_stack_that_is_gone_is_a_warning(services: Cluster
     ]
     assert export.header.warning_count == 2
     assert export.header.object_count == len(EVERY_KIND) - 2
-
-
-async def test_a_name_that_no_package_can_write_is_another_one_and_a_warning(services: Cluster) -> None:
-    """An environment value may give an object any name."""
-    named = an_object("Label", "x", "label_1") | {"metadata": {"name": {"envRef": {"key": "k"}}}}
-    package = planner_pb2.PackageSources(sources=sources([text(named)]), env={"k": Value(string_value="Not A Name")})
-    plan = await services.plan(package=package, stack="s", store=True)
-    assert [event async for event in services.apply_plan(plan.name, plan.digest)]
-    assert (await services.record("s")).ids.keys() == {("Label", "Not A Name")}
-    export = await services.export(stack="s")
-    [(_, name)] = keys(export)
-    assert name.startswith("label-1-")
-    assert export.told == [
-        "Label 'label_1': the stack calls it 'Not A Name', which no package can write (an environment value gave it);"
-        f" it is exported as {name!r}"
-    ]
-    assert (await services.plan(export.text, stack="s")).steps == []
 
 
 async def test_what_breaks_a_rule_of_packages_is_a_warning(services: Cluster) -> None:

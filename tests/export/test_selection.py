@@ -1,0 +1,43 @@
+"""The objects of a selection, as a pure function."""
+
+from planner_svc.export.gathering import export_selection
+from planner_svc.export.selecting import select
+from planner_svc.export.wanted import Wanted
+from services.core.model import InventoryEntry, Key, Origin, Resource, StackRecord, Target
+from services.drivers.embedded.kinds import EMBEDDED
+from services.kinds.format.canonical import spec_of
+from services.kinds.generated_names import generated_name
+from services.writing import YamlWriter
+
+
+def test_a_name_of_the_stack_that_no_package_can_write_is_another_one_and_a_warning() -> None:
+    """Stores from before environment values were held to the rules of names have such names."""
+    label = Resource("Label", "1", spec_of({"name": "red", "color": "", "description": ""}))
+    entry = InventoryEntry(Key("Label", "Not A Name"), "1", Origin.CREATED)
+    stack = StackRecord("0" * 16, Target(), "s", 1, (entry,))
+    selection = select(Wanted(), stack, {("Label", "1"): label}, EMBEDDED)
+    own = {("Label", "1"): "Not A Name"}
+    exported = export_selection(YamlWriter(), selection, [label], own, {}, EMBEDDED)
+    name = generated_name(label)
+    assert exported.documents == [
+        f"apiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata:\n  name: {name}\nspec:\n  name: red\n"
+    ]
+    assert [warned.text for warned in exported.warnings] == [
+        "Label 'red': the stack calls it 'Not A Name', which no package can write (an environment value gave it once);"
+        f" it is exported as {name!r}"
+    ]
+
+
+def test_what_a_stack_has_and_cannot_be_exported_says_why() -> None:
+    entries = [
+        InventoryEntry(Key("Label", "gone"), "1", Origin.CREATED),
+        InventoryEntry(Key("Rocket", "odd"), "2", Origin.CREATED),
+        InventoryEntry(Key("Bucket", "left~3"), "3", Origin.CREATED, is_pending_delete=True),
+    ]
+    stack = StackRecord("0" * 16, Target(), "s", 1, tuple(entries))
+    selection = select(Wanted(), stack, {}, EMBEDDED)
+    assert [warned.text for warned in selection.warnings] == [
+        "Label 'gone' of the stack is left out: its resource is gone",
+        "Rocket 'odd' of the stack is left out: packages have no such kind",
+    ]
+    assert selection.chosen == {}
