@@ -21,7 +21,7 @@ async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
             assert "nothing written" in applied.out
 
     first, last = json.loads(records[1]), json.loads(records[6])
-    assert list(first) == ["stack_id", "createdAt", "updatedAt", "resources"]
+    assert list(first) == ["stack_id", "createdAt", "updatedAt", "resources", "description", "urls", "etag"]
     assert first["createdAt"] == first["updatedAt"]
     assert first["resources"][0] == {
         "kind": "Bucket",
