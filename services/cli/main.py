@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from services.cli.detailed import OPTION, DetailedCommand
 from services.cli.pairs import CommandOfPairs, named_resources
 from services.machine import leave_no_core
 
@@ -631,6 +632,45 @@ def watch_stack(name: str, platform: str, org: str, output: str, server: str | N
     from services.cli.stack_watch import watch
 
     asyncio.run(watch(name, platform, org, environment(server), output))
+
+
+@stacks.command("drift", cls=DetailedCommand)
+@click.argument("name")
+@click.argument("keys", nargs=-1, metavar="[KIND[:NAME]]...")
+@platform_option
+@org_option
+@click.option("--all", "show_all", is_flag=True, help="Show what is in sync, too, and what policies ignore.")
+@click.option("--full", is_flag=True, help="Show every resource, and values uncut.")
+@click.option(OPTION, is_flag=True, help="Exit status 2: something is not in sync; 1: any error.")
+@output_option
+@server_option
+def drift_of_stack(
+    name: str,
+    keys: tuple[str, ...],
+    platform: str,
+    org: str,
+    show_all: bool,
+    full: bool,
+    detailed_exitcode: bool,
+    output: str,
+    server: str | None,
+) -> None:
+    """
+    Show what became of the resources of stack NAME since its last apply, worst first.
+
+    Each field that differs has three sides: what the package says, what was applied, what is live. KIND:NAME looks at
+    one resource, KIND at all of a kind.
+    """
+    from pkger.model.v1 import object_pb2
+
+    from services.cli.drift import drift, keys_of
+    from services.cli.session import environment
+
+    target = object_pb2.Target(platform=platform, org=org)
+    wanted = keys_of(keys)
+    has_drift = asyncio.run(drift(name, wanted, target, environment(server), output, show_all, full))
+    if has_drift and detailed_exitcode:
+        sys.exit(2)
 
 
 @stacks.command("uninstall")

@@ -1,0 +1,244 @@
+"""``pkger stacks drift``: what became of the resources of a stack since its last write."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import orjson
+from google.protobuf.json_format import MessageToDict
+from pkger.model.v1 import drift_pb2, object_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+from rich.console import Console
+from rich.text import Text
+
+from services.cli.errors import told_plainly
+from services.cli.escapes import escaped, one_line
+from services.cli.interrupts import Interrupts
+from services.cli.names import word
+from services.cli.plan_text import FIRST_ENTRIES, MOST_ENTRIES, SHOWN_LINES, WIDTH
+from services.cli.session import Session, session
+from services.cli.show import console, print_json, print_lines
+from services.cli.stack_records import ref_of
+from services.rpc.convert.drift import counts_from_pb
+from services.rpc.convert.objects import target_from_pb
+from services.views.drift import SideGroup, cut, lines_of, side_groups
+from services.views.lines import ADDED, LEFT_OUT, REMOVED
+
+NEEDS = ("stack", "planner", "platform")
+
+_STYLES = {
+    "unreadable": "red",
+    "leftover": "dim",
+    "gone": "dim",
+    "missing": "red",
+    "conflict": "magenta",
+    "drifted": "yellow",
+    "pending": "cyan",
+    "in sync": "green",
+}
+_GROUP_STYLES = ("green", "red", "yellow")
+"""Of the groups of sides, in their order."""
+
+_LINE_STYLES = {ADDED: "red", REMOVED: "green", LEFT_OUT: "cyan"}
+"""What is on the platform is what went wrong, so the colours are not those of a plan."""
+
+_FULL = "--full shows all"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """
+    What a look found.
+
+    Attributes:
+        summary: What there is to say about it as a whole.
+        reports: One report for each resource, worst first.
+    """
+
+    summary: planner_pb2.DriftSummary
+    reports: Sequence[planner_pb2.DriftReport]
+
+    @property
+    def has_drift(self) -> bool:
+        """Whether anything that counts is not in sync, or is not known to be."""
+        counts = counts_from_pb(self.summary.counts)
+        return sum(counts) > counts.in_sync
+
+
+def keys_of(words: Sequence[str]) -> list[object_pb2.ObjectKey]:
+    """
+    The keys that ``KIND`` and ``KIND:NAME`` name.
+
+    Raises:
+        click.UsageError: A kind or a name is empty.
+    """
+    keys = []
+    for each in words:
+        kind, colon, name = each.partition(":")
+        if not kind or (colon and not name):
+            raise click.UsageError(f"{each!r} names no resource; write KIND:NAME, or KIND for all of a kind")
+        keys.append(object_pb2.ObjectKey(kind=kind, name=name))
+    return keys
+
+
+async def drift(
+    name: str,
+    keys: Sequence[object_pb2.ObjectKey],
+    target: object_pb2.Target,
+    environ: Mapping[str, str],
+    output: str,
+    show_all: bool = False,
+    full: bool = False,
+) -> bool:
+    """
+    Print how the resources of a stack are, worst first.
+
+    Args:
+        name: Name or id of the stack.
+        keys: Resources to look at; empty: all.
+        target: Where the name is looked up.
+        environ: The environment.
+        output: "text" or "json".
+        show_all: Whether what is in sync is shown, too, and what does not count.
+        full: Whether nothing is cut.
+
+    Returns:
+        Whether anything that counts is not in sync.
+
+    Raises:
+        Failed: They cannot be compared.
+    """
+    with Interrupts() as interrupts, told_plainly():
+        async with session(NEEDS, environ, target.platform) as services:
+            look = await interrupts.or_stop(_look(services, name, keys, target))
+    if output == "json":
+        print_json(console(), _document(look))
+    else:
+        print_lines(console(), list(_lines(look, show_all, full)))
+        _print_remarks(console(stderr=True), look, bool(keys))
+    return look.has_drift
+
+
+async def _look(services: Session, name: str, keys: Sequence[object_pb2.ObjectKey], target: object_pb2.Target) -> Look:
+    stack = await ref_of(services.stack, target_from_pb(target), name)
+    request = planner_pb2.DetectDriftRequest(target=target, stack=stack, keys=keys)
+    summary, reports = planner_pb2.DriftSummary(), list[planner_pb2.DriftReport]()
+    stub = PlannerServiceStub(services.planner.channel)
+    async for answer in services.planner.stream(stub.DetectDrift, request):
+        summary.MergeFrom(answer.summary)
+        reports += answer.reports.reports
+    return Look(summary, reports)
+
+
+def _lines(look: Look, show_all: bool, full: bool) -> Iterator[Text]:
+    shown = [report for report in look.reports if show_all or _counts(report)]
+    count = len(shown) if full or len(shown) <= MOST_ENTRIES else FIRST_ENTRIES
+    for report in shown[:count]:
+        yield from _report_lines(report, full)
+    if more := len(shown) - count:
+        yield Text(f"… and {more:,} more; {_FULL}", "dim")
+    yield Text(_sum(look), "bold")
+
+
+def _sum(look: Look) -> str:
+    counts = counts_from_pb(look.summary.counts)
+    told = [f"{count:,} {status.replace('_', ' ')}" for status, count in counts._asdict().items() if count]
+    return f"{'Drift' if look.has_drift else 'No drift'}: {', '.join(told) or 'the stack has no resources'}."
+
+
+def _counts(report: planner_pb2.DriftReport) -> bool:
+    """Whether a report is of something that is not in sync and that the policy does not ignore."""
+    changed = (drift_pb2.DRIFT_STATUS_MISSING, drift_pb2.DRIFT_STATUS_CONFLICT, drift_pb2.DRIFT_STATUS_DRIFTED)
+    is_ignored = report.is_ignored and report.status in changed
+    return report.status != drift_pb2.DRIFT_STATUS_IN_SYNC and not is_ignored
+
+
+def _report_lines(report: planner_pb2.DriftReport, full: bool) -> Iterator[Text]:
+    status = word(drift_pb2.DriftStatus, "DRIFT_STATUS", report.status)
+    what = f"{report.key.kind} {report.key.name}"
+    if report.display_name:
+        what += f" {json.dumps(report.display_name, ensure_ascii=False)}"
+    line = Text("").append(status, _STYLES[status]).append(f" {one_line(what)}")
+    if notes := list(_notes(report)):
+        line.append(f"  ({one_line('; '.join(notes))})", "dim")
+    yield line
+    for field in report.fields:
+        yield from _field_lines(field, status, full)
+
+
+def _notes(report: planner_pb2.DriftReport) -> Iterator[str]:
+    if report.problem:
+        yield report.problem
+    if report.origin == object_pb2.ORIGIN_SHARED:
+        yield "shared: it belongs to another stack"
+    if report.HasField("same_name"):
+        same = report.same_name
+        owner = f"stack {same.stack_name or same.stack_id!r} owns" if same.stack_id else "no stack owns"
+        yield f"{same.resource.kind} {same.resource.id}, which {owner}, has its name now"
+    if report.is_ignored:
+        yield "its policy ignores drift"
+
+
+def _field_lines(field: drift_pb2.DriftField, status: str, full: bool) -> Iterator[Text]:
+    told = word(drift_pb2.DriftClass, "DRIFT_CLASS", field.field_class)
+    path = one_line(field.path.lstrip("/")) or "all of it: the current revision does not have it"
+    yield Text(f"  {path}" + ("" if told == status else f" ({told})"))
+    groups = side_groups(field)
+    if lines := lines_of(groups):
+        before, after = groups
+        yield Text("    ").append(f"- {_names(before)}", "green").append("  ").append(f"+ {_names(after)}", "red")
+        most = len(lines) if full or len(lines) <= SHOWN_LINES else SHOWN_LINES - 1
+        for line in lines[:most]:
+            text = f"from line {line.text}" if line.sign == LEFT_OUT else escaped(line.text)
+            yield Text(f"    {line.sign} {text}".rstrip(), _LINE_STYLES.get(line.sign, ""))
+        if more := len(lines) - most:
+            yield Text(f"    … {more} more lines; {_FULL}", "dim")
+        return
+    width = max(len(_names(group)) for group in groups)
+    texts = [group.text for group in groups]
+    if not full:
+        texts = cut(texts, WIDTH - width - 6)
+    for group, text, style in zip(groups, texts, _GROUP_STYLES, strict=False):
+        yield Text(f"    {_names(group):<{width}}  ").append(one_line(text), style)
+
+
+def _names(group: SideGroup) -> str:
+    return ", ".join(group.names)
+
+
+def _print_remarks(err: Console, look: Look, has_keys: bool) -> None:
+    summary, lines = look.summary, list[str]()
+    if summary.without_baseline_count:
+        left = "" if summary.revision else ": only what is missing can be told"
+        lines.append(
+            f"{summary.without_baseline_count:,} resource(s) have no baseline yet{left}; the next apply makes them"
+        )
+    if not (has_keys or summary.is_stored):
+        lines.append("an operation is at work on the stack: what it has not written yet looks like drift")
+    print_lines(err, [Text(line, "yellow") for line in lines])
+
+
+def _document(look: Look) -> dict[str, Any]:
+    """A look as JSON data, with the names of the contract; a side that does not have a field is left out."""
+    return {**_opened(look.summary), "reports": [_report_document(report) for report in look.reports]}
+
+
+def _opened(message: planner_pb2.DriftSummary | planner_pb2.DriftReport) -> dict[str, Any]:
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+def _report_document(report: planner_pb2.DriftReport) -> dict[str, Any]:
+    fields = [
+        {"path": field.path, "class": word(drift_pb2.DriftClass, "DRIFT_CLASS", field.field_class)}
+        | {side: orjson.loads(text) for side, text in _sides(field) if text}
+        for field in report.fields
+    ]
+    status = word(drift_pb2.DriftStatus, "DRIFT_STATUS", report.status).replace(" ", "_")
+    return _opened(report) | {"status": status, "fields": fields}
+
+
+def _sides(field: drift_pb2.DriftField) -> list[tuple[str, str]]:
+    return [("package", field.package_json), ("applied", field.applied_json), ("live", field.live_json)]
