@@ -16,12 +16,15 @@ RUNS = 3
 
 _PLAN_SECONDS = {1_000: "< 150 ms", 10_000: "< 1.5 s"}
 _APPLY_SECONDS = {10_000: "< 5 s"}
+_DRIFT_SECONDS = {10_000: "< 1.5 s"}
 _EXPORT_SECONDS = {10_000: "< 3 s"}
 
 
 async def applying(count: int, mix: Mix) -> list[Figure]:
     """
-    Plan and apply a package of *count* objects to an empty platform, both again with nothing to do, and export it.
+    Plan and apply a package of *count* objects to an empty platform, and both again with nothing to do.
+
+    Then what was applied is exported, and looked at for drift.
 
     Before, the apply is tried with one more object that the platform refuses when it is written, so that all others are
     undone.
@@ -41,6 +44,8 @@ async def applying(count: int, mix: Mix) -> list[Figure]:
         figures += await _measured(services, "apply, nothing to do", size, RUNS, apply)
         export = partial(services.export, count)
         figures += await _measured(services, "export of the stack", size, RUNS, export, _EXPORT_SECONDS.get(count, ""))
+        drift = services.drift
+        figures += await _measured(services, "drift, none", size, RUNS, drift, _DRIFT_SECONDS.get(count, ""))
         last = await services.apply(text)
         if not last.no_change:
             raise Unexpected("an apply of the same package changed something")

@@ -12,7 +12,7 @@ from typing import IO
 import orjson
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
@@ -21,6 +21,7 @@ from bench.figures import Seconds
 from services.cli.supervisor import MODULES, Supervisor, children
 from services.platforms import read_platforms
 from services.rpc.client import Peer
+from services.rpc.convert.drift import counts_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.settings import address_variable, load
 
@@ -97,6 +98,21 @@ class Cluster:
         header, *_ = [message async for message in stream]
         if header.header.object_count != count:
             raise Unexpected(f"the export has {header.header.object_count} objects")
+
+    async def drift(self) -> planner_pb2.DriftSummary:
+        """
+        Look at the one stack, to the last report.
+
+        Raises:
+            Unexpected: Something is not in sync.
+        """
+        request = planner_pb2.DetectDriftRequest(stack=object_pb2.StackRef(name=STACK))
+        stub = PlannerServiceStub(self.planner.channel)
+        first, *_ = [answer async for answer in self.planner.stream(stub.DetectDrift, request)]
+        counts = counts_from_pb(first.summary.counts)
+        if sum(counts) > counts.in_sync:
+            raise Unexpected(f"there is drift: {counts}")
+        return first.summary
 
     def served(self, service: str) -> list[tuple[str, Seconds]]:
         """The calls that a service served so far, in the order of their ends: name of the method, and duration."""

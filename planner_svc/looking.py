@@ -60,10 +60,11 @@ class Looker:
             PlatformUnknown: No such platform is configured.
             PkgerError: The stack service or the platform does not tell; kinds that cannot be listed are in the facts.
         """
-        platform, package, baselines = await asyncio.gather(
-            self._reader.traits(stack.target), self._package(stack), self._baselines(stack)
+        platform = await self._reader.traits(stack.target)
+        live, package, baselines = await asyncio.gather(
+            self._live(stack, entries, platform), self._package(stack), self._baselines(stack)
         )
-        facts = Facts(stack, entries, package, baselines, await self._live(stack, entries, platform), platform)
+        facts = Facts(stack, entries, package, baselines, live, platform)
         if scopes := missing_scopes(facts):
             facts = replace(facts, live=await self._with_names(facts, scopes))
         current = await self._stack.call(

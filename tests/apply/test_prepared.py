@@ -19,8 +19,10 @@ from services.kinds.format.canonical import spec_of
 from services.machine import MachineIds
 from services.rpc.process import Service
 from services.settings import Settings
+from tests.applier.drifting import changed, drift_of
 from tests.apply.packages import BUCKET, LABEL, STEPS, an_endpoint, an_object, text
 from tests.cluster import Calls, Cluster, cluster
+from tests.drivers.client import update
 
 RULE = an_object(
     "NotificationRule", "rule", "rule", every="10m", endpointName="chat", statusRules=[{"currentLevel": "CRIT"}]
@@ -113,3 +115,28 @@ async def test_only_what_differs_is_asked_about(services: Cluster, calls: Calls)
     assert calls.count("PrepareSpecs") == 1
     await services.plan(destroy=True, stack="s")
     assert calls.count("PrepareSpecs") == 1
+
+
+async def test_the_platforms_own_words_are_no_drift(particular: Cluster, calls: Calls) -> None:
+    package = text(an_object("Label", "red", " red "), ENDPOINT, RULE)
+    assert (await particular.apply(package, stack="s")).state == operation_pb2.OPERATION_STATE_SUCCEEDED
+    calls.methods.clear()
+
+    found = await drift_of(particular, "s")
+
+    assert found.told == {}
+    # What the package says in other words is asked about in one call; a rule is compared by what it refers to.
+    assert [calls.count(each) for each in ("Describe", "ListResources", "ReadResources", "PrepareSpecs")] == [
+        1,
+        4,
+        0,
+        1,
+    ]
+
+
+async def test_what_somebody_changes_is_compared_with_the_platforms_own_words(particular: Cluster) -> None:
+    await particular.apply(text(an_object("Label", "red", " red ")), stack="s")
+    [label] = await particular.resources()
+    await particular.mutate(update("Label", label.id, {**json.loads(label.spec_json), "color": "#000001"}))
+    found = await drift_of(particular, "s")
+    assert found.told == {("Label", "red"): ("drifted", changed("/color", "", "#000001"))}

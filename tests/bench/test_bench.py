@@ -42,6 +42,7 @@ ROWS = [
                 )
             ),
             ("export of the stack", "calls to the driver", *MEMORY),
+            ("drift, none", "calls to the driver", *MEMORY),
         )
         for row in rows
     ),

@@ -1,0 +1,69 @@
+"""The last look at a stack: what counts as one, and who is told."""
+
+from typing import Any
+
+import pytest
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
+from pkger.model.v1 import drift_pb2
+
+from services.core.errors import RequestInvalid, StackNotFound
+from tests.stack.service import Client, Clock, entry
+
+
+async def look(service: Client, stack: str, generation: int, **counts: Any) -> bool:
+    """Store a look; whether it is the last one now."""
+    request = journal_pb2.RecordLookRequest(
+        stack_id=stack, generation=generation, counts=drift_pb2.DriftCounts(**counts)
+    )
+    return (await service.peer.call(JournalServiceStub(service.peer.channel).RecordLook, request)).is_stored
+
+
+async def test_a_look_is_told_with_its_time_and_generation(service: Client, clock: Clock) -> None:
+    stack = await service.apply("prod", [entry("one")])
+    assert await look(service, stack.id, stack.generation, drifted=1, missing=2)
+
+    found = (await service.get(stack.id)).last_look
+
+    assert (found.generation, found.time.ToMicroseconds()) == (stack.generation, clock.now)
+    assert found.counts == drift_pb2.DriftCounts(drifted=1, missing=2)
+    assert await look(service, stack.id, stack.generation, in_sync=1)
+    assert (await service.get(stack.id)).last_look.counts == drift_pb2.DriftCounts(in_sync=1)
+    # Neither the record nor its etag is another one.
+    assert (await service.get(stack.id)).etag == stack.etag
+
+
+async def test_a_look_at_what_is_no_more_is_left_out(service: Client) -> None:
+    stack = await service.apply("prod", [entry("one")])
+    assert await look(service, stack.id, stack.generation, in_sync=1)
+    moved = await service.apply("prod", [entry("two")])
+
+    assert not await look(service, stack.id, stack.generation, missing=1)
+
+    found = (await service.get(stack.id)).last_look
+    # It is told as what it is: of an older generation.
+    assert (found.generation, moved.generation) == (stack.generation, stack.generation + 1)
+
+
+async def test_a_look_at_a_stack_at_work_is_left_out(service: Client) -> None:
+    stack = await service.apply("prod", [entry("one")])
+    begun = await service.begin("prod")
+    assert not await look(service, stack.id, stack.generation, missing=1)
+    await service.abandon(begun)
+    assert await look(service, stack.id, stack.generation, missing=1)
+
+
+async def test_a_look_needs_a_stack_and_counts(service: Client) -> None:
+    with pytest.raises(StackNotFound):
+        await look(service, "0000000000000000", 1)
+    stack = await service.create("prod")
+    with pytest.raises(RequestInvalid, match=r"counts\.missing: must not be negative"):
+        await look(service, stack.id, 0, missing=-1)
+    assert not (await service.get(stack.id)).HasField("last_look")
+
+
+async def test_a_look_goes_with_its_stack(service: Client) -> None:
+    stack = await service.create("prod")
+    assert await look(service, stack.id, 0)
+    await service.delete(stack.id)
+    assert not (await service.get((await service.create("prod")).id)).HasField("last_look")
