@@ -91,9 +91,9 @@ class Inquiry:
         taken = {
             record.step: (self._progress.effects[record.step].step.key.kind, record.resource_id)
             for record in records
-            if record.state in (StepState.DONE, StepState.KEPT)
+            # What a creation is said to have made is to be as it was sent, or its undo deletes what somebody changed.
+            if record.state is StepState.KEPT
             and record.resource_id
-            and not record.is_forced
             and self._progress.effects[record.step].step.new_spec
         }
         live = await self._prober.read(sorted({*taken.values()}))

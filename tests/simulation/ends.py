@@ -89,7 +89,8 @@ class Ends:
             if not told.blocked_reason or not (told.blocked_steps or told.cause):
                 self._trace.violate("BLOCKED_EMPTY", f"{operation.name} says nothing of what blocks it")
             first = self._world.draws.below("first decision", len(_DECISIONS))
-            for decision in (*_DECISIONS[first:], *_DECISIONS[:first]):
+            # What is decided with the consent to a restored store is about no step: all are tried once more.
+            for decision in (*_DECISIONS[first:], *_DECISIONS):
                 if operation.state != "BLOCKED":
                     break
                 if decision != operation_pb2.DECISION_RETRY:
