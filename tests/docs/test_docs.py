@@ -19,6 +19,7 @@ from tests.apply.packages import an_endpoint
 from tests.cli.command import environment
 from tests.cluster import Cluster
 from tests.conftest import ROOT
+from tests.drivers.client import delete, update
 
 BIN = Path(sys.executable).parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -151,6 +152,21 @@ async def test_the_commands_about_exports_run(tmp_path: Path, services: Cluster)
     assert "Plan: nothing to do." in told
     assert "name: Fleet overview, new" in told
     assert len(await services.resources("copy")) == len(await services.resources()) == 6
+
+
+async def test_the_page_on_drift_shows_what_somebody_changed(tmp_path: Path, services: Cluster) -> None:
+    page, env = ROOT / "docs" / "drift.md", environment(tmp_path, services.addresses)
+    apply, look, detailed, again = blocks(page, "sh")
+    assert "Done:" in await run(apply, env)
+    found = await services.resources()
+    [bucket] = [each for each in found if each.kind == "Bucket" and each.display_name == "fleet"]
+    [variable] = [each for each in found if each.kind == "Variable"]
+    changed = {**json.loads(bucket.spec_json), "description": "who cares"}
+    await services.mutate(update("Bucket", bucket.id, changed), delete("Variable", variable.id))
+    (shown,) = blocks(page, "text")
+    assert await run(look, env) == shown
+    assert await run(detailed, env) == shown
+    assert (await run(again, env)).endswith("No drift: 6 in sync.\n")
 
 
 async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
