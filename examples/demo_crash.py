@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -46,29 +45,28 @@ def _demonstrate(
 ) -> None:
     _say(f"an apply of {OBJECTS:,} objects begins")
     apply = subprocess.Popen(
-        [BIN / "pkger", "apply", "-f", package, "--stack", "demo", "--yes"],
-        env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [BIN / "pkger", "apply", "-f", package, "--stack", "demo", "--yes", "-o", "json"],
+        env=environ, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert apply.stdout is not None
     done = 0
     for line in apply.stdout:
-        done += "  created " in line
+        done += sum("done" in outcome for outcome in json.loads(line).get("steps_ended", {}).get("outcomes", ()))
         if done >= OBJECTS // 2:
             break
     _say(f"{done:,} are created: kill -9 of the applier")
     running["applier"].send_signal(signal.SIGKILL)
     running["applier"].wait()
-    # What else it says is that the applier is gone.
-    threading.Thread(target=apply.communicate, daemon=True).start()
-    apply.wait()
     _say("the applier starts again")
     (home / "applier.sock").unlink(missing_ok=True)
     running["applier"] = _serve("applier", environ, home)
     name = _operation(environ)
-    _say(f"{name} is carried on once its lease is over, in at most {LEASE_SECONDS} seconds")
-    watched = _pkger(environ, "operations", "watch", name)
-    stages = [line for line in watched.splitlines() if not line.startswith(" ")]
-    print("\n".join(stages))
+    _say(f"{name} is carried on once its lease is over, in at most {LEASE_SECONDS} seconds; the command waits")
+    for line in apply.stdout:
+        stage = json.loads(line).get("stage_started")
+        if stage:
+            print(f"{stage['name']}: {stage['step_count']:,} steps")
+    apply.wait()
     print(_pkger(environ, "operations", "show", name))
     _say("the same apply again")
     again = _pkger(environ, "apply", "-f", str(package), "--stack", "demo", "--yes")

@@ -127,6 +127,11 @@ class Settings:
     platform_sockets: Path | None = None
 
 
+def is_configured(environ: Mapping[str, str]) -> bool:
+    """Whether the environment names a server, or any one service."""
+    return bool(environ.get("PKGER_SERVER")) or any(environ.get(address_variable(name)) for name in PORTS)
+
+
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """
     Read the settings.

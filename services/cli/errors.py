@@ -1,16 +1,19 @@
-"""How the command line ends when something is wrong: one line on standard error, exit status 1."""
+"""How the command line ends when something is wrong: one line on standard error, or one object, and an exit status."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
+from services.cli.exit_codes import Exit
 from services.core.errors import PkgerError, Reason
 from services.core.model import Violation
 
 HINTS: dict[Reason, str] = {
     Reason.STACK_NOT_FOUND: "`pkger stacks list`",
     Reason.STACK_NOT_EMPTY: "`pkger stacks uninstall`",
+    Reason.STACK_LEASED: "--wait",
     Reason.PLAN_NOT_FOUND: "`pkger plans list`",
     Reason.OPERATION_NOT_FOUND: "`pkger operations list`",
     Reason.OPERATION_UNFINISHED: "`pkger operations recover`",
@@ -22,10 +25,79 @@ HINTS: dict[Reason, str] = {
 """The command or the options for what the text of an error advises, which names fields and methods of the contract."""
 
 
-class Failed(click.ClickException):
-    """The command failed; its message is the line to print."""
+EXIT_CODES: Mapping[Reason, Exit] = {
+    Reason.REQUEST_INVALID: Exit.ERROR,
+    Reason.SOURCE_UNDECODABLE: Exit.ERROR,
+    Reason.SOURCE_TOO_LARGE: Exit.ERROR,
+    Reason.SOURCE_UNREADABLE: Exit.ERROR,
+    Reason.ENCODING_INVALID: Exit.ERROR,
+    Reason.STACK_NOT_FOUND: Exit.ERROR,
+    Reason.STACK_EXISTS: Exit.ERROR,
+    Reason.STACK_NOT_EMPTY: Exit.ERROR,
+    Reason.STACK_CHANGED: Exit.ERROR,
+    Reason.REVISION_NOT_FOUND: Exit.ERROR,
+    Reason.RESOURCE_NOT_FOUND: Exit.ERROR,
+    Reason.STACK_LEASED: Exit.LOCKED,
+    Reason.STACK_MOVED: Exit.STALE,
+    Reason.LEASE_LOST: Exit.LOCKED,
+    Reason.TOKEN_STALE: Exit.LOCKED,
+    Reason.PLAN_STALE: Exit.STALE,
+    Reason.PLAN_NOT_FOUND: Exit.ERROR,
+    Reason.PLAN_USED: Exit.STALE,
+    Reason.PLAN_EXPIRED: Exit.STALE,
+    Reason.PLAN_TOO_LARGE: Exit.ERROR,
+    Reason.DIGEST_MISMATCH: Exit.STALE,
+    Reason.PLATFORM_UNKNOWN: Exit.ERROR,
+    Reason.KIND_UNSUPPORTED: Exit.ERROR,
+    Reason.RESOURCE_OWNED: Exit.ERROR,
+    Reason.NAME_TAKEN: Exit.ERROR,
+    Reason.DEPENDENCY_CYCLE: Exit.ERROR,
+    Reason.SERVICE_UNAVAILABLE: Exit.ERROR,
+    Reason.OPERATION_NOT_FOUND: Exit.ERROR,
+    Reason.OPERATION_UNFINISHED: Exit.LOCKED,
+    Reason.REQUEST_ID_REUSED: Exit.ERROR,
+    Reason.PACKAGE_EMPTY: Exit.ERROR,
+    Reason.VALUES_MISSING: Exit.ERROR,
+    Reason.REPLACEMENT_REFUSED: Exit.ERROR,
+    Reason.IN_USE: Exit.ERROR,
+    Reason.SHARED_DIFFERS: Exit.ERROR,
+    Reason.CONTENT_REFUSED: Exit.ERROR,
+    Reason.INTERNAL: Exit.ERROR,
+}
+"""The status for each reason of an error. A test holds it complete."""
 
-    exit_code = 1
+
+def exit_code(reason: Reason, metadata: Mapping[str, str]) -> Exit:
+    """The status for an error: that of its reason, but for an operation that waits for a decision."""
+    if reason is Reason.OPERATION_UNFINISHED and metadata.get("state") == "BLOCKED":
+        return Exit.BLOCKED
+    return EXIT_CODES[reason]
+
+
+class Failed(click.ClickException):
+    """
+    The command failed; its message is the line to print.
+
+    Attributes:
+        code: Status of the command.
+        reason: Reason of the error of a service; empty for any other.
+        metadata: The values in that error.
+    """
+
+    def __init__(self, message: str, code: Exit = Exit.ERROR, error: PkgerError | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = error.reason.value if error else ""
+        self.metadata = dict(error.metadata) if error else {}
+
+    def document(self) -> dict[str, Any]:
+        """The error as data."""
+        return {
+            "message": self.message,
+            "reason": self.reason,
+            "metadata": self.metadata,
+            "exit_code": int(self.code),
+        }
 
 
 class InvalidPackageError(Failed):
@@ -43,7 +115,12 @@ def told_plainly() -> Iterator[None]:
     try:
         yield
     except PkgerError as error:
-        raise Failed(text_of(error)) from error
+        raise failed(error) from error
+
+
+def failed(error: PkgerError) -> Failed:
+    """The end of a command by an error of a service."""
+    return Failed(text_of(error), exit_code(error.reason, error.metadata), error)
 
 
 def _listed(error: PkgerError) -> str:

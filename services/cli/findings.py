@@ -8,9 +8,10 @@ from typing import Any, Self
 from rich.console import Console
 from rich.text import Text
 
-from services.core.model import Edit, Location, Violation
+from services.cli.documents import document_of
+from services.core.model import Location, Violation
 from services.kinds.registry import KINDS
-from services.rpc.convert.objects import credential_from_pb, violation_from_pb
+from services.rpc.convert.objects import credential_from_pb, violation_from_pb, violation_to_pb
 from services.rpc.parsing import Parsed
 
 _CREDENTIAL = re.compile("tok|pass|user|secret|key|auth|cred", re.IGNORECASE)
@@ -31,6 +32,7 @@ class Findings:
         kinds: Number of its objects of each kind; empty for an invalid package.
         missing_env_refs: Environment keys that have no value.
         missing_secrets: Secret keys that it refers to.
+        unused_env_keys: Keys of environment values that are given, and that it does not refer to.
         credentials: Where it holds credentials: those lines are not shown.
     """
 
@@ -39,6 +41,7 @@ class Findings:
     kinds: Mapping[str, int] = field(default_factory=dict)
     missing_env_refs: Sequence[str] = ()
     missing_secrets: Sequence[str] = ()
+    unused_env_keys: Sequence[str] = ()
     credentials: Sequence[Location] = ()
 
     @classmethod
@@ -50,6 +53,7 @@ class Findings:
             dict(answer.header.kind_counts),
             tuple(answer.missing_env_refs),
             tuple(answer.missing_secrets),
+            tuple(answer.header.unused_env_keys),
             tuple(credential_from_pb(each).location for each in answer.credentials),
         )
 
@@ -60,13 +64,14 @@ class Findings:
 
 
 def findings_document(found: Findings) -> dict[str, Any]:
-    """The findings as JSON data."""
+    """The findings as JSON data, with the names of the contract."""
     return {
         "valid": found.valid,
-        "violations": list(map(_document, found.violations)),
-        "warnings": list(map(_document, found.warnings)),
-        "missingEnvRefs": list(found.missing_env_refs),
-        "missingSecrets": list(found.missing_secrets),
+        "violations": [document_of(violation_to_pb(violation)) for violation in found.violations],
+        "warnings": [document_of(violation_to_pb(warning)) for warning in found.warnings],
+        "missing_env_refs": list(found.missing_env_refs),
+        "missing_secrets": list(found.missing_secrets),
+        "unused_env_keys": list(found.unused_env_keys),
     }
 
 
@@ -95,6 +100,9 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
     out.print(Text(_sum(found), "bold"))
     if found.missing_env_refs:
         out.print(Text(f"environment values not given: {', '.join(found.missing_env_refs)}", "yellow"))
+    if found.unused_env_keys:
+        told = ", ".join(found.unused_env_keys)
+        out.print(Text(f"environment values given that the package does not refer to: {told}", "yellow"))
     if found.missing_secrets:
         out.print(Text(f"secrets that it needs: {', '.join(found.missing_secrets)}", "yellow"))
 
@@ -126,50 +134,11 @@ def _sum(found: Findings) -> str:
     if found.valid:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.kinds.items()))
         return f"The package is valid: {kinds or 'no objects'}{warned}."
-    if any(violation.kind == "Source" for violation in found.violations):
-        return f"{_count(len(found.violations), 'source')} cannot be read; the rest was not checked."
+    if unreadable := sum(violation.kind == "Source" for violation in found.violations):
+        others = _count(len(found.violations) - unreadable, "violation")
+        return f"{_count(unreadable, 'source')} cannot be read; the others have {others}{warned}."
     return f"The package is invalid: {_count(len(found.violations), 'violation')}{warned}."
 
 
 def _count(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _document(violation: Violation) -> dict[str, Any]:
-    place = violation.location
-    return {
-        "kind": violation.kind,
-        "path": violation.path,
-        "reason": violation.reason,
-        "source": place.source,
-        "line": place.line,
-        "column": place.column,
-        "endLine": violation.end.line,
-        "endColumn": violation.end.column,
-        "code": violation.code,
-        "severity": violation.severity.value,
-        "related": [
-            {
-                "source": each.location.source,
-                "line": each.location.line,
-                "column": each.location.column,
-                "text": each.text,
-            }
-            for each in violation.related
-        ],
-        "fixes": [
-            {"title": fix.title, "preferred": fix.is_preferred, "edits": list(map(_edit_document, fix.edits))}
-            for fix in violation.fixes
-        ],
-    }
-
-
-def _edit_document(edit: Edit) -> dict[str, Any]:
-    return {
-        "source": edit.location.source,
-        "line": edit.location.line,
-        "column": edit.location.column,
-        "endLine": edit.end.line,
-        "endColumn": edit.end.column,
-        "newText": edit.text,
-    }

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
-from rich.table import Table
-from rich.text import Text
 
+from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import entries_lines
 from services.cli.session import Session, session
-from services.cli.show import console, message_document, moment, print_json, print_lines
+from services.cli.show import console, message_document, moment, print_lines
 from services.cli.stack_records import ref_of
+from services.cli.tables import print_table
 from services.rpc.convert.objects import target_from_pb
 from services.views.revisions import difference_entries
 
@@ -31,17 +31,17 @@ async def history(name: str, platform: str, org: str, environ: Mapping[str, str]
     with Interrupts() as interrupts, told_plainly():
         async with session(NEEDS, environ) as services:
             found = await interrupts.or_stop(_revisions(services, _target(platform, org), name, limit))
-    if output == "json":
-        print_json(console(), [message_document(revision) for revision in found])
+    if output != "text":
+        print_document([message_document(revision) for revision in found], output)
         return
-    table = Table("REVISION", "TIME", "KIND", "AUTHOR", "SOURCES", box=None, pad_edge=False)
+    rows = []
     for revision in found:
         what = word(plan_pb2.OperationKind, "OPERATION_KIND", revision.kind)
         notes = f" of {revision.rollback_of}" if revision.rollback_of else ""
         notes += f", {revision.leftover_count} left to do" if revision.leftover_count else ""
-        cells = (moment(revision.create_time), what + notes, revision.author, ", ".join(revision.sources))
-        table.add_row(str(revision.number), *map(Text, cells))
-    console().print(table)
+        sources = ", ".join(revision.sources)
+        rows.append((str(revision.number), moment(revision.create_time), what + notes, revision.author, sources))
+    print_table(console(), ("REVISION", "TIME", "KIND", "AUTHOR", "SOURCES"), rows)
 
 
 async def diff(
@@ -56,8 +56,8 @@ async def diff(
     with Interrupts() as interrupts, told_plainly():
         async with session(NEEDS, environ) as services:
             found = await interrupts.or_stop(_difference(services, _target(platform, org), name, old, new))
-    if output == "json":
-        print_json(console(), message_document(found))
+    if output != "text":
+        print_document(message_document(found), output)
         return
     print_lines(console(), entries_lines(difference_entries(found), full))
 

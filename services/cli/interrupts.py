@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -47,14 +46,16 @@ class Interrupts:
                 each.cancel()
             await asyncio.gather(task, interrupted, return_exceptions=True)
 
-    async def ask(self, question: str) -> bool:
-        """Ask at the terminal; only ``y`` and ``yes`` are a yes."""
-        sys.stderr.write(f"{question} [y/N] ")
-        sys.stderr.flush()
+    async def readable(self, descriptor: int) -> None:
+        """
+        Wait until there is something to read.
+
+        Raises:
+            Failed: It was interrupted.
+        """
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(sys.stdin, readable.set)
+        loop.add_reader(descriptor, readable.set)
         try:
             await self.or_stop(readable.wait())
         finally:
-            loop.remove_reader(sys.stdin)
-        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+            loop.remove_reader(descriptor)

@@ -15,11 +15,12 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
+from services.cli.documents import print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
-from services.cli.show import console, message_document, print_json
+from services.cli.show import console, message_document
 from services.cli.stack_records import ref_of
 from services.rpc.convert.objects import target_from_pb
 
@@ -49,8 +50,8 @@ async def policy(
         async with session(READING, environ) as services:
             stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
     said = json_format.MessageToDict(stack.policy)
-    if output == "json":
-        print_json(console(), said)
+    if output != "text":
+        print_document(said, output)
     else:
         text = yaml.safe_dump(said, sort_keys=True, allow_unicode=True) if said else "# all defaults\n"
         console().print(Text(text.rstrip()))
@@ -83,8 +84,8 @@ async def take_in(
                 return await services.applier.call(stub.ImportResource, request)
 
             answer = await interrupts.or_stop(run())
-    if output == "json":
-        print_json(console(), message_document(answer))
+    if output != "text":
+        print_document(message_document(answer), output)
         return
     key = answer.entry.key
     words = f"{key.kind} {key.name} is resource {answer.entry.resource_id}; put it into the package, or it is removed"

@@ -1,24 +1,27 @@
 """``pkger operations``: what appliers did and do."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from google.protobuf.json_format import MessageToDict
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from services.cli.documents import document_of, print_document
 from services.cli.errors import Failed, told_plainly
+from services.cli.following import Following, Lines, Report, Words, outcome_code
 from services.cli.interrupts import Interrupts
-from services.cli.names import full_name, word
-from services.cli.packages import APPLYING
+from services.cli.live import Live
+from services.cli.names import full_name, short_name, word
+from services.cli.packages import APPLYING, Manner
 from services.cli.plans import stored
 from services.cli.progress import Progress, cancel_effect, left_over
 from services.cli.session import Session, session
-from services.cli.show import LISTED, console, moment, print_blocked, print_json, print_more
+from services.cli.show import LARGEST_PAGE, LISTED, console, moment, print_blocked, print_facts, print_more, talk
+from services.cli.tables import print_table
 from services.core.errors import OperationNotFound
+from services.rpc.plan_parts import JoinedPlan
 
 DECISIONS = {
     word(operation_pb2.Decision, "DECISION", number): number for number in operation_pb2.Decision.values() if number
@@ -33,30 +36,31 @@ _UNFINISHED = (
 )
 
 
-async def list_all(environ: Mapping[str, str], unfinished: bool, output: str) -> None:
-    """Print the newest operations, or those that are not finished."""
+async def list_all(environ: Mapping[str, str], unfinished: bool, output: str, limit: int | None) -> None:
+    """Print the newest operations, or those that are not finished; at most *limit* of them."""
     with told_plainly():
         async with session(APPLYING, environ) as services:
-            operations, has_more = await _newest(services, _UNFINISHED if unfinished else ())
-    if output == "json":
-        print_json(console(), [_document(operation) for operation in operations])
-    else:
+            found = await _newest(services, _UNFINISHED if unfinished else (), limit or LISTED)
+    operations, has_more = found
+    if output == "text":
         _print_table(console(), operations)
-        print_more(console(), has_more)
+    else:
+        print_document([document_of(operation) for operation in operations], output)
+    print_more(has_more)
 
 
 async def _newest(
-    services: Session, states: Sequence[operation_pb2.OperationState.ValueType]
+    services: Session, states: Sequence[operation_pb2.OperationState.ValueType], limit: int
 ) -> tuple[list[operation_pb2.Operation], bool]:
     """The newest operations, and whether there are older ones; a page may have fewer than it is asked for."""
     request = applier_pb2.ListOperationsRequest(states=states)
     operations: list[operation_pb2.Operation] = []
     while True:
-        request.page_size = LISTED - len(operations)
+        request.page_size = min(limit - len(operations), LARGEST_PAGE)
         page = await services.applier.call(_stub(services).ListOperations, request)
         operations += page.operations
         request.page_token = page.next_page_token
-        if len(operations) >= LISTED or not request.page_token:
+        if len(operations) >= limit or not request.page_token:
             return operations, bool(request.page_token)
 
 
@@ -66,10 +70,10 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
         async with session(APPLYING, environ) as services:
             request = applier_pb2.GetOperationRequest(operation=_full(name))
             operation = (await services.applier.call(_stub(services).GetOperation, request)).operation
-    if output == "json":
-        print_json(console(), _document(operation))
+    if output != "text":
+        print_document(document_of(operation), output)
         return
-    _print_table(console(), [operation])
+    _print_facts(console(), operation)
     if operation.cause:
         console().print(Text(operation.cause))
     if operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED and operation.done_count < operation.step_count:
@@ -78,21 +82,29 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
         print_blocked(console(), operation)
 
 
-async def watch(name: str, environ: Mapping[str, str]) -> None:
+async def watch(name: str, environ: Mapping[str, str], manner: Manner) -> None:
     """
     Print what happens in an operation, from its beginning to its end.
 
     Raises:
         Failed: It did not do all.
     """
-    with Interrupts() as interrupts, told_plainly():
-        async with session(APPLYING, environ) as services:
-            request = applier_pb2.WatchOperationRequest(operation=_full(name))
-            events = services.applier.stream(_stub(services).WatchOperation, request, seconds=None)
-            await interrupts.or_stop(_follow(services, events), _goes_on(name))
+    async with Live(quiet=manner.quiet) as live:
+        with Interrupts() as interrupts, told_plainly():
+            async with session(APPLYING, environ) as services:
+                request = applier_pb2.WatchOperationRequest(operation=_full(name))
+                progress = Progress()
+                following = _following(services, interrupts, live, progress, manner)
+                work = following.watch(
+                    lambda: services.applier.stream(_stub(services).WatchOperation, request, seconds=None),
+                    lambda plan: _steps(services, plan),
+                )
+                _tell_end(progress, await interrupts.or_stop(work, _goes_on(name)), manner)
 
 
-async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str]) -> None:
+async def recover(
+    name: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], manner: Manner
+) -> None:
     """
     Carry on an operation that is blocked, and print what happens.
 
@@ -101,27 +113,51 @@ async def recover(name: str, decisions: Mapping[int, tuple[str, str]], environ: 
         decisions: A word of ``DECISIONS``, and the id of the resource for "adopt", by step number; the other steps are
             tried again.
         environ: The environment.
+        manner: How it is shown.
 
     Raises:
         Failed: It is still blocked, or took back what it did.
     """
-    with Interrupts() as interrupts, told_plainly():
-        async with session(APPLYING, environ) as services:
-            blocked = applier_pb2.GetOperationRequest(operation=_full(name))
-            answer = await interrupts.or_stop(services.applier.call(_stub(services).GetOperation, blocked))
-            steps = await interrupts.or_stop(_steps(services, answer.operation.plan))
-            request = applier_pb2.RecoverOperationRequest(
-                operation=_full(name),
-                decisions=[
-                    applier_pb2.StepDecision(step=step, decision=DECISIONS[way], resource_id=resource_id)
-                    for step, (way, resource_id) in sorted(decisions.items())
-                ],
-            )
-            carried_on = services.applier.stream(_stub(services).RecoverOperation, request, seconds=None)
-            await interrupts.or_stop(_follow(services, carried_on, steps), _goes_on(name))
+    async with Live(quiet=manner.quiet) as live:
+        with Interrupts() as interrupts, told_plainly():
+            async with session(APPLYING, environ) as services:
+                blocked = applier_pb2.GetOperationRequest(operation=_full(name))
+                answer = await interrupts.or_stop(services.applier.call(_stub(services).GetOperation, blocked))
+                made = await interrupts.or_stop(_steps(services, answer.operation.plan))
+                request = applier_pb2.RecoverOperationRequest(
+                    operation=_full(name),
+                    decisions=[
+                        applier_pb2.StepDecision(step=step, decision=DECISIONS[way], resource_id=resource_id)
+                        for step, (way, resource_id) in sorted(decisions.items())
+                    ],
+                )
+                progress = Progress(made.steps)
+                following = _following(services, interrupts, live, progress, manner)
+                work = following.watch(
+                    lambda: services.applier.stream(_stub(services).RecoverOperation, request, seconds=None),
+                    lambda plan: _steps(services, plan),
+                )
+                _tell_end(progress, await interrupts.or_stop(work, _goes_on(name)), manner)
 
 
-async def cancel(name: str, environ: Mapping[str, str]) -> None:
+def _following(services: Session, interrupts: Interrupts, live: Live, progress: Progress, manner: Manner) -> Following:
+    report: Report = Words(progress, live, manner.full) if manner.output == "text" else Lines(manner.output)
+    live.show(progress.told, "the applier")
+    return Following(services, interrupts, live, report, progress)
+
+
+def _tell_end(progress: Progress, finished: operation_pb2.Finished, manner: Manner) -> None:
+    state = _word(finished.state)
+    if finished.leftover_count or finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+        end = f"{state}: {progress.end(finished)}"
+        if manner.output == "text":
+            talk().print(Text(end, "bold red"))
+        raise Failed(f"{progress.cause(finished)}; {end}", outcome_code(finished))
+    if manner.output == "text":
+        talk().print(Text(state, "bold"))
+
+
+async def cancel(name: str, environ: Mapping[str, str], output: str) -> None:
     """
     Ask an operation to roll back, and print what happens to it.
 
@@ -140,7 +176,10 @@ async def cancel(name: str, environ: Mapping[str, str]) -> None:
     told = f"{_full(name)} {cancel_effect(answer.effect, name)}"
     if answer.effect == operation_pb2.CANCEL_EFFECT_SEALED:
         raise Failed(told)
-    console().print(Text(f"{told}; `pkger operations watch {name}` shows it"))
+    if output != "text":
+        print_document({"operation": _full(name), **document_of(answer)}, output)
+    else:
+        console().print(Text(f"{told}; `pkger operations watch {name}` shows it"))
 
 
 def _goes_on(name: str) -> str:
@@ -150,28 +189,9 @@ def _goes_on(name: str) -> str:
     )
 
 
-Answers = AsyncIterator[applier_pb2.WatchOperationResponse | applier_pb2.RecoverOperationResponse]
-
-
-async def _follow(services: Session, answers: Answers, steps: Sequence[plan_pb2.Step] = ()) -> None:
-    progress = Progress(steps)
-    async for answer in answers:
-        if answer.event.HasField("accepted"):
-            progress.steps = await _steps(services, answer.event.accepted.plan)
-        progress.show(answer.event)
-        if answer.event.HasField("finished"):
-            finished = answer.event.finished
-            state = _word(finished.state)
-            if finished.leftover_count or finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-                end = f"{state}: {progress.end(finished)}"
-                console().print(Text(end, "bold red"))
-                raise Failed(f"{progress.cause(finished)}; {end}")
-            console().print(Text(state, "bold"))
-
-
-async def _steps(services: Session, plan: str) -> Sequence[plan_pb2.Step]:
-    """The steps of the plan of that name; none while an operation has no plan."""
-    return (await stored(services, plan, [plan_pb2.PLAN_VIEW_STEPS])).steps if plan else ()
+async def _steps(services: Session, plan: str) -> JoinedPlan:
+    """The plan of that name with its steps; none while an operation has no plan."""
+    return await stored(services, plan, [plan_pb2.PLAN_VIEW_STEPS]) if plan else JoinedPlan()
 
 
 def _stub(services: Session) -> ApplierServiceStub:
@@ -186,21 +206,33 @@ def _word(state: operation_pb2.OperationState.ValueType) -> str:
     return word(operation_pb2.OperationState, "OPERATION_STATE", state)
 
 
-def _print_table(out: Console, operations: list[operation_pb2.Operation]) -> None:
-    table = Table("NAME", "KIND", "STATE", "STACK", "TARGET", "STEPS", "BEGAN", box=None, pad_edge=False)
-    for operation in operations:
-        row = (
-            operation.name,
+def _print_table(out: Console, operations: Sequence[operation_pb2.Operation]) -> None:
+    rows = [
+        (
+            short_name(operation.name),
             word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind),
             _word(operation.state),
             operation.stack_name or operation.stack_id or "(none)",
-            f"{operation.target.platform}/{operation.target.org}",
-            f"{operation.done_count} of {operation.step_count}",
+            f"{operation.done_count}/{operation.step_count}",
             moment(operation.create_time),
         )
-        table.add_row(*map(Text, row))
-    out.print(table)
+        for operation in operations
+    ]
+    print_table(out, ("NAME", "KIND", "STATE", "STACK", "STEPS", "BEGAN"), rows)
 
 
-def _document(operation: operation_pb2.Operation) -> dict[str, object]:
-    return MessageToDict(operation, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+def _print_facts(out: Console, operation: operation_pb2.Operation) -> None:
+    print_facts(
+        out,
+        f"operation {short_name(operation.name)}",
+        {
+            "kind": word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind),
+            "state": _word(operation.state),
+            "stack": operation.stack_name or operation.stack_id or "(none)",
+            "target": f"{operation.target.platform}/{operation.target.org}",
+            "steps": f"{operation.done_count} of {operation.step_count}",
+            "began": moment(operation.create_time),
+            "ended": moment(operation.end_time) if operation.HasField("end_time") else "",
+            "plan": operation.plan,
+        },
+    )

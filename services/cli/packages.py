@@ -1,253 +1,259 @@
 """``pkger plan``, ``pkger apply``, ``pkger stacks uninstall`` and ``delete``: plan, show, ask, run, tell."""
 
-import asyncio
-import contextlib
 import shlex
-import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import orjson
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
-from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.text import Text
 
-from services.cli.errors import Failed, InvalidPackageError, text_of, told_plainly
+from services.cli.agreeing import Asking, agreed, planned
+from services.cli.documents import print_document
+from services.cli.errors import Failed, told_plainly
+from services.cli.exit_codes import Exit
+from services.cli.following import Answer, Begin, Following, Lines, Report, Words, outcome_code
 from services.cli.interrupts import Interrupts
+from services.cli.live import Live
+from services.cli.names import full_name
 from services.cli.plan_text import done_sum, print_plan
 from services.cli.plans import SHOWN, WHOLE, stored
-from services.cli.progress import Progress, cancel_effect
+from services.cli.progress import Progress
 from services.cli.session import Session, session
-from services.cli.shares import shares_of
-from services.cli.show import (
-    console,
-    moment,
-    plan_document,
-    print_json,
-    print_stack,
-)
-from services.cli.sources import read_sources
+from services.cli.show import console, moment, plan_document, talk
 from services.cli.stack_records import ref_of
-from services.core.errors import PkgerError, StackNotFound
+from services.cli.terminal import Terminal
+from services.cli.wanted import Wanted
+from services.core.errors import StackNotFound
 from services.core.model import Target
-from services.rpc.convert.objects import target_from_pb, violation_from_pb
-from services.rpc.plan_parts import JoinedPlan, joined
-from services.rpc.readiness import refuse_missing_values
-from services.rpc.resources import read_stack
-from services.settings import Bounds, load
+from services.rpc.convert.objects import target_from_pb
+from services.rpc.plan_parts import JoinedPlan
+from services.settings import load
 
 PLANNING = ("parser", "planner", "stack", "platform")
 APPLYING = (*PLANNING, "applier")
 READING = ("stack",)
 
-Answer = (
-    applier_pb2.ApplyResponse
-    | applier_pb2.ApplyPlanResponse
-    | applier_pb2.UninstallStackResponse
-    | applier_pb2.RollbackStackResponse
-)
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """
+    How a command shows, asks and waits.
+
+    Attributes:
+        output: "text", "json" or "yaml".
+        quiet: Whether only data and errors are printed.
+        full: Whether all of a plan is shown, uncut.
+        yes: Whether nobody is asked.
+        wait: Seconds to wait for another operation of the stack to end.
+    """
+
+    output: str = "text"
+    quiet: bool = False
+    full: bool = False
+    yes: bool = False
+    wait: float = 0
+
+    def asking(
+        self, terminal: Terminal | None, interrupts: Interrupts, live: Live, allow_missing: bool = False
+    ) -> Asking:
+        """How somebody is asked; where data is printed, plans are shown beside it."""
+        out = talk() if self.output == "text" else console(stderr=True)
+        return Asking(None if self.yes else terminal, interrupts, live, out, self.full, allow_missing)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Saving:
     """
-    What the user asks for.
+    What becomes of a plan that is only shown.
 
     Attributes:
-        files: Package files and addresses, and folders if *recursive*; behind them come the URLs of the stack.
-        stack: Name of the stack; empty for none.
-        org: Organisation; empty for the default one.
-        platform: Platform; empty for the default one.
-        env: Environment values by key.
-        recursive: Whether a folder stands for the package files in it and below.
-        skip: What to leave out: ``KIND`` or ``KIND:NAME``.
-        allow_empty: Whether a package without objects may take all from the stack.
-        allow_missing: Whether to apply although values are missing.
-        allow_replace: Whether what no stack owns may be deleted, to be created anew.
-        secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
-        then: What becomes of the stack after an uninstall; None: a package is applied.
-        full: Whether all of the plan is shown, uncut.
-        revision: The revision of the stack to go back to; 0: none.
-        author: Who asks for it; empty: nobody is told.
+        keep: Whether it is kept for an apply.
+        file: File for its name and digest; None for none.
+        detailed: Whether the exit status tells if there is something to do.
     """
 
-    files: Sequence[str]
-    stack: str
-    org: str
-    env: Mapping[str, str]
-    platform: str = ""
-    recursive: bool = False
-    skip: Sequence[str] = ()
-    allow_empty: bool = False
-    allow_missing: bool = False
-    allow_replace: bool = False
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    then: plan_pb2.AfterUninstall.ValueType | None = None
-    full: bool = False
-    revision: int = 0
-    author: str = ""
-
-    async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
-        """
-        The request for the plan.
-
-        Args:
-            bounds: What the evaluation of Jsonnet may take.
-            store: Whether the plan is kept.
-
-        Raises:
-            Failed: A file cannot be read, or an object to skip has no name.
-            PkgerError: A Jsonnet program cannot be evaluated.
-        """
-        request = planner_pb2.CreatePlanRequest(
-            validate_only=not store,
-            target=object_pb2.Target(platform=self.platform, org=self.org),
-            secret_keys=sorted(self.secrets),
-            allow_empty=self.allow_empty,
-            allow_replace=self.allow_replace,
-        )
-        for skipped in self.skip:
-            kind, colon, name = skipped.partition(":")
-            if colon and not name:
-                raise Failed(f"--skip {skipped} names no object; write --skip {kind} to leave out all of the kind")
-            request.skip.add(kind=kind, name=name)
-        if self.stack:
-            request.stack.name = self.stack
-        if self.revision:
-            request.revision = self.revision
-        elif self.then is None:
-            request.package.sources.extend(await read_sources(self.files, self.recursive, bounds))
-            for key, value in self.env.items():
-                request.package.env[key].string_value = value
-        else:
-            request.destroy.then = self.then
-        return request
+    keep: bool = False
+    file: Path | None = None
+    detailed: bool = False
 
 
-async def plan(wanted: Wanted, environ: Mapping[str, str], output: str, save: bool) -> None:
+async def plan(wanted: Wanted, environ: Mapping[str, str], manner: Manner, saving: Saving) -> int:
     """
-    Show what an apply would do, and *save* the plan to be applied later.
+    Show what an apply would do, and save the plan to be applied later.
+
+    Returns:
+        The exit status.
 
     Raises:
         Failed: There is no plan; everything that is wrong is told.
     """
-    with Interrupts() as interrupts, told_plainly():
-        request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=save))
-        request.view.extend(WHOLE if output == "json" else SHOWN)
-        async with session(PLANNING, environ, wanted.platform) as services:
-            await interrupts.or_stop(_find_stack(services, request))
-            made = await interrupts.or_stop(_make_plan(services, request))
-    if output == "json":
-        print_json(console(), plan_document(made))
-        return
-    print_plan(console(), made, wanted.full)
-    if save:
-        secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
-        header = made.header
-        way_on = (
-            f"`pkger apply --plan {header.name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
-        )
-        console().print(Text(f"Saved: {way_on}."))
+    is_kept = saving.keep or saving.file is not None
+    async with Live(quiet=manner.quiet) as live:
+        with Interrupts() as interrupts, told_plainly():
+            request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=is_kept))
+            request.view.extend(SHOWN if manner.output == "text" else WHOLE)
+            async with session(PLANNING, environ, wanted.platform) as services:
+                await interrupts.or_stop(_find_stack(services, request))
+                made = await planned(services, request, interrupts, live)
+    header = made.header
+    if saving.file:
+        _write(saving.file, header)
+    if manner.output != "text":
+        print_document(plan_document(made), manner.output)
+    else:
+        print_plan(talk(), made, manner.full)
+        if is_kept:
+            secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
+            name = shlex.quote(str(saving.file)) if saving.file else header.name
+            way_on = f"`pkger apply --plan {name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
+            talk().print(Text(f"Saved: {way_on}."))
+    return Exit.CHANGES if saving.detailed and not header.no_change else Exit.DONE
 
 
-async def apply(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) -> None:
+def _write(file: Path, header: plan_pb2.Plan) -> None:
+    """Write what an apply needs to find the plan; no content of it."""
+    document = {"plan": header.name, "digest": header.digest}
+    try:
+        file.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    except OSError as error:
+        raise Failed(f"cannot write {file}: {error.strerror or error}; the plan is saved as {header.name}") from error
+
+
+def named_plan(text: str) -> tuple[str, str]:
     """
-    Apply a package, or uninstall a stack: show the plan, ask for it at a terminal, run that plan and no other.
+    Name and digest of a plan by its name, or by the file that ``plan --out`` wrote; no digest without a file.
+
+    Raises:
+        Failed: The file is no such file.
+    """
+    path = Path(text)
+    if not path.is_file():
+        return full_name("plans", text), ""
+    try:
+        found = orjson.loads(path.read_bytes())
+        return str(found["plan"]), str(found["digest"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Failed(f"{text}: is no file that `pkger plan --out` wrote") from error
+
+
+async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
+    """
+    Apply a package, or uninstall a stack: show the plan, ask for it, run that plan and no other.
 
     Raises:
         Failed: Nothing was done, or what was done was undone.
     """
-    # Where nobody is asked, the plan to show is the one that runs: made once.
-    asks = not assume_yes and sys.stdin.isatty()
-    with Interrupts() as interrupts, told_plainly():
-        request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=asks))
-        async with session(APPLYING, environ, wanted.platform) as services:
-            await interrupts.or_stop(_find_stack(services, request))
-            if asks:
+    async with Live(quiet=manner.quiet) as live:
+        with Interrupts() as interrupts, told_plainly(), Terminal.opened() as terminal:
+            request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=not manner.yes))
+            async with session(APPLYING, environ, wanted.platform) as services:
+                await interrupts.or_stop(_find_stack(services, request))
+                run = _Run(services, interrupts, live, manner)
+                if manner.yes:
+                    # Nobody is asked, so the plan to show is the one that runs: made once.
+                    await run.to_its_end(lambda: _start(services, request, wanted), _planning(request))
+                    return
                 request.view.extend(SHOWN)
-                made = await interrupts.or_stop(_make_plan(services, request))
-                await _agree(made, interrupts, wanted.allow_missing, wanted.full)
-                answers = _run(services, made, wanted.allow_missing, wanted.secrets, wanted.author)
-                await _finish(services, interrupts, answers, made)
-            else:
-                await _finish(services, interrupts, _start(services, request, wanted), full=wanted.full)
+                asking = manner.asking(terminal, interrupts, live, wanted.allow_missing)
+                async with agreed(services, request, asking) as found:
+                    made, how = found.made, replace(wanted, secrets={**wanted.secrets, **found.secrets})
+                    await run.to_its_end(lambda: _apply_plan(services, made.header, how), "applying", made)
 
 
-async def apply_stored(
-    name: str,
-    environ: Mapping[str, str],
-    assume_yes: bool,
-    allow_missing: bool,
-    secrets: Mapping[str, str],
-    full: bool = False,
-    author: str = "",
-) -> None:
+async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, how: Wanted) -> None:
     """
-    Apply a stored plan with the *secrets* that it writes: show it, ask for it at a terminal, run it.
+    Apply a stored plan, of that name or in that file: show it, ask for it, run it.
+
+    Args:
+        name: Its name or file.
+        environ: The environment.
+        manner: How it is shown and asked for.
+        how: The secrets that it writes, whether values may be missing, and who asks; the plan says all else.
 
     Raises:
         Failed: Nothing was done, or what was done was undone.
     """
-    with Interrupts() as interrupts, told_plainly():
-        # Which driver the services of one call need stands in the plan.
-        async with session(READING, environ) as services:
-            made = await interrupts.or_stop(stored(services, name, SHOWN))
-        async with session(APPLYING, environ, made.header.target.platform) as services:
-            if assume_yes or not sys.stdin.isatty():
-                print_plan(console(), made, full)
-            else:
-                await _agree(made, interrupts, allow_missing, full)
-            await _finish(services, interrupts, _run(services, made, allow_missing, secrets, author), made)
+    async with Live(quiet=manner.quiet) as live:
+        with Interrupts() as interrupts, told_plainly(), Terminal.opened() as terminal:
+            plan_name, digest = named_plan(name)
+            # Which driver the services of one call need stands in the plan.
+            async with session(READING, environ) as services:
+                made = await interrupts.or_stop(stored(services, plan_name, SHOWN))
+            header = plan_pb2.Plan()
+            header.CopyFrom(made.header)
+            header.digest = digest or header.digest
+            async with session(APPLYING, environ, header.target.platform) as services:
+                if manner.yes:
+                    print_plan(talk() if manner.output == "text" else console(stderr=True), made, manner.full)
+                else:
+                    await manner.asking(terminal, interrupts, live, how.allow_missing).agree(made)
+                run = _Run(services, interrupts, live, manner)
+                await run.to_its_end(lambda: _apply_plan(services, header, how), "applying", made)
 
 
-async def _finish(
-    services: Session,
-    interrupts: Interrupts,
-    answers: AsyncIterator[Answer],
-    shown: JoinedPlan | None = None,
-    full: bool = False,
-) -> None:
-    """
-    Show how an operation goes and what it left behind; and its plan, unless that is *shown* already.
+class _Run:
+    """Runs an operation and shows it."""
 
-    Raises:
-        Failed: It did not do all.
-    """
-    out = console()
-    made, progress, finished = await _follow(answers, services, interrupts, shown, full)
-    has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-    if has_succeeded:
-        out.print(f"Done: {done_sum(finished)}.")
-    if finished.leftover_count or not has_succeeded:
-        end = progress.end(finished)
-        out.print(Text(end, "bold red"))
-        raise Failed(f"{progress.cause(finished)}; {end}")
-    if made.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL:
+    def __init__(self, services: Session, interrupts: Interrupts, live: Live, manner: Manner) -> None:
+        self._services, self._interrupts, self._live, self._manner = services, interrupts, live, manner
+
+    async def to_its_end(self, begin: Begin, doing: str, shown: JoinedPlan | None = None) -> None:
+        """
+        Show how an operation goes and how it ends; and its plan, unless that is *shown* already.
+
+        Raises:
+            Failed: It did not do all.
+        """
+        progress, manner = Progress(), self._manner
+        report: Report = Words(progress, self._live, manner.full) if manner.output == "text" else Lines(manner.output)
+        following = Following(self._services, self._interrupts, self._live, report, progress)
+        self._live.show(lambda: doing, "the services")
+        made, finished = await following.run(begin, self._read, manner.wait, shown)
+        self._live.hide()
+        has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
+        out = talk() if manner.output == "text" else console(stderr=True)
+        if has_succeeded and manner.output == "text":
+            out.print(f"Done: {done_sum(finished)}.")
+        if finished.leftover_count or not has_succeeded:
+            end = progress.end(finished)
+            if manner.output == "text":
+                out.print(Text(end, "bold red"))
+            raise Failed(f"{progress.cause(finished)}; {end}", outcome_code(finished))
+        if manner.output == "text":
+            _tell_end(made.header, finished)
+
+    async def _read(self, name: str) -> JoinedPlan:
+        return await stored(self._services, name, SHOWN)
+
+
+def _tell_end(header: plan_pb2.Plan, finished: operation_pb2.Finished) -> None:
+    """Tell what is there now, in one line."""
+    name = header.stack_name or finished.stack_id or header.stack_id
+    if header.kind == plan_pb2.OPERATION_KIND_UNINSTALL:
         end = "is kept, and owns nothing" if finished.stack_id else "is gone"
-        out.print(Text(f"stack {made.header.stack_name or made.header.stack_id} {end}"))
+        talk().print(Text(f"stack {name} {end}"))
     elif finished.stack_id:
-        ref = object_pb2.StackRef(id=finished.stack_id)
-        stack, resources = await read_stack(services.stack, Target(), ref)
-        print_stack(out, stack, resources, await shares_of(services.stack, stack, resources))
+        target, here = header.target, Target()
+        place = "".join(
+            f" --{option} {shlex.quote(given)}"
+            for option, given, default in (
+                ("platform", target.platform, here.platform),
+                ("org", target.org, here.org),
+            )
+            if given != default
+        )
+        way_on = f"; `pkger stacks show {shlex.quote(header.stack_name)}{place}` shows it" if header.stack_name else ""
+        talk().print(Text(f"stack {name}, generation {finished.generation}{way_on}"))
 
 
-async def _agree(made: JoinedPlan, interrupts: Interrupts, allow_missing: bool, full: bool) -> None:
-    """
-    Show a plan and ask for it.
-
-    Raises:
-        Failed: The answer is no.
-        ValuesMissing: The answer would not help.
-    """
-    print_plan(console(), made, full)
-    if not allow_missing:
-        refuse_missing_values(made.remarks)
-    if (made.steps or made.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL) and not await interrupts.ask(
-        "Apply this plan?"
-    ):
-        raise Failed("not applied; nothing was written")
+def _planning(request: planner_pb2.CreatePlanRequest) -> str:
+    target = request.target
+    return f"planning for {target.platform or 'embedded'}/{target.org or 'default'}"
 
 
 async def _find_stack(services: Session, request: planner_pb2.CreatePlanRequest) -> None:
@@ -257,26 +263,15 @@ async def _find_stack(services: Session, request: planner_pb2.CreatePlanRequest)
         request.stack.CopyFrom(ref)
 
 
-async def _make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> JoinedPlan:
-    stub = PlannerServiceStub(services.planner.channel)
-    answers = services.planner.stream(stub.CreatePlan, request)
-    made = await joined(answers)
-    if not isinstance(made, JoinedPlan):
-        raise InvalidPackageError(list(map(violation_from_pb, made)))
-    return made
-
-
-def _run(
-    services: Session, made: JoinedPlan, allow_missing: bool, secrets: Mapping[str, str], author: str
-) -> AsyncIterator[Answer]:
-    """Apply the stored plan *made*, and no other of that name."""
+def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted) -> AsyncIterator[Answer]:
+    """Apply the stored plan of that header, and no other of that name."""
     stub = ApplierServiceStub(services.applier.channel)
     request = applier_pb2.ApplyPlanRequest(
-        plan=made.header.name,
-        digest=made.header.digest,
-        secrets=secrets,
-        allow_missing=allow_missing,
-        author=author,
+        plan=header.name,
+        digest=header.digest,
+        secrets=how.secrets,
+        allow_missing=how.allow_missing,
+        author=how.author,
     )
     return services.applier.stream(stub.ApplyPlan, request, seconds=None)
 
@@ -332,58 +327,3 @@ async def _of_stack(
         yield answer
     if not is_there:
         raise StackNotFound(name)
-
-
-async def _follow(
-    answers: AsyncIterator[Answer], services: Session, interrupts: Interrupts, shown: JoinedPlan | None, full: bool
-) -> tuple[JoinedPlan, Progress, operation_pb2.Finished]:
-    """
-    Show progress, and the plan if it is not *shown* yet, to the end.
-
-    An interrupt makes the operation turn back, and the end is still awaited.
-    """
-    progress, operation, made = Progress(), "", shown or JoinedPlan()
-    violations: list[object_pb2.Violation] = []
-    cancelling: asyncio.Task[None] | None = None
-    try:
-        async for answer in answers:
-            if isinstance(answer, applier_pb2.ApplyResponse) and answer.HasField("violations"):
-                violations += answer.violations.violations
-                continue
-            event = answer.event
-            progress.show(event)
-            if event.HasField("accepted"):
-                operation = event.operation
-                cancelling = asyncio.create_task(_cancel_on_interrupt(services, interrupts, operation))
-                if not shown:
-                    made = await stored(services, event.accepted.plan, SHOWN)
-                    print_plan(console(), made, full)
-                progress.steps = made.steps
-            elif event.HasField("finished"):
-                return made, progress, event.finished
-    except PkgerError as error:
-        if not operation:
-            raise
-        way_on = f"`pkger operations watch {operation}` shows how it goes on"
-        raise Failed(
-            f"{text_of(error)}; the operation is not over: an applier will finish or undo it, {way_on}"
-        ) from error
-    finally:
-        if cancelling:
-            cancelling.cancel()
-            await asyncio.gather(cancelling, return_exceptions=True)
-    if violations:
-        raise InvalidPackageError(list(map(violation_from_pb, violations)))
-    raise Failed("the applier ended the stream before the operation was over; `pkger plan` shows where things are")
-
-
-async def _cancel_on_interrupt(services: Session, interrupts: Interrupts, operation: str) -> None:
-    await interrupts.event.wait()
-    console().print("interrupted", style="bold red")
-    stub = ApplierServiceStub(services.applier.channel)
-    request = applier_pb2.CancelOperationRequest(operation=operation)
-    # An operation that is over just now needs no cancelling.
-    with contextlib.suppress(PkgerError):
-        answer = await services.applier.call(stub.CancelOperation, request)
-        told = f"the operation {cancel_effect(answer.effect, operation.rpartition('/')[2])}"
-        console().print(Text(told, "bold red"))

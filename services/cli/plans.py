@@ -6,14 +6,14 @@ from pkger.model.v1 import plan_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from services.cli.documents import document_of, print_document
 from services.cli.errors import told_plainly
-from services.cli.names import full_name, word
+from services.cli.names import full_name, short_name, word
 from services.cli.plan_text import print_plan
 from services.cli.session import Session, session
-from services.cli.show import LISTED, console, moment, plan_document, print_json, print_more
+from services.cli.show import LARGEST_PAGE, LISTED, console, moment, plan_document, print_facts, print_more
+from services.cli.tables import print_table
 from services.rpc.plan_parts import JoinedPlan, View
 
 NEEDS = ("stack",)
@@ -25,28 +25,28 @@ WHOLE = (*SHOWN, plan_pb2.PLAN_VIEW_SUMMARY)
 """What ``-o json`` tells of a plan."""
 
 
-async def list_all(environ: Mapping[str, str], stack: str, output: str) -> None:
-    """Print the newest plans, or the newest for stacks of one name."""
+async def list_all(environ: Mapping[str, str], stack: str, output: str, limit: int | None) -> None:
+    """Print the newest plans, or the newest for stacks of one name; at most *limit* of them."""
     with told_plainly():
         async with session(NEEDS, environ) as services:
-            plans, has_more = await _newest(services, stack)
-    if output == "json":
-        print_json(console(), [_listing_document(plan) for plan in plans])
-    else:
+            plans, has_more = await _newest(services, stack, limit or LISTED)
+    if output == "text":
         _print_table(console(), plans)
-        print_more(console(), has_more)
+    else:
+        print_document([document_of(plan) for plan in plans], output)
+    print_more(has_more)
 
 
-async def _newest(services: Session, stack: str) -> tuple[list[plan_pb2.Plan], bool]:
+async def _newest(services: Session, stack: str, limit: int) -> tuple[list[plan_pb2.Plan], bool]:
     """The newest plans, and whether there are older ones; a page may have fewer than it is asked for."""
     stub, request = StackServiceStub(services.stack.channel), stack_pb2.ListPlansRequest(stack_name=stack)
     plans: list[plan_pb2.Plan] = []
     while True:
-        request.page_size = LISTED - len(plans)
+        request.page_size = min(limit - len(plans), LARGEST_PAGE)
         page = await services.stack.call(stub.ListPlans, request)
         plans += page.plans
         request.page_token = page.next_page_token
-        if len(plans) >= LISTED or not request.page_token:
+        if len(plans) >= limit or not request.page_token:
             return plans, bool(request.page_token)
 
 
@@ -59,12 +59,35 @@ async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -
     """
     with told_plainly():
         async with session(NEEDS, environ) as services:
-            plan = await stored(services, name, WHOLE if output == "json" else SHOWN)
-    if output == "json":
-        print_json(console(), plan_document(plan))
+            plan = await stored(services, name, SHOWN if output == "text" else WHOLE)
+    if output != "text":
+        print_document(plan_document(plan), output)
         return
     print_plan(console(), plan, full)
-    _print_table(console(), [plan.header])
+    header = plan.header
+    facts = {
+        "state": _state(header),
+        "stack": header.stack_name or header.stack_id or "(none)",
+        "target": f"{header.target.platform}/{header.target.org}",
+        "made": moment(header.create_time),
+        "expires": moment(header.expire_time) if header.state == plan_pb2.PLAN_STATE_PENDING else "",
+        "operation": header.operation,
+        "digest": header.digest,
+    }
+    print_facts(console(), f"plan {short_name(header.name)}", facts)
+
+
+async def delete(name: str, environ: Mapping[str, str]) -> None:
+    """
+    Delete a plan that nobody applied.
+
+    Raises:
+        Failed: There is none of that name, or an operation ran it.
+    """
+    with told_plainly():
+        async with session(NEEDS, environ) as services:
+            request = stack_pb2.DeletePlanRequest(plan=full_name("plans", name))
+            await services.stack.call(StackServiceStub(services.stack.channel).DeletePlan, request)
 
 
 async def stored(services: Session, name: str, view: Sequence[View]) -> JoinedPlan:
@@ -87,31 +110,14 @@ def _state(plan: plan_pb2.Plan) -> str:
 
 
 def _print_table(out: Console, plans: Sequence[plan_pb2.Plan]) -> None:
-    table = Table("NAME", "STATE", "STACK", "TARGET", "MADE", "EXPIRES", "OPERATION", box=None, pad_edge=False)
-    for plan in plans:
-        row = (
-            plan.name,
+    rows = [
+        (
+            short_name(plan.name),
             _state(plan),
             plan.stack_name or plan.stack_id or "(none)",
             f"{plan.target.platform}/{plan.target.org}",
             moment(plan.create_time),
-            moment(plan.expire_time) if plan.state == plan_pb2.PLAN_STATE_PENDING else "",
-            plan.operation,
         )
-        table.add_row(*map(Text, row))
-    out.print(table)
-
-
-def _listing_document(plan: plan_pb2.Plan) -> dict[str, object]:
-    return {
-        "name": plan.name,
-        "state": _state(plan),
-        "stack_id": plan.stack_id,
-        "stack_name": plan.stack_name,
-        "platform": plan.target.platform,
-        "org": plan.target.org,
-        "digest": plan.digest,
-        "createdAt": plan.create_time.ToJsonString(),
-        "expiresAt": plan.expire_time.ToJsonString() if plan.HasField("expire_time") else None,
-        "operation": plan.operation,
-    }
+        for plan in plans
+    ]
+    print_table(out, ("NAME", "STATE", "STACK", "TARGET", "MADE"), rows)

@@ -1,4 +1,4 @@
-"""An operation as people follow it: progress on standard output, what goes wrong on standard error, and its end."""
+"""An operation as people follow it: its steps as they end, what goes wrong on standard error, and its end."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,10 +7,13 @@ from rich.console import Console
 from rich.text import Text
 
 from services.cli.effects import effect_in, overwrites_secret, wording
-from services.cli.show import console, print_lines, step_line
+from services.cli.show import console, print_lines, step_line, talk
 
 _OVERWRITTEN, _GIVEN_UP = "secrets that were overwritten", "what was given up"
 """What an undo leaves."""
+
+MOST_STEPS = 200
+"""Of an operation with more steps, only stages, sums and what goes wrong are shown."""
 
 
 class Progress:
@@ -26,35 +29,65 @@ class Progress:
 
     def __init__(self, steps: Sequence[plan_pb2.Step] = ()) -> None:
         """*steps* are given for an operation whose beginning was shown elsewhere."""
-        self.steps = steps
-        self._out = console()
+        self._out = talk()
         self._err = console(stderr=True)
         self._operation = ""
         # What was told of failed steps, in the words of a cause, and what stands for it in the words of the end.
         self._reasons: dict[str, str] = {}
         self._undo_count: int | None = None
+        self._stage, self._stage_size, self._ended, self._ended_of_stage = "", 0, 0, 0
+        self.begin(steps)
         # Of an operation whose beginning was shown elsewhere, only the plan says what it may have overwritten.
         self._stays = {_OVERWRITTEN} if any(overwrites_secret(effect_in(step)) for step in steps) else set[str]()
+
+    def begin(self, steps: Sequence[plan_pb2.Step]) -> None:
+        """The operation has these *steps*, by number."""
+        self.steps = steps
+
+    def told(self) -> str:
+        """How far it is, in a few words."""
+        if self._undo_count is not None:
+            return f"undoing: {self._ended} of {_steps(self._undo_count)}"
+        stage = f"{self._stage}: " if self._stage else ""
+        return f"{stage}{self._ended:,} of {_steps(len(self.steps))}"
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
         """Show one event; of the first and the last nothing is shown."""
         self._operation = event.operation
         match event.WhichOneof("event"):
             case "stage_started":
+                self._end_stage()
                 stage = event.stage_started
+                self._stage, self._stage_size, self._ended_of_stage = stage.name, stage.step_count, 0
                 self._out.print(Text(f"{stage.name}: {_steps(stage.step_count)}", "bold"))
             case "steps_waiting":
                 _show_waiting(self._out, event.steps_waiting)
             case "steps_ended":
+                self._ended += len(event.steps_ended.outcomes)
+                self._ended_of_stage += len(event.steps_ended.outcomes)
                 self._show_outcomes(event.steps_ended.outcomes, undone=False)
             case "rollback_started":
-                self._undo_count = event.rollback_started.step_count
+                self._end_stage()
+                self._undo_count, self._ended = event.rollback_started.step_count, 0
                 if self._undo_count:
                     self._out.print(Text(f"undoing {_steps(self._undo_count)}", "bold red"))
             case "steps_undone":
+                self._ended += len(event.steps_undone.outcomes)
                 self._show_outcomes(event.steps_undone.outcomes, undone=True)
             case "late_effects":
                 _show_late_effects(self._out, event.late_effects)
+            case "finished":
+                self._end_stage()
+
+    def _end_stage(self) -> None:
+        """Tell how much of a stage was done, where that was not told step by step."""
+        if self._stage and self._is_large:
+            self._out.print(Text(f"  {self._ended_of_stage:,} of {_steps(self._stage_size)}", "dim"))
+        self._stage = ""
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self.steps) > MOST_STEPS
 
     def end(self, finished: operation_pb2.Finished) -> str:
         """How an operation ended that did not do all, and what to do; one sentence, without the cause."""
@@ -94,7 +127,7 @@ class Progress:
                 case "done":
                     words = wording(effect)
                     ended = words.undone if undone else words.ended.format(outcome.done.resource_id)
-                    lines.append(line.append(f"  {ended}", "dim"))
+                    lines += [] if self._is_large else [line.append(f"  {ended}", "dim")]
                 case "failed":
                     problems.append(line.append(f"  {prefix}failed: {outcome.failed.message}", "red"))
                     self._note(step, outcome.failed.message, "failed")
@@ -141,4 +174,4 @@ def _show_late_effects(out: Console, late: operation_pb2.LateEffects) -> None:
 
 
 def _steps(count: int) -> str:
-    return "1 step" if count == 1 else f"{count} steps"
+    return "1 step" if count == 1 else f"{count:,} steps"

@@ -1,5 +1,6 @@
 """Secrets from the command line, from the terminal and from standard input."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -41,10 +42,11 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
         Abort: Somebody pressed Ctrl-C.
     """
     values = split(options)
+    is_package_typed = STDIN in sources
     asked = [key for key, value in values.items() if value is None]
-    if asked and STDIN in sources:
+    if asked and is_package_typed and not _has_terminal():
         raise click.UsageError(f"--secret {asked[0]}: standard input holds the package; write KEY=VALUE")
-    found = {key: _asked(key) if value is None else value for key, value in values.items()}
+    found = {key: _asked(key, is_package_typed) if value is None else value for key, value in values.items()}
     for key, value in found.items():
         if not value:
             raise Failed(f"--secret {key}: the value is empty")
@@ -53,8 +55,16 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _asked(key: str) -> str:
-    if sys.stdin.isatty():
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def _asked(key: str, is_package_typed: bool) -> str:
+    if is_package_typed or sys.stdin.isatty():
         return str(click.prompt(f"Secret {key}", default="", hide_input=True, show_default=False, err=True))
     return sys.stdin.buffer.readline().decode(errors="surrogateescape").rstrip("\r\n")
 

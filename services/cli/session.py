@@ -1,6 +1,5 @@
 """Connects to the configured services, or runs them for the time of one command."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,15 +13,16 @@ from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, find_platform, read_platforms
 from services.rpc.client import Peer
-from services.settings import PORTS, Settings, address_variable, load
+from services.settings import PORTS, Settings, address_variable, is_configured, load
 
 LOG_BYTES = 5 * 1024 * 1024
 """A log of an earlier command that is larger than this is begun anew."""
 
+MOST_SOCKET_BYTES = 107
+"""Of the path of a socket (unix(7)), without the zero at its end."""
 
-def is_configured(environ: Mapping[str, str]) -> bool:
-    """Whether the environment names a server, or any one service."""
-    return bool(environ.get("PKGER_SERVER")) or any(environ.get(address_variable(name)) for name in PORTS)
+LONGEST_SOCKET = "platform-embedded.sock"
+"""One of the longest names of sockets."""
 
 
 @asynccontextmanager
@@ -49,13 +49,13 @@ async def session(
             yield opened
         return
     # Sockets in a folder of this user need no free port, and nobody else can connect to them.
-    folder = Path(tempfile.mkdtemp(prefix="pkger-"))
+    folder = _sockets_folder()
     local = dict(environ) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
     local["PKGER_PLATFORM_SOCKETS"] = str(folder)
     try:
         settings = load(local)
         served = _platforms(settings, platform) if "platform" in needs else []
-        supervisor = Supervisor(children(needs, settings, served), local, lambda name: _log(settings.home, name))
+        supervisor = Supervisor(children(needs, settings, served), local, lambda name: open_log(settings.home, name))
         try:
             await supervisor.start()
             async with _open(settings) as opened:
@@ -64,6 +64,27 @@ async def session(
             await supervisor.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sockets_folder() -> Path:
+    """
+    A new folder for sockets.
+
+    Raises:
+        Failed: None can be made, or the paths of sockets in it would be too long.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="pkger-"))
+    except OSError as error:
+        raise Failed(
+            f"cannot make a folder for sockets: {error.strerror or error}; set TMPDIR to another one"
+        ) from error
+    if len(bytes(folder / LONGEST_SOCKET)) > MOST_SOCKET_BYTES:
+        folder.rmdir()
+        raise Failed(
+            f"the path of the folder {folder.parent} is too long for sockets in it; set TMPDIR to a shorter one"
+        )
+    return folder
 
 
 def _platforms(settings: Settings, platform: str | None) -> list[Platform]:
@@ -102,7 +123,13 @@ async def _open(settings: Settings) -> AsyncIterator[Session]:
         await opened.close()
 
 
-def _log(home: Path, name: str) -> IO[bytes]:
+def open_log(home: Path, name: str) -> IO[bytes]:
+    """
+    The log of a service that a command runs, to be appended to.
+
+    Raises:
+        Failed: It cannot be written.
+    """
     path = home / "logs" / f"{name}.log"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,8 +140,3 @@ def _log(home: Path, name: str) -> IO[bytes]:
         raise Failed(
             f"cannot write {path}: {error.strerror}; set PKGER_HOME to a folder that can be written"
         ) from error
-
-
-def environment(server: str | None) -> dict[str, str]:
-    """The environment of this process, with what the command line says of the server."""
-    return dict(os.environ) | ({"PKGER_SERVER": server} if server else {})

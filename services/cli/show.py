@@ -1,37 +1,71 @@
 """What people read: steps, operations, stacks; and plans and stacks as JSON."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import click
 import orjson
-from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.text import Span, Text
 
+from services.cli.documents import document_of
 from services.cli.effects import effect_in, overwrites_secret, wording
-from services.cli.escapes import one_line
+from services.cli.escapes import escaped, one_line
 from services.cli.names import word
+from services.cli.options import Common
 from services.cli.shares import ALONE, Shares
+from services.cli.tables import print_table
 from services.rpc.plan_parts import JoinedPlan
 
 SHOWN_BLOCKED = 20
 
 LISTED = 50
-"""Rows of a list of what there may be thousands of."""
+"""Rows of a list of what there may be thousands of, unless more are asked for."""
+
+LARGEST_PAGE = 500
+"""Rows that a service lists in one answer."""
 
 _UNBOUNDED = 100_000
 """Columns, more than any table has: a name that is cut can be neither copied nor piped."""
 
 
+class _Escaping(Console):
+    """A console that shows what a terminal would obey."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print *objects*, texts, with escapes for what a terminal would obey or not show."""
+        super().print(*map(_shown, objects), **options)
+
+
+def _shown(text: Any) -> Any:
+    if isinstance(text, str):
+        return escaped(text)
+    if not isinstance(text, Text) or escaped(text.plain) == text.plain:
+        return text
+    places = {place for span in text.spans for place in (span.start, span.end)}
+    shown = Text(style=text.style)
+    for part in text.divide(sorted(place for place in places if 0 < place < len(text))):
+        plain = escaped(part.plain)
+        shown.append_text(Text(plain, part.style, spans=[Span(0, len(plain), span.style) for span in part.spans]))
+    return shown
+
+
 def console(*, stderr: bool = False) -> Console:
     """Standard output, or error; colours only at a terminal, and nothing is broken or cut to the width of one."""
-    return Console(highlight=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
+    return _Escaping(highlight=False, markup=False, emoji=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
+
+
+def talk() -> Console:
+    """Where progress is told: standard output, and nowhere if nobody wants to hear it."""
+    context = click.get_current_context(silent=True)
+    is_quiet = context is not None and context.find_root().ensure_object(Common).quiet
+    return _Escaping(file=open(os.devnull, "w")) if is_quiet else console()
 
 
 _WAYS_OUT: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
@@ -66,10 +100,18 @@ def _way_out(decision: operation_pb2.Decision.ValueType) -> str:
     )
 
 
-def print_more(out: Console, has_more: bool) -> None:
+def print_more(has_more: bool) -> None:
     """Say that a list has only the newest of what there is, if it *has_more*."""
     if has_more:
-        out.print(Text("older ones are not shown", "dim"))
+        console(stderr=True).print(Text("there are more; --limit N shows so many", "dim"))
+
+
+def print_facts(out: Console, title: str, facts: Mapping[str, str]) -> None:
+    """Print what there is to know of one thing; empty facts are left out."""
+    width = max(map(len, facts)) + 1
+    lines = [Text(one_line(title), "bold")]
+    lines += [Text(f"  {name:<{width}}{one_line(fact)}") for name, fact in facts.items() if fact]
+    print_lines(out, lines)
 
 
 def print_lines(out: Console, lines: Sequence[Text]) -> None:
@@ -111,8 +153,7 @@ def message_document(message: Message) -> dict[str, Any]:
 
 
 def _opened(message: Message) -> dict[str, Any]:
-    document = MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
-    opened = _open_texts(document)
+    opened = _open_texts(document_of(message))
     assert isinstance(opened, dict)  # noqa: S101 - what a message becomes
     return opened
 
@@ -147,22 +188,13 @@ def stack_document(
     """The record of a stack, with what it owns and uses, as JSON data (issue 2)."""
     return {
         "stack_id": stack.id,
+        "name": stack.name,
+        "target": document_of(stack.target),
+        "generation": stack.generation,
+        "sources": list(stack.sources),
         "createdAt": stack.create_time.ToJsonString(),
         "updatedAt": stack.update_time.ToJsonString(),
         "resources": [_resource_document(entry) | shares.document(entry) for entry in resources],
-    }
-
-
-def listing_document(stack: stack_pb2.Stack) -> dict[str, Any]:
-    """One stack of a listing as JSON data."""
-    return {
-        "stack_id": stack.id,
-        "name": stack.name,
-        "platform": stack.target.platform,
-        "org": stack.target.org,
-        "createdAt": stack.create_time.ToJsonString(),
-        "updatedAt": stack.update_time.ToJsonString(),
-        "resourceCount": stack.resource_count,
     }
 
 
@@ -171,20 +203,15 @@ def _resource_document(entry: object_pb2.InventoryEntry) -> dict[str, Any]:
         "kind": entry.key.kind,
         "id": entry.resource_id,
         "pkgName": entry.key.name,
+        "origin": object_pb2.Origin.Name(entry.origin),
         "associations": [{"kind": label.kind, "pkgName": label.name} for label in entry.associations],
     }
-
-
-def print_json(out: Console, document: Any) -> None:
-    """Indented JSON, without colours, so that it can be piped."""
-    out.print(Text(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()))
 
 
 def print_stack(
     out: Console, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry], shares: Shares
 ) -> None:
     """The record of a stack, with what it owns and uses, as text."""
-    out.print(Text(f"stack {stack.name or '(no name)'}", "bold"))
     facts = {
         "id": stack.id,
         "target": f"{stack.target.platform}/{stack.target.org}",
@@ -192,20 +219,23 @@ def print_stack(
         "updated": moment(stack.update_time),
         "generation": str(stack.generation),
         "sources": ", ".join(stack.sources),
+        "description": stack.description,
+        "URLs": ", ".join(stack.urls),
     }
-    said = {"description": stack.description, "URLs": ", ".join(stack.urls)}
-    for title, fact in (facts | {title: text for title, text in said.items() if text}).items():
-        out.print(Text(f"  {title:<10} {fact}"))
-    table = Table("KIND", "NAME", "ID", "LABELS", box=None, pad_edge=False)
+    print_facts(out, f"stack {stack.name or '(no name)'}", facts)
     shared = {entry.resource_id: words for entry in resources if (words := shares.words(entry))}
-    if shared:
-        table.add_column("SHARED")
-    for entry in resources:
-        labels = ", ".join(label.name for label in entry.associations)
-        others = [shared.get(entry.resource_id, "")] if shared else []
-        table.add_row(*map(Text, (entry.key.kind, entry.key.name, entry.resource_id, labels, *others)))
-    if resources:
-        out.print(table)
+    rows = [
+        (
+            entry.key.kind,
+            entry.key.name,
+            entry.resource_id,
+            ", ".join(label.name for label in entry.associations),
+            *([shared.get(entry.resource_id, "")] if shared else []),
+        )
+        for entry in resources
+    ]
+    if rows:
+        print_table(out, ("KIND", "NAME", "ID", "LABELS", *(["SHARED"] if shared else [])), rows)
     pending = [f"{entry.key.kind} {entry.key.name}" for entry in resources if entry.is_pending_delete]
     if pending:
         out.print(Text(f"not deleted yet, the next apply or uninstall tries again: {', '.join(pending)}", "yellow"))
@@ -213,9 +243,14 @@ def print_stack(
 
 def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:
     """Stacks as a table, one a row."""
-    table = Table("NAME", "ID", "TARGET", "RESOURCES", "UPDATED", box=None, pad_edge=False)
-    for stack in stacks:
-        target = f"{stack.target.platform}/{stack.target.org}"
-        row = (stack.name or "(no name)", stack.id, target, str(stack.resource_count), moment(stack.update_time))
-        table.add_row(*map(Text, row))
-    out.print(table)
+    rows = [
+        (
+            stack.name or "(no name)",
+            stack.id,
+            f"{stack.target.platform}/{stack.target.org}",
+            str(stack.resource_count),
+            moment(stack.update_time),
+        )
+        for stack in stacks
+    ]
+    print_table(out, ("NAME", "ID", "TARGET", "RESOURCES", "UPDATED"), rows)

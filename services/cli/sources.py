@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pkger.parser.v1 import parser_pb2
@@ -22,6 +22,17 @@ MAX_BYTES = 32 * 1024 * 1024
 ENDINGS = (".yml", ".yaml", ".json", ".jsonnet")
 """Of the files that count in folders."""
 
+WORKSPACE = "pkger.yml"
+"""Not a package file, wherever it is: it is kept for the settings of a workspace."""
+
+JSONNET = "jsonnet"
+ENCODINGS: Mapping[str, parser_pb2.Encoding.ValueType] = {
+    "yml": parser_pb2.ENCODING_YAML,
+    "yaml": parser_pb2.ENCODING_YAML,
+    "json": parser_pb2.ENCODING_JSON,
+}
+"""What may be typed for an encoding, beside ``JSONNET``, which is evaluated here."""
+
 _PSEUDO_FOLDERS = ("/proc", "/sys", "/dev")
 """What is in here is no file, even if some of it looks like one; but for the memory that is shared as files."""
 
@@ -29,7 +40,7 @@ _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
 async def read_sources(
-    names: Sequence[str], recursive: bool = False, bounds: Bounds | None = None
+    names: Sequence[str], recursive: bool = False, bounds: Bounds | None = None, encoding: str = ""
 ) -> list[parser_pb2.Source]:
     """
     Read the sources of a package. Jsonnet in files is evaluated, with what is beside and below it to import.
@@ -38,6 +49,7 @@ async def read_sources(
         names: Files; folders, if *recursive*; http(s) addresses, which the parser fetches; ``-`` for standard input.
         recursive: Whether a folder stands for all package files in it and below.
         bounds: What the evaluation of Jsonnet may take; None: the default.
+        encoding: A key of ``ENCODINGS``: what standard input holds, and files whose names do not say it.
 
     Returns:
         The sources in the order of *names*; those of a folder by their paths.
@@ -50,7 +62,8 @@ async def read_sources(
     left = MAX_BYTES
     sources = []
     for name in expanded(names, recursive):
-        source = parser_pb2.Source(url=name) if _is_address(name) else await _source(name, left, bounds or Bounds())
+        is_address = _is_address(name)
+        source = parser_pb2.Source(url=name) if is_address else await _source(name, left, bounds or Bounds(), encoding)
         left -= len(source.text.encode())
         sources.append(source)
     return sources
@@ -85,20 +98,27 @@ def _files(folder: str) -> list[str]:
     found = []
     for path, folders, files in os.walk(folder, onerror=tell):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(path, name) for name in files if name.endswith(ENDINGS) and not name.startswith(".")]
+        found += [os.path.join(path, name) for name in files if _is_package(name)]
     if not found:
         raise Failed(f"{folder}: there are no package files in it (*{', *'.join(ENDINGS)})")
     return sorted(found)
 
 
-async def _source(name: str, limit: int, bounds: Bounds) -> parser_pb2.Source:
+def _is_package(name: str) -> bool:
+    return name.endswith(ENDINGS) and not name.startswith(".") and name != WORKSPACE
+
+
+async def _source(name: str, limit: int, bounds: Bounds, encoding: str) -> parser_pb2.Source:
     if name == STDIN:
-        return parser_pb2.Source(name="stdin", text=_text(name, await _standard_input(limit)))
-    # Names of files can be any bytes; those of sources are texts.
-    shown = os.fsencode(name).decode(errors="replace")
-    text = _text(shown, _read(shown, name, limit))
-    if not name.lower().endswith(".jsonnet"):
-        return parser_pb2.Source(name=shown, text=text)
+        shown, text = "stdin", _text(name, await _standard_input(limit))
+    else:
+        # Names of files can be any bytes; those of sources are texts.
+        shown = os.fsencode(name).decode(errors="replace")
+        text = _text(shown, _read(shown, name, limit))
+    # What a name says of its file counts.
+    meant = "" if name.lower().endswith(ENDINGS) else encoding
+    if meant != JSONNET and not name.lower().endswith(".jsonnet"):
+        return parser_pb2.Source(name=shown, text=text, encoding=ENCODINGS.get(meant, parser_pb2.ENCODING_UNSPECIFIED))
     limits = Limits(limit, bounds.memory, bounds.seconds)
     result = await evaluate(text, shown, Path(name).parent, limits)
     return parser_pb2.Source(name=shown, text=result, encoding=parser_pb2.ENCODING_JSON, generated=True)

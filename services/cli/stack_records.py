@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
+from services.cli.documents import document_of, print_document
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import session
 from services.cli.shares import ALONE
-from services.cli.show import console, print_json, print_stack
+from services.cli.show import console, print_stack
 from services.core.errors import StackNotFound
 from services.core.model import Target
 from services.rpc.client import Peer
@@ -120,11 +120,11 @@ async def update(
 
 def record_document(stack: stack_pb2.Stack) -> dict[str, Any]:
     """A stack as JSON data, with the names of the contract."""
-    return MessageToDict(stack, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+    return document_of(stack)
 
 
 def _print(stack: stack_pb2.Stack, output: str) -> None:
-    if output == "json":
-        print_json(console(), record_document(stack))
+    if output != "text":
+        print_document(record_document(stack), output)
     else:
         print_stack(console(), stack, (), ALONE)

@@ -7,22 +7,23 @@ from pkger.model.v1 import plan_pb2
 from rich.text import Text
 
 from services.cli.errors import Failed
-from services.cli.packages import Wanted, apply
-from services.cli.show import console
+from services.cli.packages import Manner, apply
+from services.cli.show import talk
+from services.cli.wanted import Wanted
 from services.core.errors import StackNotFound
 
 
-async def uninstall(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) -> None:
+async def uninstall(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
     """
     Remove what a stack created, and keep its record.
 
     Raises:
         Failed: There is no such stack, or not all was done.
     """
-    await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_KEEP), environ, assume_yes)
+    await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner)
 
 
-async def delete(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) -> None:
+async def delete(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
     """
     Remove what a stack created, and its record; a stack that is not there is deleted already.
 
@@ -30,8 +31,8 @@ async def delete(wanted: Wanted, environ: Mapping[str, str], assume_yes: bool) -
         Failed: Not all was done.
     """
     try:
-        await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_DELETE), environ, assume_yes)
+        await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_DELETE), environ, manner)
     except Failed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise
-        console().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
+        talk().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from contextlib import aclosing
 
-from google.protobuf.json_format import MessageToJson
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from rich.text import Text
 
+from services.cli.documents import document_of, print_records
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
@@ -22,7 +22,7 @@ NEEDS = ("stack",)
 
 async def watch(name: str, platform: str, org: str, environ: Mapping[str, str], output: str) -> None:
     """
-    Print the record of a stack, and each change of it, through restarts of the store; JSON is one object a line.
+    Print the record of a stack, and each change of it, through restarts of the store; data is one object a line.
 
     Raises:
         Failed: There is no such stack, or the store stays away.
@@ -38,8 +38,10 @@ async def _watch(services: Session, target: object_pb2.Target, name: str, output
     request = stack_pb2.WatchStackRequest(target=target, stack=ref)
     async with aclosing(watch_stack(services.stack, request)) as changes:
         async for change in changes:
-            text = MessageToJson(change, preserving_proto_field_name=True, indent=None)
-            console().print(Text(text if output == "json" else told(change)), soft_wrap=True)
+            if output == "text":
+                console().print(Text(told(change)))
+            else:
+                print_records([document_of(change)], output)
 
 
 def told(change: stack_pb2.WatchStackResponse) -> str:

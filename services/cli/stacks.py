@@ -8,11 +8,12 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
+from services.cli.documents import document_of, print_document
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import shares_of
-from services.cli.show import console, listing_document, print_json, print_stack, print_stacks, stack_document
+from services.cli.show import LARGEST_PAGE, console, print_more, print_stack, print_stacks, stack_document
 from services.cli.stack_records import ref_of
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.resources import read_stack
@@ -34,10 +35,10 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
             request = read_stack(services.stack, target, ref)
             stack, resources = await interrupts.or_stop(request)
             shares = await interrupts.or_stop(shares_of(services.stack, stack, resources))
-    if output == "json":
-        print_json(console(), stack_document(stack, resources, shares) | _said(stack))
-    else:
+    if output == "text":
         print_stack(console(), stack, resources, shares)
+    else:
+        print_document(stack_document(stack, resources, shares) | _said(stack), output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,16 @@ class Chosen:
         return stack_pb2.ListStacksRequest(target=target, stack_ids=self.ids, names=self.names, name_glob=self.pattern)
 
 
-async def list_all(environ: Mapping[str, str], output: str, chosen: Chosen = Chosen()) -> None:
-    """Print all stacks that are *chosen*."""
+async def list_all(environ: Mapping[str, str], output: str, limit: int | None, chosen: Chosen) -> None:
+    """Print the stacks that are *chosen*; at most *limit* of them."""
     with Interrupts() as interrupts, told_plainly():
         async with session(NEEDS, environ) as services:
-            stacks = await interrupts.or_stop(_all(services, chosen.request()))
-    if output == "json":
-        print_json(console(), [listing_document(stack) for stack in stacks])
-    else:
+            stacks, has_more = await interrupts.or_stop(_all(services, limit, chosen.request()))
+    if output == "text":
         print_stacks(console(), stacks)
+    else:
+        print_document([document_of(stack) for stack in stacks], output)
+    print_more(has_more)
 
 
 def _said(stack: stack_pb2.Stack) -> dict[str, Any]:
@@ -81,12 +83,16 @@ def _said(stack: stack_pb2.Stack) -> dict[str, Any]:
     return {"description": stack.description, "urls": list(stack.urls), "etag": stack.etag}
 
 
-async def _all(services: Session, request: stack_pb2.ListStacksRequest) -> list[stack_pb2.Stack]:
+async def _all(
+    services: Session, limit: int | None, request: stack_pb2.ListStacksRequest
+) -> tuple[list[stack_pb2.Stack], bool]:
+    """The stacks, and whether there are more."""
     stub = StackServiceStub(services.stack.channel)
     found: list[stack_pb2.Stack] = []
     while True:
+        request.page_size = LARGEST_PAGE if limit is None else min(limit - len(found), LARGEST_PAGE)
         page = await services.stack.call(stub.ListStacks, request)
         found += page.stacks
-        if not page.next_page_token:
-            return found
         request.page_token = page.next_page_token
+        if not request.page_token or len(found) == limit:
+            return found, bool(request.page_token)

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import orjson
-
 from services.cli.errors import Failed
 from services.platforms import Platform
 from services.rpc.health import problem_of
+from services.rpc.parent import LISTENING, VARIABLE
 from services.settings import Settings
 
 log = logging.getLogger("pkger.supervisor")
@@ -119,6 +118,7 @@ class Supervisor:
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._watchers: list[asyncio.Task[None]] = []
         self._logs: dict[str, Path | None] = {}
+        self._news: dict[str, int] = {}
         self._top, self._base = _Pipe(), _Pipe()
 
     @property
@@ -150,6 +150,8 @@ class Supervisor:
         for name in reversed(self._services):
             if process := self._processes.get(name):
                 await _end(name, process)
+        for name in self._services:
+            self._close_news(name)
         self._top.close()
         self._base.close()
 
@@ -158,48 +160,64 @@ class Supervisor:
         own, held = (self._top, [self._base.writing]) if name == LAST_TO_CALL else (self._base, [])
         stderr = self._stderr_of(name)
         self._logs[name] = Path(stderr.name) if stderr else None
+        news, told = os.pipe()
         try:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 *self._services[name].command,
-                env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading)},
+                env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading), VARIABLE: str(told)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=[own.reading, *held],
+                pass_fds=[own.reading, told, *held],
                 # A Ctrl-C at the terminal is for this process; it stops the others in order.
                 start_new_session=True,
             )
         finally:
+            os.close(told)
+            self._close_news(name)
+            self._news[name] = news
             if stderr:
                 stderr.close()
 
     async def _wait_until_ready(self, name: str) -> None:
-        process = self._processes[name]
-        ended = asyncio.create_task(process.wait())
-        ready = asyncio.create_task(problem_of(self._services[name].address, READY_SECONDS, wait=True))
+        """
+        Wait until the service itself says that it listens: who answers at its address may be another one.
+
+        Raises:
+            Failed: It ended, or does not get ready.
+        """
         try:
-            await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
-            if ended.done():
-                raise Failed(f"the {name} service ended as soon as it started: {self._last_words(name)}")
-            if problem := ready.result():
-                raise Failed(f"the {name} service is not ready after {READY_SECONDS:.0f} s: {problem}")
+            told = await asyncio.wait_for(self._told(name), READY_SECONDS)
+        except TimeoutError:
+            raise Failed(f"the {name} service does not listen after {READY_SECONDS:.0f} s") from None
         finally:
-            for task in (ended, ready):
-                task.cancel()
-            await asyncio.gather(ended, ready, return_exceptions=True)
+            self._close_news(name)
+        if told != LISTENING:
+            problem = told.decode(errors="replace").strip() or self._last_words(name)
+            raise Failed(f"the {name} service cannot start: {problem}")
+        if problem := await problem_of(self._services[name].address, READY_SECONDS, wait=True):
+            raise Failed(f"the {name} service is not ready after {READY_SECONDS:.0f} s: {problem}")
+
+    async def _told(self, name: str) -> bytes:
+        """What a service said when it began to listen, or why it cannot; nothing if it ended without a word."""
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._news[name], readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(self._news[name])
+        return os.read(self._news[name], 4096)
+
+    def _close_news(self, name: str) -> None:
+        if (descriptor := self._news.pop(name, None)) is not None:
+            os.close(descriptor)
 
     def _last_words(self, name: str) -> str:
-        """What the log of a service ends with, or where it is."""
+        """Where the log of a service is that ended without a word."""
         path = self._logs[name]
-        if path is None:
-            return "its log above says why"
-        try:
-            problem = orjson.loads(path.read_bytes().splitlines()[-1])["problem"]
-        except (OSError, IndexError, KeyError, ValueError):
-            return f"{path} says why"
-        return str(problem)
+        return f"{path} says why" if path else "its log says why"
 
     async def _watch(self, name: str) -> None:
         pause = FIRST_PAUSE_SECONDS
@@ -214,6 +232,8 @@ class Supervisor:
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
             try:
                 self._processes[name] = await self._spawn(name)
+                # It starts as it did before, so nobody listens to what it says.
+                self._close_news(name)
             except (OSError, Failed) as error:
                 log.warning("cannot restart service", extra={"service": name, "problem": str(error)})
 

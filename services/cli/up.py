@@ -1,12 +1,16 @@
 """``pkger up``: all services, and the drivers of all platforms that have one here, until Ctrl-C."""
 
+import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
+from services.cli.session import open_log
 from services.cli.show import console
 from services.cli.supervisor import MODULES, Child, Supervisor, children
 from services.drivers.registry import DRIVERS
@@ -23,23 +27,47 @@ async def up(data: Path | None, environ: Mapping[str, str]) -> None:
         Failed: One of them cannot start.
         PlatformsInvalid: The platforms file cannot be used.
     """
-    log_to_stderr()
+    is_terminal = sys.stderr.isatty()
+    if is_terminal:
+        _log_to_people()
+    else:
+        log_to_stderr()
     out = console()
     environ = dict(environ) | ({"PKGER_DATA": str(data)} if data else {})
     settings = load(environ)
     platforms = read_platforms(settings, DRIVERS)
     running = children(MODULES, settings, platforms.values())
     with Interrupts() as interrupts:
-        supervisor = Supervisor(running, environ, lambda name: None)
+        # People read what goes wrong, and the rest is there if they need it; programs read all of it.
+        supervisor = Supervisor(running, environ, lambda name: open_log(settings.home, name) if is_terminal else None)
         await supervisor.start()
         try:
             _print_addresses(out, running, platforms.values())
-            out.print(f"ready; databases in {settings.data}; Ctrl-C stops everything")
+            logs = f"; logs in {settings.home / 'logs'}" if is_terminal else ""
+            out.print(f"ready; databases in {settings.data}{logs}; Ctrl-C stops everything")
             await interrupts.event.wait()
             out.print("stopping")
         finally:
             await supervisor.stop()
     out.print("stopped")
+
+
+def _log_to_people() -> None:
+    """Print what the supervisor has to say as plain lines."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Plain())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+class _Plain(logging.Formatter):
+    """Writes what happened, and to which service."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line for *record*."""
+        service = getattr(record, "service", "")
+        told = f"{service}: {record.getMessage()}" if service else record.getMessage()
+        problem = getattr(record, "problem", "")
+        return one_line(f"{told}: {problem}" if problem else told)
 
 
 def _print_addresses(out: Console, running: Sequence[Child], platforms: Iterable[Platform]) -> None:

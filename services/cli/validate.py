@@ -1,25 +1,29 @@
 """``pkger validate``: every mistake of a package, each where it stands."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pkger.parser.v1 import parser_pb2
-from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
-from services.cli.errors import Failed, told_plainly
+from services.cli.documents import print_document
+from services.cli.errors import told_plainly
 from services.cli.findings import Findings, findings_document, print_findings
 from services.cli.interrupts import Interrupts
-from services.cli.session import Session, session
-from services.cli.show import console, print_json
+from services.cli.parsers import Parser, parser
+from services.cli.show import console
 from services.cli.sources import expanded, read_sources
+from services.cli.wanted import put_env
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
 from services.core.model import Location, Violation
-from services.rpc.parsing import parse_package
+from services.kinds.diagnostics import Code
 from services.settings import Bounds, load
 
 _UNREADABLE = (SourceUndecodable, SourceTooLarge, SourceUnreadable, EncodingInvalid)
 """Errors of one source, which leave the other sources to be looked at."""
+
+_ELSEWHERE = {Code.LABEL_NOT_FOUND, Code.ENDPOINT_NOT_FOUND, Code.PACKAGE_EMPTY}
+"""What is no mistake where it may be in a source that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +34,14 @@ class Wanted:
     Attributes:
         files: Package files, addresses and, if recursive, folders; together one package.
         recursive: Whether to look into folders.
-        env: Environment values by key.
+        env: Environment values by key: JSON values.
+        encoding: What sources hold whose names do not say it; empty: the parser finds out.
     """
 
     files: Sequence[str]
     recursive: bool
-    env: Mapping[str, str]
+    env: Mapping[str, Any]
+    encoding: str = ""
 
 
 async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> bool:
@@ -50,32 +56,14 @@ async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> b
     """
     with Interrupts() as interrupts, told_plainly():
         sources, unreadable = await interrupts.or_stop(_read(wanted, load(environ).bounds))
-        async with session(("parser",), environ) as services:
-            found = await interrupts.or_stop(_check(services, sources, unreadable, wanted.env))
-    if output == "json":
-        print_json(console(), findings_document(found))
+        async with parser(environ) as reading:
+            found = await interrupts.or_stop(_check(reading, sources, unreadable, wanted.env))
+    if output != "text":
+        print_document(findings_document(found), output)
     else:
         texts = {source.name: source.text for source in sources if source.text and not source.generated}
         print_findings(console(), found, texts)
     return found.valid
-
-
-async def print_schema(kind: str, environ: Mapping[str, str]) -> None:
-    """
-    Print the JSON Schema of a kind, or of an object of any kind.
-
-    Raises:
-        Failed: There is no such kind.
-    """
-    with Interrupts() as interrupts, told_plainly():
-        async with session(("parser",), environ) as services:
-            stub = ParserServiceStub(services.parser.channel)
-            request = services.parser.call(stub.ListKinds, parser_pb2.ListKindsRequest())
-            answer = await interrupts.or_stop(request)
-    schemas = {found.name: found.schema_json for found in answer.kinds}
-    if kind and kind not in schemas:
-        raise Failed(f"there is no kind {kind!r}; there are {', '.join(schemas)}")
-    print_json(console(), json.loads(schemas[kind] if kind else answer.schema_json))
 
 
 async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
@@ -84,33 +72,34 @@ async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source]
     unreadable: list[Violation] = []
     for name in expanded(wanted.files, wanted.recursive):
         try:
-            sources += await read_sources((name,), bounds=bounds)
+            sources += await read_sources((name,), bounds=bounds, encoding=wanted.encoding)
         except _UNREADABLE as error:
             unreadable.append(_violation(error))
     return sources, unreadable
 
 
 async def _check(
-    services: Session, sources: Sequence[parser_pb2.Source], unreadable: Sequence[Violation], env: Mapping[str, str]
+    reading: Parser, sources: Sequence[parser_pb2.Source], unreadable: Sequence[Violation], env: Mapping[str, Any]
 ) -> Findings:
-    """All violations; or, when sources cannot be read at all, what is wrong with each of these."""
+    """All violations: first what is wrong with each source that cannot be read, then those of the others."""
     broken = list(unreadable)
     left = list(sources)
-    while left:
+    while left or not broken:
         request = parser_pb2.ParsePackageRequest(sources=left, view=[parser_pb2.PACKAGE_VIEW_WARNINGS])
-        for key, value in env.items():
-            request.env[key].string_value = value
+        put_env(request.env, env)
         try:
-            answer = await parse_package(services.parser, request)
+            answer = await reading.parse(request)
         except _UNREADABLE as error:
             broken.append(_violation(error))
             spared = [source for source in left if (source.name or source.url) != error.metadata["source"]]
             # A bound that all sources exceed together is the fault of no single one.
             left = spared if len(spared) < len(left) else []
             continue
+        found = Findings.of(answer)
         if not broken:
-            return Findings.of(answer)
-        break
+            return found
+        rest = [violation for violation in found.violations if violation.code not in _ELSEWHERE]
+        return replace(found, violations=(*broken, *rest), kinds={})
     return Findings(tuple(broken))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from services.machine import leave_no_core
 from services.rpc.background import BackgroundLoop
 from services.rpc.log import log_to_stderr
+from services.rpc.parent import tell_problem
 from services.rpc.server import Register, serve_until_stopped
 from services.settings import GRACE_SECONDS, Settings, load
 
@@ -61,6 +62,7 @@ def run_process(name: str, opened: Opened, settings: Settings | None = None) -> 
     try:
         asyncio.run(_serve(name, opened, settings or load()))
     except (OSError, CannotServe) as error:
+        tell_problem(str(error))
         log.critical("cannot serve", extra={"service": name, "problem": str(error)})
         sys.exit(1)
 

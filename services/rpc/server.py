@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection
 from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.dispatcher import Dispatcher, Handler, Register
+from services.rpc.parent import tell_listening
 
 __all__ = ["Register", "serve_until_stopped", "serving"]
 
@@ -123,6 +124,7 @@ async def serve_until_stopped(
         # Whoever needs this server holds the other end; it closes when they are gone, however they went.
         loop.add_reader(int(parent), stop.set)
     async with serving(register, services, listen, grace, drain, loops) as address:
+        tell_listening()
         log.info("serving", extra={"service": name, "address": address})
         await stop.wait()
         log.info("stopping", extra={"service": name})

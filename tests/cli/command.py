@@ -38,9 +38,16 @@ def environment(home: Path, addresses: Mapping[str, str] | None = None) -> dict[
 async def started(
     *arguments: str, env: Mapping[str, str], stdin: int = subprocess.DEVNULL
 ) -> asyncio.subprocess.Process:
-    """A running ``pkger``, with nothing on its standard input unless told otherwise."""
+    """A running ``pkger`` without a terminal, with nothing on its standard input unless told otherwise."""
     return await asyncio.create_subprocess_exec(
-        PKGER, *arguments, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        PKGER,
+        *arguments,
+        env=env,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # The terminal of whoever runs the tests is none of its business.
+        start_new_session=True,
     )
 
 
@@ -57,15 +64,16 @@ async def pkger(*arguments: str, env: Mapping[str, str]) -> Ended:
 
 
 async def at_terminal(
-    *arguments: str, answers: Sequence[tuple[bytes, bytes]], env: Mapping[str, str]
+    *arguments: str, answers: Sequence[tuple[bytes, bytes]], env: Mapping[str, str], program: Path = PKGER
 ) -> tuple[int, bytes]:
     """
-    Run ``pkger`` at a terminal of its own.
+    Run ``pkger``, or another program, at a terminal of its own.
 
     Args:
         arguments: Of the command.
         answers: What is typed, each after the words that ask for it.
         env: Its environment.
+        program: What is run.
 
     Returns:
         Its exit status, and all that the terminal showed.
@@ -75,7 +83,7 @@ async def at_terminal(
         sys.executable,
         "-c",
         _AT_OWN_TERMINAL,
-        PKGER,
+        program,
         *arguments,
         env=env,
         stdin=theirs,

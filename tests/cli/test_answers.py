@@ -84,7 +84,7 @@ async def test_a_blocked_operation_rolls_back_when_it_is_resumed(
     assert "blocked" in (await pkger("operations", "show", name, env=env)).out
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, env=env)
-    assert recovered.code == 1
+    assert recovered.code == 5
     assert recovered.err == ("Error: the operation was cancelled; rolled back: everything that was done is undone\n")
     assert await faulty.services.resources() == []
 
@@ -163,7 +163,7 @@ async def test_nobody_is_said_to_work_who_may_be_dead(faulty: World, env: Mappin
     process = await started(*apply(tmp_path, RED), env=env)
     await gate.reached.wait()
     told = await pkger(*apply(tmp_path, RED), env=env)
-    assert told.code == 1
+    assert told.code == 4
     assert f"operation operations/{await newest(env)} of applier " in told.err
     assert "unless it renews it" in told.err
     assert "if the applier died, another one resumes it after that" in told.err

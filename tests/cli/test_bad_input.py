@@ -146,8 +146,7 @@ async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "stack.db").write_text("not a database, but long enough to have a header of its own" * 10)
     ended = await pkger("stacks", "list", env=environment(tmp_path))
     told = (
-        "Error: the stack service ended as soon as it started:"
-        f" cannot use the database {tmp_path}/stack.db: file is not a database\n"
+        f"Error: the stack service cannot start: cannot use the database {tmp_path}/stack.db: file is not a database\n"
     )
     assert (ended.code, ended.err) == (1, told)
 
@@ -183,7 +182,7 @@ async def test_what_the_platform_refuses_is_told_and_undone(older_services: Clus
     file = tmp_path / "package.json"
     file.write_text(text(LABEL, an_object("Bucket", "ok", "fine"), an_object("Bucket", "reserved", "_system")))
     ended = await pkger("apply", "-f", str(file), "--stack", "s", env=environment(tmp_path, older_services.addresses))
-    assert ended.code == 1
+    assert ended.code == 5
     assert "create Bucket 'reserved'" in ended.err
     assert ended.err.endswith("everything that was done is undone\n")
     assert await older_services.resources() == []
@@ -226,5 +225,5 @@ async def test_what_an_apply_refuses_says_how_to_allow_it(services: Cluster, tmp
     )
     assert (await pkger(*arguments, "--skip", "Label:a", env=env)).out.startswith("warning: the package has no objects")
     assert (await pkger(*arguments, "--skip", "Lable:a", env=env)).err.startswith("Error: skip[0].kind: 'Lable' is no")
-    assert (await pkger(*arguments, "--allow-empty", env=env)).code == 0
+    assert (await pkger(*arguments, "--allow-empty", "--yes", env=env)).code == 0
     assert await services.resources() == []

@@ -67,5 +67,5 @@ async def test_a_blocked_operation_shows_the_ways_out_and_ends_as_it_is_decided(
         assert "rolled back" in recovered.err
         assert "not sent: somebody gave it up" in recovered.out
         [stack] = json.loads((await pkger("stacks", "list", "-o", "json", env=env)).out)
-        assert stack["resourceCount"] == 1
+        assert stack["resource_count"] == 1
         assert json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out) == []

@@ -39,8 +39,9 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "plan-credential": (LITERAL, ["plan", "-f", "FILE"]),
     "apply-broken": (BROKEN, ["apply", "-f", "FILE", "--stack", "s"]),
     "apply-refused": (REFUSED, ["apply", "-f", "FILE", "--stack", "s"]),
-    "apply-undone": (UNDONE, ["apply", "-f", "FILE", "--stack", "s"]),
-    "apply-changed": (CHANGED, ["apply", "-f", "FILE", "--stack", "s"]),
+    "apply-undone": (UNDONE, ["apply", "-f", "FILE", "--stack", "s", "--yes"]),
+    "apply-unasked": (CHANGED, ["apply", "-f", "FILE", "--stack", "s"]),
+    "apply-changed": (CHANGED, ["apply", "-f", "FILE", "--stack", "s", "--yes"]),
     "plan-replaced": (REPLACED, ["plan", "-f", "FILE", "--stack", "s"]),
     "plan-replaced-refused": (REPLACED, ["plan", "-f", "FILE"]),
     "plan-replaced-allowed": (
@@ -59,7 +60,10 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "apply-secret": (NEEDING, ["apply", "-f", "FILE", "--stack", "s", "--secret", f"slack-token={CANARY}"]),
     "apply-secret-undone": (
         UNMADE,
-        ["apply", "-f", "FILE", "--stack", "s", "--secret", f"slack-token={CANARY}", "--secret", f"new={CANARY}"],
+        [
+            *["apply", "-f", "FILE", "--stack", "s", "--yes"],
+            *["--secret", f"slack-token={CANARY}", "--secret", f"new={CANARY}"],
+        ],
     ),
     "plan-secret-saved": (RENEWED, ["plan", "-f", "FILE", "--stack", "s", "--save", "--secret", "slack-token"]),
     "apply-saved-without-secret": ("", ["apply", "--plan", "PLAN"]),

@@ -201,7 +201,7 @@ async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: s
         " remove one, or give one other options"
     )
     planned = await pkger("plan", "-f", package, "--platform", "lab", env=environment(short_path))
-    assert planned.err == f"Error: the platform-lab service ended as soon as it started: {problem}\n"
+    assert planned.err == f"Error: the platform-lab service cannot start: {problem}\n"
     ups = await pkger("up", env=environment(short_path, sockets(short_path)))
     served = await pkger("serve", "platform", "lab", env=environment(short_path))
     for end in (planned, ups, served):
@@ -216,7 +216,7 @@ async def test_a_file_that_a_driver_cannot_open_is_reported_with_its_row(short_p
     file = short_path / "platforms.yml"
     file.write_text(f"embedded: {{driver: embedded, options: {{file: {package}/lab.db}}}}")
     planned = await pkger("plan", "-f", package, env=environment(short_path))
-    problem = f"the platform service ended as soon as it started: {file}:1: platform embedded: [Errno "
+    problem = f"the platform service cannot start: {file}:1: platform embedded: [Errno "
     assert planned.err.startswith(f"Error: {problem}")
     served = await pkger("serve", "platform", env=environment(short_path))
     assert (planned.code, served.code) == (1, 1)
@@ -228,7 +228,7 @@ async def test_an_option_that_a_driver_cannot_take_is_reported(short_path: Path,
     (short_path / "platforms.yml").write_text("embedded: {driver: embedded, options: {token: canary-8a1f}}")
     problem = f"{short_path}/platforms.yml:1: platform embedded: unknown option 'token', its driver has: file"
     planned = await pkger("plan", "-f", package, env=environment(short_path))
-    assert planned.err == f"Error: the platform service ended as soon as it started: {problem}\n"
+    assert planned.err == f"Error: the platform service cannot start: {problem}\n"
     ups = await pkger("up", env=environment(short_path, sockets(short_path)))
     served = await pkger("serve", "platform", env=environment(short_path))
     for end in (planned, ups, served):

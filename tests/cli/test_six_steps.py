@@ -21,12 +21,16 @@ async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
             assert "nothing written" in applied.out
 
     first, last = json.loads(records[1]), json.loads(records[6])
-    assert list(first) == ["stack_id", "createdAt", "updatedAt", "resources", "description", "urls", "etag"]
+    assert list(first) == [
+        "stack_id", "name", "target", "generation", "sources", "createdAt", "updatedAt", "resources", "description",
+        "urls", "etag",
+    ]  # fmt: skip
     assert first["createdAt"] == first["updatedAt"]
     assert first["resources"][0] == {
         "kind": "Bucket",
         "id": first["resources"][0]["id"],
         "pkgName": "pristine_noir",
+        "origin": "ORIGIN_CREATED",
         "associations": [{"kind": "Label", "pkgName": "lucid_einstein"}],
     }
     assert records[2] == records[1]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from services.rpc.health import problem_of
 from services.settings import PORTS
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import ended, environment, pkger, sockets, started
+from tests.cli.command import PKGER, at_terminal, ended, environment, pkger, sockets, started
 
 
 @asynccontextmanager
@@ -145,3 +146,47 @@ async def test_serve_runs_one_service_on_any_free_port(short_path: Path) -> None
     assert not await problem_of(line["address"], 10)
     process.send_signal(signal.SIGTERM)
     assert (await ended(process)).code == 0
+
+
+async def test_a_taken_port_ends_up_with_one_line(short_path: Path) -> None:
+    """Whoever has the port answers its health checks: that is not the service that was started."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        env = environment(short_path, {**sockets(short_path), "parser": f"127.0.0.1:{port}"})
+        refused = await pkger("up", "--data", str(short_path / "data"), env=env)
+        code, shown = await at_terminal("up", "--data", str(short_path / "data"), answers=[], env=env)
+    told = f"Error: the parser service cannot start: cannot listen on 127.0.0.1:{port}: it is in use or not an address"
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.splitlines()[-1].startswith(told)
+    (line,) = shown.decode().splitlines()
+    assert (code, line.startswith(told)) == (1, True)
+
+
+async def test_the_first_start_at_a_terminal_is_quiet(short_path: Path) -> None:
+    env = environment(short_path, sockets(short_path))
+    answers = [(b"Ctrl-C stops everything", b"\x03")]
+    code, shown = await at_terminal("up", "--data", str(short_path / "data"), answers=answers, env=env)
+    lines = shown.decode().splitlines()
+    assert code == 0, lines
+    assert [line.split()[0] for line in lines[:5]] == ["stack", "platform", "parser", "planner", "applier"]
+    assert lines[5].startswith("ready; databases in ")
+    assert [line.removeprefix("^C") for line in lines[6:]] == ["stopping", "stopped"]
+
+
+async def test_a_full_disk_is_told_in_one_line(short_path: Path) -> None:
+    script = f"ulimit -f 0; exec {PKGER} stacks list"
+    env = environment(short_path / "home") | {"TMPDIR": str(short_path)}
+    code, shown = await at_terminal("-c", script, answers=[], env=env, program=Path("/bin/sh"))
+    (line,) = shown.decode().splitlines()
+    assert (code, line.startswith("Error: cannot make a folder for sockets: ")) == (1, True), line
+
+
+async def test_a_long_path_for_sockets_is_told_in_one_line(short_path: Path) -> None:
+    folder = short_path / ("x" * 100)
+    folder.mkdir()
+    ended_ = await pkger("stacks", "list", env=environment(short_path / "home") | {"TMPDIR": str(folder)})
+    assert ended_.code == 1
+    assert ended_.err == (
+        f"Error: the path of the folder {folder} is too long for sockets in it; set TMPDIR to a shorter one\n"
+    )
+    assert list(folder.iterdir()) == []

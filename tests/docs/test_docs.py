@@ -35,7 +35,7 @@ async def run(script: str, env: Mapping[str, str]) -> str:
     script = script.replace(". .venv/bin/activate", ":")
     process = await asyncio.create_subprocess_exec(
         "bash", "-euc", script, cwd=ROOT, env=dict(env) | {"PATH": f"{BIN}{os.pathsep}{env['PATH']}"},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     out, _ = await process.communicate()
     assert process.returncode == 0, out.decode()
@@ -167,6 +167,14 @@ async def test_the_page_on_drift_shows_what_somebody_changed(tmp_path: Path, ser
     assert await run(look, env) == shown
     assert await run(detailed, env) == shown
     assert (await run(again, env)).endswith("No drift: 6 in sync.\n")
+
+
+async def test_the_commands_of_the_page_on_the_command_line_run(tmp_path: Path) -> None:
+    script = "\n".join(blocks(ROOT / "docs" / "cli.md", "sh")).replace("fleet.plan", str(tmp_path / "fleet.plan"))
+    told = await run(script, environment(tmp_path / "home"))
+    assert "Done: 6 created" in told
+    assert "nothing to do\n" in told
+    assert "embedded/lab" in told
 
 
 async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:

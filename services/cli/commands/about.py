@@ -1,0 +1,80 @@
+"""``pkger config``, ``version`` and ``completion``: about the command itself."""
+
+import os
+from pathlib import Path
+
+import click
+
+from services.cli.options import common, common_options
+
+
+@click.group()
+def config() -> None:
+    """Keep servers and targets under names (contexts), in PKGER_HOME/config.yml."""
+
+
+@config.command("list", epilog="\b\nExamples:\n  pkger config list -o yaml")
+@common_options
+def list_contexts() -> None:
+    """List the contexts; a star marks the one in use."""
+    from services.cli.config import contexts, show_contexts
+    from services.cli.documents import print_document
+
+    rows = contexts(_home())
+    if common().format == "text":
+        show_contexts(rows)
+    else:
+        print_document(rows, common().format)
+
+
+@config.command("use", epilog='\b\nExamples:\n  pkger config use prod\n  pkger config use ""    # none')
+@click.argument("name")
+def use_context(name: str) -> None:
+    """Use context NAME from now on; what is typed, or stands in the environment, still wins."""
+    from services.cli.config import use
+
+    use(_home(), name)
+
+
+@config.command("set", epilog="\b\nExamples:\n  pkger config set prod --server pkger.example.com --target influx/main")
+@click.argument("name")
+@common_options
+def set_context(name: str) -> None:
+    """Make context NAME, or change its --server and --target."""
+    from services.cli.config import change
+
+    typed = common()
+    given = {"server": typed.server, "target": "/".join(typed.target) if typed.target else None}
+    change(_home(), name, {field: value for field, value in given.items() if value is not None})
+
+
+def _home() -> Path:
+    return Path(os.environ.get("PKGER_HOME") or Path.home() / ".pkger")
+
+
+@click.command(epilog="\b\nExamples:\n  pkger version -o json")
+@common_options
+def version() -> None:
+    """Print the version of the command."""
+    import platform
+    from importlib.metadata import version as version_of
+
+    from services.cli.documents import print_document
+
+    found = {"pkger": version_of("pkger"), "python": platform.python_version()}
+    if common().format == "text":
+        click.echo(f"pkger {found['pkger']}")
+    else:
+        print_document(found, common().format)
+
+
+@click.command(epilog="\b\nExamples:\n  source <(pkger completion bash)\n  pkger completion zsh > ~/.zfunc/_pkger")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print what SHELL needs to complete pkger commands."""
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None  # noqa: S101 - one of the choices
+    click.echo(found(context.find_root().command, {}, "pkger", "_PKGER_COMPLETE").source())

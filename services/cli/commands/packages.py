@@ -1,0 +1,256 @@
+"""``pkger validate``, ``schema``, ``kinds``, ``plan`` and ``apply``."""
+
+from pathlib import Path
+
+import click
+
+from services.cli import options
+from services.cli.options import common, common_options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  pkger validate -f fleet.yml
+  pkger validate -R -f packages/ --env-ref stage=prod
+  jsonnet fleet.jsonnet | pkger validate -f - -o json"""
+)
+@options.file_option
+@options.more_files
+@options.recursive_option
+@options.encoding_option
+@options.env_option
+@options.env_file_option
+@common_options
+def validate(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    recursive: bool,
+    encoding: str | None,
+    env: tuple[str, ...],
+    env_files: tuple[str, ...],
+) -> int:
+    """Check FILE..., together one package; tell every mistake and where it stands. Exit status 1: it is invalid."""
+    from services.cli import values
+    from services.cli.running import run
+    from services.cli.validate import Wanted
+    from services.cli.validate import validate as check
+
+    given = {**values.env_files(env_files), **values.pairs(env)}
+    wanted = Wanted(_some(files + more_files), recursive, given, encoding or "")
+    return 0 if run(check(wanted, common().environ(), common().format)) else 1
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  pkger schema > object.schema.json
+  pkger schema Bucket
+  pkger schema --array > package.schema.json"""
+)
+@click.argument("kind", default="")
+@click.option("--array", "is_array", is_flag=True, help="Of a package that is one JSON array of objects.")
+@common_options
+def schema(kind: str, is_array: bool) -> None:
+    """Print the JSON Schema of KIND; without one, of an object of any kind, for editors."""
+    from services.cli.kinds import print_schema
+    from services.cli.running import run
+
+    run(print_schema(kind, is_array, common().environ()))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  pkger kinds
+  pkger kinds -o json"""
+)
+@common_options
+def kinds() -> None:
+    """List the kinds of objects that packages may have."""
+    from services.cli.kinds import print_kinds
+    from services.cli.running import run
+
+    run(print_kinds(common().environ(), common().format))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  pkger plan -f fleet.yml --stack fleet
+  pkger plan -f fleet.yml --stack fleet --out fleet.plan && pkger apply --plan fleet.plan
+  pkger plan -f fleet.yml --stack fleet --detailed-exitcode    # 0: nothing to do, 2: changes, 1: wrong"""
+)
+@options.file_option
+@options.more_files
+@options.stack_option
+@options.recursive_option
+@options.encoding_option
+@options.platform_option
+@options.org_option
+@options.env_option
+@options.env_file_option
+@options.skip_option
+@options.allow_empty_option
+@options.allow_replace_option
+@options.secret_keys_option
+@options.full_option
+@click.option("--save", is_flag=True, help="Keep the plan for a day, for `pkger apply --plan`.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep the plan, and write its name and digest to FILE, for `pkger apply --plan FILE`.",
+)
+@click.option("--detailed-exitcode", "detailed", is_flag=True, help="End with 0: nothing to do, 2: changes, 1: wrong.")
+@common_options
+def plan(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    stack: str,
+    recursive: bool,
+    encoding: str | None,
+    platform: str,
+    org: str,
+    env: tuple[str, ...],
+    env_files: tuple[str, ...],
+    skip: tuple[str, ...],
+    allow_empty: bool,
+    allow_replace: bool,
+    secrets: tuple[str, ...],
+    full: bool,
+    save: bool,
+    out: Path | None,
+    detailed: bool,
+) -> int:
+    """Show what an apply of FILE... would do; writes nothing, but for the plan that --save or --out keeps."""
+    from services.cli import values
+    from services.cli.packages import Manner, Saving
+    from services.cli.packages import plan as show
+    from services.cli.running import run
+    from services.cli.secrets import split
+    from services.cli.wanted import Wanted
+
+    typed = common()
+    platform, org = typed.place(platform, org)
+    wanted = Wanted(
+        files=_some(files + more_files, stack),
+        stack=stack,
+        org=org,
+        env={**values.env_files(env_files), **values.pairs(env)},
+        platform=platform,
+        recursive=recursive,
+        encoding=encoding or "",
+        skip=skip,
+        allow_empty=allow_empty,
+        allow_replace=allow_replace,
+        # A value may stand there, as for an apply; a plan has no use for it.
+        secrets=dict.fromkeys(split(secrets), ""),
+    )
+    return run(show(wanted, typed.environ(), Manner(typed.format, typed.quiet, full), Saving(save, out, detailed)))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  pkger apply -f labels.json -f fleet.yml --stack fleet
+  pkger apply -R -f packages/ --stack fleet --env-ref stage=prod --env-ref replicas:=3
+  pkger apply -f alerts.yml --stack alerts --secret slack-token
+  pkger apply --plan fleet.plan --yes"""
+)
+@options.file_option
+@options.more_files
+@click.option(
+    "--plan",
+    "plan_name",
+    default="",
+    metavar="PLAN",
+    help="Run this saved plan, exactly, instead of FILE...: its name, or the file of `pkger plan --out`.",
+)
+@options.stack_option
+@options.recursive_option
+@options.encoding_option
+@options.platform_option
+@options.org_option
+@options.env_option
+@options.env_file_option
+@options.skip_option
+@options.allow_empty_option
+@options.allow_replace_option
+@options.allow_missing_option
+@options.secret_option
+@options.secret_file_option
+@options.full_option
+@options.wait_option
+@options.author_option
+@options.yes_option
+@common_options
+def apply(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    plan_name: str,
+    stack: str,
+    recursive: bool,
+    encoding: str | None,
+    platform: str,
+    org: str,
+    env: tuple[str, ...],
+    env_files: tuple[str, ...],
+    skip: tuple[str, ...],
+    allow_empty: bool,
+    allow_replace: bool,
+    allow_missing: bool,
+    secrets: tuple[str, ...],
+    secret_files: tuple[str, ...],
+    full: bool,
+    wait: float,
+    author: str,
+    yes: bool,
+) -> None:
+    """
+    Make the platform what FILE..., together one package, say.
+
+    The plan is shown and asked for, at the terminal. Where there is none, a plan that deletes something is refused, and
+    any other one runs. --yes runs it unasked.
+    """
+    from services.cli import values
+    from services.cli.packages import Manner, apply_stored
+    from services.cli.packages import apply as carry_out
+    from services.cli.running import run
+    from services.cli.secrets import given
+    from services.cli.wanted import Wanted
+
+    typed, sources = common(), files + more_files
+    manner = Manner(typed.format, typed.quiet, full, yes, wait)
+    if plan_name:
+        typed_too = sources or stack or recursive or platform or org or env or env_files or skip or encoding
+        if typed_too or allow_empty or allow_replace:
+            raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
+        known = {**values.secret_files(secret_files), **given(secrets, ())}
+        how = Wanted((), "", "", allow_missing=allow_missing, secrets=known, author=author)
+        run(apply_stored(plan_name, typed.environ(), manner, how))
+        return
+    platform, org = typed.place(platform, org)
+    wanted = Wanted(
+        files=_some(sources, stack),
+        stack=stack,
+        org=org,
+        env={**values.env_files(env_files), **values.pairs(env)},
+        platform=platform,
+        recursive=recursive,
+        encoding=encoding or "",
+        skip=skip,
+        allow_empty=allow_empty,
+        allow_missing=allow_missing,
+        allow_replace=allow_replace,
+        secrets={**values.secret_files(secret_files), **given(secrets, sources)},
+        author=author,
+    )
+    run(carry_out(wanted, typed.environ(), manner))
+
+
+def _some(files: tuple[str, ...], stack: str = "") -> tuple[str, ...]:
+    """*files*, of which there has to be one, unless a *stack* may have URLs."""
+    if not (files or stack):
+        raise click.UsageError("name at least one package file with -f")
+    return files

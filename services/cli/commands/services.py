@@ -1,0 +1,58 @@
+"""``pkger up``, ``serve`` and ``admin``: what operators of the services do."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from services.cli.options import common, common_options
+
+
+@click.command(epilog="\b\nExamples:\n  pkger up\n  PKGER_PLATFORMS=platforms.yml pkger up --data /var/lib/pkger")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
+def up(data: Path | None) -> None:
+    """Run all services, and the drivers of the platforms file, until Ctrl-C."""
+    import asyncio
+
+    from services.cli.up import up as run
+
+    asyncio.run(run(data, os.environ))
+
+
+@click.command(epilog="\b\nExamples:\n  pkger serve parser --listen 127.0.0.1:0\n  pkger serve platform influx")
+@click.argument("service", type=click.Choice(["parser", "planner", "applier", "stack", "platform"]))
+@click.argument("platform", default="", metavar="[PLATFORM]")
+@click.option("--listen", metavar="ADDRESS", help="HOST:PORT (port 0: any free one) or unix:PATH to listen on.")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
+def serve(service: str, platform: str, listen: str | None, data: Path | None) -> None:
+    """Run one service in the foreground: for "platform", the driver of PLATFORM, a row of the platforms file."""
+    from services.cli.supervisor import MODULES
+
+    if platform and service != "platform":
+        raise click.UsageError(f"{service} is one service for all platforms: leave {platform} out")
+    command = [sys.executable, "-m", MODULES[service], *([platform] if platform else [])]
+    environ = dict(os.environ)
+    environ |= {"PKGER_LISTEN": listen} if listen else {}
+    environ |= {"PKGER_DATA": str(data)} if data else {}
+    os.execve(sys.executable, command, environ)  # noqa: S606
+
+
+@click.group()
+def admin() -> None:
+    """What operators of the services do."""
+
+
+@admin.command("restored", epilog="\b\nExamples:\n  pkger admin restored")
+@common_options
+def mark_restored() -> None:
+    """
+    Mark a store that was just restored from a backup.
+
+    Run it before an applier runs. Unfinished operations are blocked until somebody recovers them, and plans that wait
+    to be applied are stale: both may have run since the backup.
+    """
+    from services.cli.admin import restored
+    from services.cli.running import run
+
+    run(restored(common().environ()))

@@ -1,0 +1,54 @@
+"""``pkger kinds`` and ``pkger schema``: what packages may have."""
+
+import json
+from collections.abc import Mapping
+
+from pkger.parser.v1 import parser_pb2
+
+from services.cli.documents import document_of, print_document
+from services.cli.errors import Failed, told_plainly
+from services.cli.interrupts import Interrupts
+from services.cli.parsers import parser
+from services.cli.show import console
+from services.cli.tables import print_table
+
+
+async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:
+    """
+    Print the JSON Schema of a kind, or of an object of any kind; or, for *is_array*, of a JSON array of such objects.
+
+    Raises:
+        Failed: There is no such kind.
+    """
+    answer = await _kinds(environ)
+    schemas = {found.name: found.schema_json for found in answer.kinds}
+    if kind and kind not in schemas:
+        raise Failed(f"there is no kind {kind!r}; there are {', '.join(schemas)}")
+    schema = json.loads(schemas[kind] if kind else answer.schema_json)
+    if is_array:
+        # What the schema of an object refers to within itself has to stay at the top.
+        known = {key: schema.pop(key) for key in ("$schema", "$defs") if key in schema}
+        schema = {**known, "type": "array", "items": schema}
+    print_document(schema, "json")
+
+
+async def print_kinds(environ: Mapping[str, str], output: str) -> None:
+    """Print all kinds; as data, with their schemas."""
+    answer = await _kinds(environ)
+    if output != "text":
+        documents = [document_of(kind) for kind in answer.kinds]
+        for document in documents:
+            document["schema"] = json.loads(document.pop("schema_json"))
+        print_document(documents, output)
+        return
+    rows = [
+        (kind.name, kind.resource_type, "yes" if kind.unique_display_name else "", "yes" if kind.labelled else "")
+        for kind in answer.kinds
+    ]
+    print_table(console(), ("KIND", "RESOURCE TYPE", "UNIQUE NAME", "LABELS"), rows)
+
+
+async def _kinds(environ: Mapping[str, str]) -> parser_pb2.ListKindsResponse:
+    with Interrupts() as interrupts, told_plainly():
+        async with parser(environ) as found:
+            return await interrupts.or_stop(found.kinds())

@@ -1,0 +1,71 @@
+"""The parser of a command: a configured one, or one in this process, which has neither state nor anybody to call."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from pkger.parser.v1 import parser_pb2
+from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
+
+from services.rpc.client import Peer
+from services.rpc.parsing import Parsed, joined, parse_package
+from services.settings import Settings, is_configured, load
+
+
+class Parser(Protocol):
+    """Reads packages."""
+
+    async def parse(self, request: parser_pb2.ParsePackageRequest) -> Parsed:
+        """
+        Parse a package.
+
+        Raises:
+            PkgerError: It cannot be read.
+        """
+
+    async def kinds(self) -> parser_pb2.ListKindsResponse:
+        """What packages may have."""
+
+
+@asynccontextmanager
+async def parser(environ: Mapping[str, str]) -> AsyncIterator[Parser]:
+    """The parser that *environ* names; without one, a parser here, under the same settings."""
+    settings = load(environ)
+    if not is_configured(environ):
+        yield _Here(settings)
+        return
+    async with Peer("parser", settings.addresses["parser"]) as peer:
+        yield _There(peer)
+
+
+class _There:
+    """A parser at an address."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer, self._stub = peer, ParserServiceStub(peer.channel)
+
+    async def parse(self, request: parser_pb2.ParsePackageRequest) -> Parsed:
+        """Have it parse a package."""
+        return await parse_package(self._peer, request)
+
+    async def kinds(self) -> parser_pb2.ListKindsResponse:
+        """What packages may have."""
+        return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
+
+
+class _Here:
+    """The servicer of the parser, without a server."""
+
+    def __init__(self, settings: Settings) -> None:
+        from parser_svc.gathering import Gatherer
+        from parser_svc.servicer import ParserServicer
+
+        self._servicer = ParserServicer(Gatherer.of(settings))
+
+    async def parse(self, request: parser_pb2.ParsePackageRequest) -> Parsed:
+        """Parse a package."""
+        return await joined(self._servicer.ParsePackage(request, None))
+
+    async def kinds(self) -> parser_pb2.ListKindsResponse:
+        """What packages may have."""
+        return await self._servicer.ListKinds(parser_pb2.ListKindsRequest(), None)

@@ -1,0 +1,82 @@
+"""The command as a process: what is typed for all commands, how it ends, and that nothing it prints does harm."""
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from services.cli.escapes import escaped
+from services.cli.exit_codes import Exit
+
+DETAILED = "--detailed-exitcode"
+
+
+class Root(click.Group):
+    """The group of all commands."""
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
+        """Run the command line *args*, or that of this process, and end the process."""
+        words = list(sys.argv[1:] if args is None else args)
+        for stream in (sys.stdout, sys.stderr):
+            # A character that the terminal cannot show is no reason to end.
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        try:
+            code = self._run(words, extra)
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise
+            # Nobody reads any more. What is left in the buffers has nowhere to go.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = Exit.ERROR
+        sys.exit(code)
+
+    def _run(self, words: list[str], extra: Any) -> int:
+        try:
+            ended = super().main(words, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.ctx.get_help() if error.ctx else "")
+            return Exit.USAGE
+        except click.UsageError as error:
+            _show(error, words)
+            return Exit.ERROR if DETAILED in words else Exit.USAGE
+        except click.ClickException as error:
+            _show(error, words)
+            return getattr(error, "code", error.exit_code)
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("Aborted!", err=True)
+            return Exit.ERROR
+        return ended if isinstance(ended, int) else Exit.DONE
+
+
+def _show(error: click.ClickException, words: Sequence[str]) -> None:
+    """Print *error* on standard error: as an object where data is printed, else for people."""
+    if (output := _output(words)) != "text":
+        from services.cli.documents import text_document
+
+        document = getattr(error, "document", None)
+        told = document() if document else {"message": error.format_message(), "reason": "", "metadata": {}}
+        told.setdefault("exit_code", error.exit_code)
+        click.echo(text_document({"error": told}, output, one_line=True), err=True)
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(error.ctx.get_usage(), err=True)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+    click.echo(escaped(f"Error: {error.format_message()}"), err=True)
+
+
+def _output(words: Sequence[str]) -> str:
+    """The format that is asked for, as far as it is one: a mistyped command has not got to read it."""
+    for number, word in enumerate(words):
+        following = words[number + 1] if number + 1 < len(words) else ""
+        for value in (
+            following if word in ("-o", "--output") else "",
+            word.removeprefix("--output=") if word.startswith("--output=") else "",
+            word.removeprefix("-o") if word.startswith("-o") else "",
+        ):
+            if value in ("json", "yaml"):
+                return value
+    return "text"

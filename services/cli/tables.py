@@ -1,0 +1,62 @@
+"""Tables for people: at a terminal as wide as that is, elsewhere as wide as what is in them."""
+
+import shutil
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from services.cli.escapes import one_line
+
+_GAP = 2
+_LEAST = 8
+"""Columns that a column keeps when a table is too wide."""
+
+
+def print_table(out: Console, titles: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> None:
+    """
+    Print *rows* below *titles*.
+
+    Cells that do not fit into a terminal go on in the next line. Elsewhere nothing is broken: a name that is cut can
+    neither be copied nor piped.
+
+    Args:
+        out: Where to.
+        titles: One for each column.
+        rows: As many cells each.
+        width: Columns of the terminal; None: those that it has, and no end where there is none.
+    """
+    cells = [tuple(titles), *(tuple(map(one_line, row)) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    limit = width if width is not None else _terminal_width(out)
+    if limit:
+        _shrink(widths, limit - _GAP * (len(widths) - 1))
+    gap = " " * _GAP
+    lines: list[str] = []
+    for row in cells:
+        if all(len(cell) <= size for cell, size in zip(row, widths, strict=True)):
+            lines.append(gap.join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip())
+            continue
+        pieces = [_broken(cell, size) for cell, size in zip(row, widths, strict=True)]
+        for number in range(max(map(len, pieces))):
+            parts = (each[number] if number < len(each) else "" for each in pieces)
+            lines.append(gap.join(part.ljust(size) for part, size in zip(parts, widths, strict=True)).rstrip())
+    out.print(Text(lines[0], "bold"))
+    # Styling tens of thousands of lines would take seconds.
+    out.file.writelines(f"{line}\n" for line in lines[1:])
+
+
+def _terminal_width(out: Console) -> int:
+    if not out.is_terminal:
+        return 0
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def _shrink(widths: list[int], room: int) -> None:
+    """Take from the widest columns until all fit, or none can give more."""
+    while sum(widths) > room and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+
+
+def _broken(cell: str, size: int) -> list[str]:
+    return [cell[at : at + size] for at in range(0, len(cell), size)] or [""]

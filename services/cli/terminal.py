@@ -1,0 +1,81 @@
+"""The terminal of whoever typed the command, if there is one: for questions, whatever standard input is."""
+
+import os
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from services.cli.escapes import escaped
+from services.cli.interrupts import Interrupts
+
+_LINE_BYTES = 4096
+"""Of a typed line; a terminal gives no longer ones."""
+
+
+class Terminal:
+    """Where questions are shown and answers are typed."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._reading, self._writing = reading, writing
+
+    @classmethod
+    @contextmanager
+    def opened(cls) -> Iterator[Self | None]:
+        """The controlling terminal, or standard input if that is a terminal; None: nobody can be asked."""
+        try:
+            descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+        except OSError:
+            yield cls(0, 2) if sys.stdin and sys.stdin.isatty() else None
+            return
+        try:
+            yield cls(descriptor, descriptor)
+        finally:
+            os.close(descriptor)
+
+    async def confirm(self, question: str, interrupts: Interrupts) -> bool:
+        """
+        Ask; only ``y`` and ``yes`` are a yes.
+
+        Raises:
+            Failed: Somebody pressed Ctrl-C.
+        """
+        return (await self.ask(f"{question} [y/N] ", interrupts)).strip().lower() in {"y", "yes"}
+
+    async def ask(self, question: str, interrupts: Interrupts, hidden: bool = False) -> str:
+        """
+        The line that is typed after *question*; empty at the end of input.
+
+        Args:
+            question: What is shown.
+            interrupts: Ends the question.
+            hidden: Do not show what is typed.
+
+        Raises:
+            Failed: Somebody pressed Ctrl-C, or what was typed is no UTF-8 text.
+        """
+        with self._without_echo() if hidden else _nothing():
+            os.write(self._writing, escaped(question).encode())
+            await interrupts.readable(self._reading)
+            typed = os.read(self._reading, _LINE_BYTES)
+        if hidden or not typed:
+            os.write(self._writing, b"\n")
+        return typed.decode(errors="surrogateescape").rstrip("\r\n")
+
+    @contextmanager
+    def _without_echo(self) -> Iterator[None]:
+        before = termios.tcgetattr(self._reading)
+        silent = [*before]
+        silent[3] &= ~termios.ECHO
+        # What was typed before the question is no answer to it.
+        termios.tcsetattr(self._reading, termios.TCSAFLUSH, silent)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self._reading, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

@@ -1,0 +1,103 @@
+"""What somebody asks to be planned, and the request for that plan."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.struct_pb2 import Value
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.planner.v1 import planner_pb2
+
+from services.cli.errors import Failed
+from services.cli.sources import read_sources
+from services.settings import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """
+    What the user asks for.
+
+    Attributes:
+        files: Package files and addresses, and folders if *recursive*; behind them come the URLs of the stack.
+        stack: Name of the stack; empty for none.
+        org: Organisation; empty for the default one.
+        env: Environment values by key: JSON values.
+        platform: Platform; empty for the default one.
+        recursive: Whether a folder stands for the package files in it and below.
+        encoding: What sources hold whose names do not say it; empty: the parser finds out.
+        skip: What to leave out: ``KIND`` or ``KIND:NAME``.
+        allow_empty: Whether a package without objects may take all from the stack.
+        allow_missing: Whether to apply although values are missing.
+        allow_replace: Whether what no stack owns may be deleted, to be created anew.
+        secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
+        then: What becomes of the stack after an uninstall; None: a package is applied.
+        revision: The revision of the stack to go back to; 0: none.
+        author: Who asks for it; empty: nobody is told.
+    """
+
+    files: Sequence[str]
+    stack: str
+    org: str
+    env: Mapping[str, Any] = field(default_factory=dict)
+    platform: str = ""
+    recursive: bool = False
+    encoding: str = ""
+    skip: Sequence[str] = ()
+    allow_empty: bool = False
+    allow_missing: bool = False
+    allow_replace: bool = False
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    then: plan_pb2.AfterUninstall.ValueType | None = None
+    revision: int = 0
+    author: str = ""
+
+    async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
+        """
+        The request for the plan.
+
+        Args:
+            bounds: What the evaluation of Jsonnet may take.
+            store: Whether the plan is kept.
+
+        Raises:
+            Failed: A file cannot be read, or an object to skip has no name.
+            PkgerError: A Jsonnet program cannot be evaluated.
+        """
+        request = planner_pb2.CreatePlanRequest(
+            validate_only=not store,
+            target=object_pb2.Target(platform=self.platform, org=self.org),
+            secret_keys=sorted(self.secrets),
+            allow_empty=self.allow_empty,
+            allow_replace=self.allow_replace,
+        )
+        for skipped in self.skip:
+            kind, colon, name = skipped.partition(":")
+            if colon and not name:
+                raise Failed(f"--skip {skipped} names no object; write --skip {kind} to leave out all of the kind")
+            request.skip.add(kind=kind, name=name)
+        if self.stack:
+            request.stack.name = self.stack
+        if self.revision:
+            request.revision = self.revision
+        elif self.then is None:
+            request.package.sources.extend(await read_sources(self.files, self.recursive, bounds, self.encoding))
+            put_env(request.package.env, self.env)
+        else:
+            request.destroy.then = self.then
+        return request
+
+
+def put_env(message: Any, env: Mapping[str, Any]) -> None:
+    """
+    Put environment values into the map of a request.
+
+    Raises:
+        Failed: A value cannot be sent.
+    """
+    for key, value in env.items():
+        try:
+            ParseDict(value, message[key]) if value is not None else message[key].CopyFrom(Value(null_value=0))  # type: ignore[arg-type]
+        except (ParseError, ValueError) as error:
+            raise Failed(f"the environment value {key!r} cannot be sent: {error}") from error

@@ -1,0 +1,145 @@
+"""Who is asked, and where: at the terminal, whatever standard input is; without one, nothing is deleted unasked."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.apply.packages import STEPS, an_endpoint, an_object, text
+from tests.cli.command import PKGER, at_terminal, environment, pkger
+from tests.cluster import Cluster
+
+SHELL = Path("/bin/sh")
+AGREE = b"Apply this plan? [y/N] "
+CANARY = "canary-8a1f"
+STAGED = an_object("Label", "l", "x") | {"spec": {"name": {"envRef": {"key": "stage"}}}}
+
+
+@pytest.fixture
+def env(services: Cluster, tmp_path: Path) -> Mapping[str, str]:
+    return environment(tmp_path, services.addresses)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "package.json"
+    path.write_text(STEPS[1])
+    return path
+
+
+async def plans(env: Mapping[str, str]) -> list[str]:
+    """States of all stored plans."""
+    return [each["state"] for each in json.loads((await pkger("plans", "list", "-o", "json", env=env)).out)]
+
+
+async def test_a_package_on_standard_input_is_asked_for_at_the_terminal(
+    services: Cluster, env: Mapping[str, str], file: Path
+) -> None:
+    script = f"cat {shlex.quote(str(file))} | {shlex.quote(str(PKGER))} apply -f - --stack s"
+    code, shown = await at_terminal("-c", script, answers=[(AGREE, b"n\n")], env=env, program=SHELL)
+    assert (code, await services.resources()) == (1, []), shown
+    assert await plans(env) == []
+    code, shown = await at_terminal("-c", script, answers=[(AGREE, b"y\n")], env=env, program=SHELL)
+    assert (code, len(await services.resources())) == (0, 3), shown
+    script = f"{shlex.quote(str(PKGER))} stacks uninstall s </dev/null"
+    code, shown = await at_terminal("-c", script, answers=[(AGREE, b"n\n")], env=env, program=SHELL)
+    assert (code, len(await services.resources())) == (1, 3), shown
+
+
+async def test_without_a_terminal_nothing_is_deleted_unasked(
+    services: Cluster, env: Mapping[str, str], file: Path
+) -> None:
+    """What only creates and updates runs, as scripts expect."""
+    applied = await pkger("apply", "-f", str(file), "--stack", "s", env=env)
+    assert applied.code == 0
+    file.write_text(text(an_object("Label", "lucid_einstein", "label_1")))
+    for command in (["apply", "-f", str(file), "--stack", "s"], ["stacks", "uninstall", "s"]):
+        refused = await pkger(*command, env=env)
+        count = 2 if command[0] == "apply" else 3
+        assert refused.code == 1
+        assert f"the plan deletes {count} resources, and there is no terminal to ask at" in refused.err
+    assert len(await services.resources()) == 3
+    assert await plans(env) == ["PLAN_STATE_APPLIED"]
+    assert (await pkger("apply", "-f", str(file), "--stack", "s", "--yes", env=env)).code == 0
+    assert len(await services.resources()) == 1
+
+
+async def test_a_saved_plan_outlives_a_no(services: Cluster, env: Mapping[str, str], file: Path) -> None:
+    """Somebody else saved it, for somebody else to look at."""
+    saved = json.loads((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)
+    code, _ = await at_terminal("apply", "--plan", saved["name"], answers=[(AGREE, b"\n")], env=env)
+    assert (code, await services.resources(), await plans(env)) == (1, [], ["PLAN_STATE_PENDING"])
+    assert (await pkger("plans", "delete", saved["name"], env=env)).code == 0
+    assert await plans(env) == []
+
+
+async def test_missing_values_are_asked_for(services: Cluster, env: Mapping[str, str], file: Path) -> None:
+    file.write_text(text(STAGED, an_endpoint("Slack", "chat", "chat")))
+    answers = [
+        (b"Value for environment reference stage: ", b"prod\n"),
+        (b"Secret slack-token: ", f"{CANARY}\n".encode()),
+        (b'Label l "prod"', b""),
+        (AGREE, b"y\n"),
+    ]
+    code, shown = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=answers, env=env)
+    assert code == 0, shown
+    assert CANARY.encode() not in shown
+    assert await services.secret_keys() == ["slack-token"]
+    assert [each.display_name for each in await services.resources(kinds=["Label"])] == ["prod"]
+    # The plan with the places for the values was deleted.
+    assert await plans(env) == ["PLAN_STATE_APPLIED"]
+
+
+async def test_no_value_is_no_apply(services: Cluster, env: Mapping[str, str], file: Path) -> None:
+    file.write_text(text(STAGED))
+    for typed in (b"\n", b"\x03"):
+        answers = [(b"Value for environment reference stage: ", typed)]
+        code, shown = await at_terminal("apply", "-f", str(file), answers=answers, env=env)
+        assert (code, b"nothing was written" in shown) == (1, True), shown
+    assert (await services.resources(), await plans(env)) == ([], [])
+
+
+async def test_values_come_from_files_and_have_types(services: Cluster, env: Mapping[str, str], tmp_path: Path) -> None:
+    number = an_object("Label", "m", "x") | {"spec": {"name": {"envRef": {"key": "number"}}}}
+    package, values, secrets = (tmp_path / name for name in ("package.json", "values.yml", "secrets.yml"))
+    package.write_text(text(STAGED, number, an_endpoint("Slack", "chat", "chat")))
+    values.write_text("stage: on   # a text, as in packages\nnumber: 7200\n")
+    secrets.write_text(f"slack-token: {CANARY}\n")
+    command = ["apply", "-f", str(package), "--env-file", str(values), "--secret-file", str(secrets)]
+    applied = await pkger(*command, env=env)
+    assert applied.code == 0, applied.err
+    assert [each.display_name for each in await services.resources(kinds=["Label"])] == ["on", "7200"]
+    typed = ["--env-ref", "number:=36.5", "--env-ref", "stage=x=y", "--env-ref", "unused=1"]
+    planned = await pkger("plan", *command[1:5], *typed, env=env)
+    assert ('Label m "36.5"' in planned.out, 'Label l "x=y"' in planned.out) == (True, True), planned.out
+    assert "warning: the environment value 'unused' is given, and the package does not refer to it" in planned.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["--env-ref", "seconds:=abc"], "no JSON value"),
+        (["--env-ref", "seconds:=NaN"], "no JSON value"),
+        (["--env-ref", "=x"], "write KEY=VALUE"),
+        (["--env-file", "list.yml"], "must hold one mapping"),
+        (["--env-file", "nothing.yml"], "No such file"),
+        (["--env-file", "broken.yml"], "--env-file broken.yml:2"),
+    ],
+)
+async def test_values_that_are_none_are_refused(tmp_path: Path, typed: list[str], told: str) -> None:
+    (tmp_path / "list.yml").write_text("[a]\n")
+    (tmp_path / "broken.yml").write_text("a: 1\na: 2\n")
+    script = f"cd {shlex.quote(str(tmp_path))} && {shlex.join([str(PKGER), 'plan', '-f', 'x.yml', *typed])}"
+    code, shown = await at_terminal("-c", script, answers=[], env=environment(tmp_path), program=SHELL)
+    assert (code != 0, told in shown.decode()) == (True, True), shown
+
+
+async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "secrets.yml").write_text(f"slack-token: [{CANARY}\n")
+    ended = await pkger(
+        "apply", "-f", "x.yml", "--secret-file", str(tmp_path / "secrets.yml"), env=environment(tmp_path)
+    )
+    assert (ended.code, CANARY in ended.out + ended.err) == (1, False)
+    assert "is no YAML or JSON" in ended.err

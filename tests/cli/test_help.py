@@ -1,0 +1,78 @@
+"""Help is quick and has examples; what needs no server starts none."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from services.cli.main import main
+from tests.apply.packages import STEPS, an_object, text
+from tests.cli.command import ended, environment, pkger, started
+
+HEAVY = ("asyncio", "grpc", "google", "importlib.metadata", "orjson", "pkger", "rich", "services.core", "yaml")
+
+
+def test_help_imports_next_to_nothing() -> None:
+    """It has to be there at once, and each of these takes as long as all the rest."""
+    script = f"import sys, services.cli.main; print([name for name in {HEAVY!r} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert found.stdout == "[]\n"
+
+
+def commands(group: click.Group, path: str = "pkger") -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+
+
+@pytest.mark.parametrize(("path", "command"), [pytest.param(*each, id=each[0]) for each in commands(main)])
+def test_each_command_has_help_and_examples(path: str, command: click.Command) -> None:
+    assert command.help
+    if not isinstance(command, click.Group):
+        assert command.epilog
+        assert "Examples:\n" in command.epilog
+        assert path.replace("dry-run", "plan") in command.epilog
+
+
+async def test_what_needs_no_server_starts_none(tmp_path: Path) -> None:
+    """Services that are run for a call leave their logs behind."""
+    env, file = environment(tmp_path / "home"), tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    assert (await pkger("validate", "-f", str(file), env=env)).code == 0
+    kinds = json.loads((await pkger("kinds", "-o", "json", env=env)).out)
+    assert [kind["name"] for kind in kinds if kind["schema"]["title"] == "Bucket"] == ["Bucket"]
+    schema = json.loads((await pkger("schema", "--array", env=env)).out)
+    assert (schema["type"], schema["items"]["title"]) == ("array", "Object of a package")
+    assert not (tmp_path / "home").exists()
+
+
+async def test_jsonnet_may_come_from_standard_input(tmp_path: Path) -> None:
+    program = f"[{json.dumps(an_object('Label', 'l', 'label'))} + {{ metadata: {{ name: 'l' + '2' }} }}]"
+    process = await started("validate", "-f", "-", "-e", "jsonnet", env=environment(tmp_path), stdin=subprocess.PIPE)
+    told = await ended(process, program.encode())
+    assert (told.code, told.out) == (0, "The package is valid: 1 Label.\n")
+
+
+async def test_the_file_of_a_workspace_is_no_package(tmp_path: Path) -> None:
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "a.json").write_text(text(an_object("Label", "l", "label")))
+    (tmp_path / "packages" / "pkger.yml").write_text("what: ever\n")
+    told = await pkger("validate", "-R", "-f", str(tmp_path / "packages"), env=environment(tmp_path))
+    assert (told.code, told.out) == (0, "The package is valid: 1 Label.\n")
+
+
+async def test_a_source_that_cannot_be_read_does_not_hide_the_mistakes_of_others(tmp_path: Path) -> None:
+    """What the others refer to may be in it: that is no mistake."""
+    (tmp_path / "a.json").write_text('[{"kind": "Label", "kind": "Bucket"}]')
+    (tmp_path / "b.yml").write_text("a: [\n")
+    (tmp_path / "c.json").write_text(
+        text(an_object("Bucket", "b", "bucket", ["elsewhere"], schemaType="odd"), an_object("Label", "Bad", "label"))
+    )
+    told = await pkger("validate", "-R", "-f", str(tmp_path), "-o", "json", env=environment(tmp_path / "home"))
+    codes = [violation["code"] for violation in json.loads(told.out)["violations"]]
+    assert (told.code, codes) == (1, ["source-undecodable", "source-undecodable", "value-not-allowed", "name-invalid"])

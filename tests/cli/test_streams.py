@@ -1,0 +1,95 @@
+"""Operations as data, one event a line; and how commands behave in pipes."""
+
+import asyncio
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from tests.apply.packages import STEPS, an_object, text
+from tests.cli.command import PKGER, at_terminal, environment, pkger
+from tests.cluster import Cluster
+
+SHELL = Path("/bin/sh")
+
+
+async def test_an_operation_is_one_event_a_line(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    applied = await pkger("apply", "-f", str(file), "--stack", "s", "-o", "json", env=env)
+    events = [json.loads(line) for line in applied.out.splitlines()]
+    assert (applied.code, applied.err) == (0, "")
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[0]["accepted"]["counts"]["creates"] == 3
+    assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+    name = events[0]["operation"].removeprefix("operations/")
+    watched = await pkger("operations", "watch", name, "-o", "json", env=env)
+    assert watched.out == applied.out
+    removed = await pkger("stacks", "uninstall", "s", "--yes", "-o", "yaml", env=env)
+    documents = list(yaml.safe_load_all(removed.out))
+    assert documents[-1]["finished"]["counts"]["deletes"] == 3
+
+
+async def test_where_data_is_printed_people_read_the_plan_beside_it(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    script = f"{shlex.quote(str(PKGER))} apply -f {shlex.quote(str(file))} -o json > {tmp_path}/events"
+    answers = [(b"Plan: 3 to create", b""), (b"Apply this plan? [y/N] ", b"y\n")]
+    code, _ = await at_terminal("-c", script, answers=answers, env=env, program=SHELL)
+    assert code == 0
+    assert all(json.loads(line)["operation"] for line in (tmp_path / "events").read_text().splitlines())
+
+
+async def test_quiet_is_quiet(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    for command in (["apply", "-f", str(file), "--stack", "s"], ["stacks", "uninstall", "s", "--yes"]):
+        told = await pkger(*command, "--quiet", env=env)
+        assert (told.code, told.out, told.err) == (0, "", "")
+
+
+async def test_at_a_terminal_a_line_tells_what_is_going_on(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    file.write_text(STEPS[1])
+    code, shown = await at_terminal("apply", "-f", str(file), "--yes", answers=[], env=env)
+    assert code == 0
+    assert b"planning for embedded/default, 0 s" in shown
+    assert b"0 of 5 steps, 0 s" in shown
+
+
+async def test_of_a_large_apply_stages_and_sums_are_shown(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    file.write_text(text(*(an_object("Label", f"l{n}", f"label {n}") for n in range(201))))
+    applied = await pkger("apply", "-f", str(file), "--stack", "s", env=env)
+    lines = applied.out.splitlines()
+    assert lines[50] == "  … and 151 more; --full shows all"
+    assert lines[51:] == [
+        "Plan: 201 to create.",
+        "labels: 201 steps",
+        "  201 of 201 steps",
+        "Done: 201 created.",
+        "stack s, generation 1; `pkger stacks show s` shows it",
+    ]
+
+
+async def test_a_reader_who_goes_away_is_no_error_to_tell(tmp_path: Path) -> None:
+    script = f"{shlex.quote(str(PKGER))} schema 2>{tmp_path}/errors | head -c 1"
+    shell = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", script, env=environment(tmp_path), stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert (await shell.communicate())[0] == b"{"
+    assert (tmp_path / "errors").read_text() == ""
+
+
+async def test_lists_say_when_there_is_more(services: Cluster, tmp_path: Path) -> None:
+    env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
+    for name in ("a", "b", "c"):
+        file.write_text(text(an_object("Label", name, f"label {name}")))
+        await pkger("apply", "-f", str(file), "--stack", name, env=env)
+    for collection in ("stacks", "plans", "operations"):
+        some = await pkger(collection, "list", "--limit", "2", "-o", "json", env=env)
+        assert (len(json.loads(some.out)), some.err) == (2, "there are more; --limit N shows so many\n")
+        whole = await pkger(collection, "list", "--limit", "3", "-o", "json", env=env)
+        assert (len(json.loads(whole.out)), whole.err) == (3, "")
