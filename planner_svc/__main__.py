@@ -35,11 +35,12 @@ async def opened(
     def peer(name: str) -> Peer:
         return Peer(name, settings.addresses[name], connect=connect, ids=ids)
 
+    configured = read_platforms(settings)
     async with AsyncExitStack() as stack:
         stacks = await stack.enter_async_context(peer("stack"))
         parser = await stack.enter_async_context(peer("parser"))
         platforms = await stack.enter_async_context(
-            Platforms(partial(address_of, read_platforms(settings)), connect, ids)
+            Platforms(partial(address_of, configured), connect, ids, configured)
         )
         reader, exports = Reader(parser, stacks, platforms), ExportReader(stacks, platforms)
         looker = Looker(reader, stacks)

@@ -1,5 +1,6 @@
 """What a plan is made from: the package, the stack record and the live resources, as few calls as possible."""
 
+import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,8 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from planner_svc.matching import Holder, ResourceKey, kinds_of_record
 from planner_svc.sharing import Holders
-from services.core.errors import RequestInvalid, StackNotFound
-from services.core.model import Key, PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
+from services.core.errors import PkgerError, RequestInvalid, StackNotFound
+from services.core.model import Key, Organization, PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.client import Peer, Platforms
@@ -20,6 +21,7 @@ from services.rpc.convert.objects import key_from_pb, object_from_pb, stack_from
 from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import (
     find_holders,
+    list_orgs,
     list_resources,
     list_secret_keys,
     live_resources,
@@ -223,6 +225,24 @@ class Reader:
             PlatformUnknown: No such platform is configured.
         """
         return await platform_traits(self._platforms.driver(target.platform))
+
+    async def platforms(self, name: str) -> list[tuple[str, list[Organization], str]]:
+        """
+        The platform of that *name*, or all, with their organisations, and why those are not known, if they are not.
+
+        Raises:
+            PlatformUnknown: There is none of that name.
+        """
+        if name:
+            self._platforms.driver(name)
+        return list(await asyncio.gather(*map(self._platform, [name] if name else self._platforms.names)))
+
+    async def _platform(self, name: str) -> tuple[str, list[Organization], str]:
+        try:
+            orgs = await list_orgs(self._platforms.driver(name))
+        except PkgerError as error:
+            return name, [], str(error)
+        return name, orgs or [], "" if orgs is not None else "its driver does not list organisations"
 
     async def secret_keys(self, target: Target) -> frozenset[str]:
         """Keys of the secrets that the platform holds."""

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
@@ -61,6 +62,19 @@ class PlannerServicer(PlannerServiceServicer):
         is_stored = not request.keys and await self._looker.store(found.facts.stack, found.counts)
         for message in found.messages(is_stored=is_stored):
             yield message
+
+    async def ListPlatforms(
+        self, request: planner_pb2.ListPlatformsRequest, context: object
+    ) -> planner_pb2.ListPlatformsResponse:
+        return planner_pb2.ListPlatformsResponse(
+            platforms=[
+                planner_pb2.PlatformListing(
+                    name=name, orgs=[object_pb2.Organization(id=org.id, name=org.name) for org in orgs], problem=problem
+                )
+                for name, orgs, problem in await self._reader.platforms(request.platform)
+            ]
+        )
+
 
 
 def register(reader: Reader, plans: PlanStore, exports: ExportReader, looker: Looker, limit: int) -> Register:

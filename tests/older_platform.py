@@ -1,4 +1,4 @@
-"""The embedded platform behind a driver of before PrepareSpecs: what it refuses, it refuses when it is written."""
+"""The embedded platform behind an older driver: it foresees no refusal, and does not list organisations."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from services.settings import Settings
 
 
 def older(servicer: DriverServiceServicer) -> Register:
-    """What serves *servicer* without PrepareSpecs."""
+    """What serves *servicer* without PrepareSpecs and ListOrgs."""
     return lambda server: add_DriverServiceServicer_to_server(servicer, _Without(server))  # type: ignore[arg-type]
 
 
@@ -30,7 +30,7 @@ class _Without:
         self._server.add_generic_rpc_handlers(handlers)
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
-        kept = {name: handler for name, handler in handlers.items() if name != "PrepareSpecs"}
+        kept = {name: handler for name, handler in handlers.items() if name not in ("PrepareSpecs", "ListOrgs")}
         self._server.add_registered_method_handlers(service, kept)
 
 

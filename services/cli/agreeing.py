@@ -19,9 +19,13 @@ from services.cli.plan_text import print_plan
 from services.cli.session import Session
 from services.cli.terminal import Terminal
 from services.core.errors import PkgerError
+from services.core.model import Target
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_missing_values
+
+_TOLD_ORGS = 10
+"""Organisations that a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Asking:
         terminal: Where; None: nobody can be asked.
         interrupts: Ends a question.
         live: Shows that something is going on.
-        out: Where plans are shown.
+        out: Where plans are shown; None: nowhere.
         full: Whether they are shown uncut.
         allow_missing: Whether values may be missing.
     """
@@ -41,7 +45,7 @@ class Asking:
     terminal: Terminal | None
     interrupts: Interrupts
     live: Live
-    out: Console
+    out: Console | None
     full: bool = False
     allow_missing: bool = False
 
@@ -55,7 +59,8 @@ class Asking:
         """
         if not self.allow_missing:
             refuse_missing_values(made.remarks)
-        print_plan(self.out, made, self.full)
+        if self.out:
+            print_plan(self.out, made, self.full)
         if not made.steps and made.header.kind != plan_pb2.OPERATION_KIND_UNINSTALL:
             return
         if self.terminal:
@@ -106,9 +111,26 @@ async def planned(
     platform, org = request.target.platform or "embedded", request.target.org or "default"
     live.show(lambda: f"planning for {platform}/{org}", f"platform {platform}")
     try:
-        return await interrupts.or_stop(make_plan(services, request))
+        made = await interrupts.or_stop(make_plan(services, request))
+        made.body.remarks.warnings.extend(await interrupts.or_stop(_strange_org(services, made.header)))
+        return made
     finally:
         live.hide()
+
+
+async def _strange_org(services: Session, header: plan_pb2.Plan) -> list[str]:
+    """A warning of an organisation that holds nothing, while others of the platform do: it may be mistyped."""
+    target, counts = header.target, header.counts
+    if target.org == Target().org or not counts.creates or counts.updates or counts.deletes or header.base_generation:
+        return []
+    stub = PlannerServiceStub(services.planner.channel)
+    request = planner_pb2.ListPlatformsRequest(platform=target.platform)
+    answer = await services.planner.call(stub.ListPlatforms, request)
+    orgs = [org for platform in answer.platforms for org in platform.orgs]
+    if not orgs or any(target.org in (org.id, org.name) for org in orgs):
+        return []
+    others = ", ".join(org.name for org in orgs[:_TOLD_ORGS]) + (", …" if len(orgs) > _TOLD_ORGS else "")
+    return [f"organisation {target.org!r} of platform {target.platform!r} holds nothing, and others do: {others}"]
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import copy
 
 import click
 
-from services.cli.commands import about, exports, operations, packages, plans, services, stacks
+from services.cli.commands import about, exports, operations, packages, plans, platforms, services, stacks
 from services.cli.options import common_options
 from services.cli.root import Root
 from services.machine import leave_no_core
@@ -50,6 +50,7 @@ for command in (
     stacks.stacks,
     plans.plans,
     operations.operations,
+    platforms.platforms,
     about.config,
     services.up,
     services.serve,

@@ -61,9 +61,10 @@ class Manner:
     def asking(
         self, terminal: Terminal | None, interrupts: Interrupts, live: Live, allow_missing: bool = False
     ) -> Asking:
-        """How somebody is asked; where data is printed, plans are shown beside it."""
-        out = talk() if self.output == "text" else console(stderr=True)
-        return Asking(None if self.yes else terminal, interrupts, live, out, self.full, allow_missing)
+        """How somebody is asked; where data is printed, plans are shown beside it to whoever is asked."""
+        asked = None if self.yes else terminal
+        out = talk() if self.output == "text" else console(stderr=True) if asked else None
+        return Asking(asked, interrupts, live, out, self.full, allow_missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,9 @@ async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, ho
             header.CopyFrom(made.header)
             header.digest = digest or header.digest
             async with session(APPLYING, environ, header.target.platform) as services:
-                if manner.yes:
-                    print_plan(talk() if manner.output == "text" else console(stderr=True), made, manner.full)
-                else:
+                if manner.yes and manner.output == "text":
+                    print_plan(talk(), made, manner.full)
+                if not manner.yes:
                     await manner.asking(terminal, interrupts, live, how.allow_missing).agree(made)
                 run = _Run(services, interrupts, live, manner)
                 await run.to_its_end(lambda: _apply_plan(services, header, how), "applying", made)

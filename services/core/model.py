@@ -539,6 +539,13 @@ class Conflict:
     message: str
 
 
+class Organization(NamedTuple):
+    """A part of a platform with resources of its own: its id, which targets name, and its name for people."""
+
+    id: str
+    name: str
+
+
 class Adoption(NamedTuple):
     """
     A resource that a plan found by its name, and that no stack owned.

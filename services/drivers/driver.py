@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from services.core.model import PlatformTraits, Spec
+from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.mutation import Create, Fence, Mutation, Rejected, ResourceId, Result, StoredResource, Update
 from services.machine import Clock, Ids
 from services.platforms import Platform
@@ -46,6 +46,9 @@ class Driver(Protocol):
 
     async def secret_keys(self, org: str) -> Iterable[str]:
         """List the keys of all secrets, in any order; not called on a platform that holds none."""
+
+    async def orgs(self) -> Sequence[Organization]:
+        """The organisations of the platform; where anybody may name one, those that hold something."""
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> Sequence[Result]:
         """

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import grpc
 from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
+from pkger.model.v1 import object_pb2
 
 from services.core.errors import KindUnsupported
 from services.core.model import SECRET
@@ -73,6 +74,11 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
         if not traits.holds_secrets:
             raise KindUnsupported(traits.platform, SECRET)
         return driver_pb2.ListSecretKeysResponse(keys=sorted(await self._driver.secret_keys(request.org)))
+
+    async def ListOrgs(self, request: driver_pb2.ListOrgsRequest, context: Context) -> driver_pb2.ListOrgsResponse:
+        """See driver.proto."""
+        found = sorted(await self._driver.orgs())
+        return driver_pb2.ListOrgsResponse(orgs=[object_pb2.Organization(id=org.id, name=org.name) for org in found])
 
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         """See driver.proto."""

@@ -10,7 +10,7 @@ from services.rpc.call import MESSAGE_LIMIT
 
 SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
-    "pkger.planner.v1.PlannerService": ("CreatePlan", "ExportPackage", "DetectDrift"),
+    "pkger.planner.v1.PlannerService": ("CreatePlan", "ExportPackage", "DetectDrift", "ListPlatforms"),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
     "pkger.stack.v1.StackService": (
         "GetStack",
@@ -32,7 +32,14 @@ SAFE_METHODS = {
         "ListOperations",
         "ListEvents",
     ),
-    "pkger.driver.v1.DriverService": ("Describe", "ListResources", "ReadResources", "PrepareSpecs", "ListSecretKeys"),
+    "pkger.driver.v1.DriverService": (
+        "Describe",
+        "ListResources",
+        "ReadResources",
+        "PrepareSpecs",
+        "ListSecretKeys",
+        "ListOrgs",
+    ),
 }
 """Methods that may be sent twice (a test holds this to be their idempotency_level): retried when a server is away."""
 

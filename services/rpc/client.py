@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, cast
 
@@ -160,18 +160,24 @@ class Platforms:
     """The drivers of all platforms: one connection each, made when it is first needed."""
 
     def __init__(
-        self, address_of: Callable[[str], str], connect: Connect = grpc_channel, ids: Ids = MachineIds()
+        self,
+        address_of: Callable[[str], str],
+        connect: Connect = grpc_channel,
+        ids: Ids = MachineIds(),
+        names: Iterable[str] = (),
     ) -> None:
         """
         Args:
             address_of: Finds the address of a platform's driver by its name, or raises ``PlatformUnknown``.
             connect: As for ``Peer``.
             ids: As for ``Peer``.
+            names: The platforms that are configured, as far as anybody asks.
         """
         self._address_of = address_of
         self._connect = connect
         self._ids = ids
         self._drivers: dict[str, Peer] = {}
+        self.names = tuple(names)
 
     def driver(self, platform: str) -> Peer:
         """

@@ -11,7 +11,16 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
-from services.core.model import NameUniqueness, PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
+from services.core.model import (
+    NameUniqueness,
+    Organization,
+    PlatformTraits,
+    Resource,
+    Spec,
+    StackRecord,
+    Target,
+    WantedSpec,
+)
 from services.engine.effects.effect import ResourceKey
 from services.engine.outcome import Failed
 from services.rpc.client import Peer
@@ -232,6 +241,23 @@ async def list_secret_keys(driver: Peer, org: str) -> frozenset[str]:
     """
     stub = DriverServiceStub(driver.channel)
     return frozenset((await driver.call(stub.ListSecretKeys, driver_pb2.ListSecretKeysRequest(org=org))).keys)
+
+
+async def list_orgs(driver: Peer) -> list[Organization] | None:
+    """
+    The organisations of the platform of *driver*, sorted by id; None where the driver does not tell.
+
+    Raises:
+        PkgerError: They cannot be listed.
+    """
+    stub = DriverServiceStub(driver.channel)
+    try:
+        answer = await driver.call(stub.ListOrgs, driver_pb2.ListOrgsRequest())
+    except grpc.aio.AioRpcError as error:
+        if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+            raise
+        return None
+    return [Organization(org.id, org.name) for org in answer.orgs]
 
 
 async def find_owners(

@@ -221,6 +221,9 @@ class FaultyDriver(DriverServiceServicer):
         await self._look()
         return await self._behind.call(self._stub.ListSecretKeys, request)
 
+    async def ListOrgs(self, request: driver_pb2.ListOrgsRequest, context: Context) -> driver_pb2.ListOrgsResponse:
+        return await self._behind.call(self._stub.ListOrgs, request)
+
     async def _look(self) -> None:
         if self._blind_from is not None and self.looks >= self._blind_from:
             raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))

@@ -71,7 +71,11 @@ async def test_a_source_that_cannot_be_read_does_not_hide_the_mistakes_of_others
     (tmp_path / "a.json").write_text('[{"kind": "Label", "kind": "Bucket"}]')
     (tmp_path / "b.yml").write_text("a: [\n")
     (tmp_path / "c.json").write_text(
-        text(an_object("Bucket", "b", "bucket", ["elsewhere"], schemaType="odd"), an_object("Label", "Bad", "label"))
+        text(
+            an_object("Bucket", "b", "bucket", ["elsewhere"]),
+            an_object("Bucket", "c", "other", schemaType="odd"),
+            an_object("Label", "Bad", "label"),
+        )
     )
     told = await pkger("validate", "-R", "-f", str(tmp_path), "-o", "json", env=environment(tmp_path / "home"))
     codes = [violation["code"] for violation in json.loads(told.out)["violations"]]

@@ -16,12 +16,12 @@ async def test_a_finished_operation_is_told_and_left_alone(services: Cluster, tm
     assert (await pkger("apply", "-f", str(file), "--stack", "s", env=env)).code == 0
 
     listed = await pkger("operations", "list", "-o", "json", env=env)
-    name = json.loads(listed.out)[0]["name"]
+    name = json.loads(listed.out)[0]["name"].removeprefix("operations/")
     # Whole, also where there is no wide terminal: it is what the other commands are given.
     assert name in (await pkger("operations", "list", env=env)).out
     assert name not in (await pkger("operations", "list", "--unfinished", env=env)).out
 
-    shown = await pkger("operations", "show", name.removeprefix("operations/"), env=env)
+    shown = await pkger("operations", "show", name, env=env)
     assert "succeeded" in shown.out
     watched = await pkger("operations", "watch", name, env=env)
     assert (watched.code, watched.out.splitlines()[-1]) == (0, "succeeded")

@@ -93,7 +93,7 @@ async def test_an_address_that_is_refused_is_a_finding(services: Cluster, folder
     env = environment(folder, services.addresses)
     ended = await pkger("validate", "http://127.0.0.1:1/a.yml", "-o", "json", env=env)
     [violation] = orjson.loads(ended.out)["violations"]
-    assert (violation["kind"], violation["source"]) == ("Source", "http://127.0.0.1:1/a.yml")
+    assert (violation["kind"], violation["location"]["source"]) == ("Source", "http://127.0.0.1:1/a.yml")
     assert "PKGER_ALLOW_PRIVATE_ADDRESSES" in violation["reason"]
     assert ended.code == 1
 

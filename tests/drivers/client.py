@@ -112,6 +112,11 @@ class DriverClient:
         request = driver_pb2.ListSecretKeysRequest(org=org)
         return list((await self._peer.call(self._stub.ListSecretKeys, request)).keys)
 
+    async def orgs(self) -> list[tuple[str, str]]:
+        """Id and name of each organisation."""
+        answer = await self._peer.call(self._stub.ListOrgs, driver_pb2.ListOrgsRequest())
+        return [(org.id, org.name) for org in answer.orgs]
+
     async def made(self, *mutations: driver_pb2.Mutation, org: str = ORG) -> list[object_pb2.Resource]:
         """What creates or updates left on the platform, as reading tells; they are to be accepted."""
         results = await self.mutate(*mutations, org=org)

@@ -10,7 +10,7 @@ import pytest
 
 import services.drivers.embedded.driver as embedded
 from services.core.errors import Internal, KindUnsupported
-from services.core.model import PlatformTraits, Spec
+from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.driver import Driver, OpenDriver, PlaceOf
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import (
@@ -69,6 +69,9 @@ class Scripted:
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
         self.sent += wanted
         return self.prepared
+
+    async def orgs(self) -> list[Organization]:
+        return []
 
     async def secret_keys(self, org: str) -> Iterable[str]:
         return {"b", "a"}

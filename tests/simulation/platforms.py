@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from services.core.model import Identity, PlatformTraits, Spec
+from services.core.model import Identity, Organization, PlatformTraits, Spec
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import (
@@ -80,6 +80,9 @@ class SimulatedPlatform:
 
     async def secret_keys(self, org: str) -> list[str]:
         return await self._driver.secret_keys(org)
+
+    async def orgs(self) -> list[Organization]:
+        return list(await self._driver.orgs())
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Result]:
         answers = {number: answer for number, each in enumerate(batch) if (answer := self._answer_without(each))}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from services.core.model import PlatformTraits, Spec
+from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.embedded.batch import refusal
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.embedded.retention import Retention
@@ -80,6 +80,10 @@ class EmbeddedDriver:
     async def secret_keys(self, org: str) -> list[str]:
         """See ``Driver``."""
         return await self._database.read(partial(store.secret_keys, org=org))
+
+    async def orgs(self) -> list[Organization]:
+        """See ``Driver``: anybody may name one."""
+        return [Organization(org, org) for org in await self._database.read(store.orgs)]
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:
         """See ``Driver``; the items are carried out in order."""

@@ -78,6 +78,12 @@ def secret_keys(db: sqlite_utils.Database, org: str) -> list[str]:
     return [key for (key,) in db.conn.execute("SELECT key FROM secrets WHERE org = ?", [org])]
 
 
+def orgs(db: sqlite_utils.Database) -> list[str]:
+    """The organisations that hold a resource or a secret."""
+    found = db.conn.execute("SELECT org FROM resources UNION SELECT org FROM secrets")
+    return [org for (org,) in found]
+
+
 def mutate(
     db: sqlite_utils.Database, org: str, fence: Fence | None, batch: Sequence[Item], draw_id: DrawId, now: int
 ) -> list[Done | Rejected]:
