@@ -76,7 +76,6 @@ class PlannerServicer(PlannerServiceServicer):
         )
 
 
-
 def register(reader: Reader, plans: PlanStore, exports: ExportReader, looker: Looker, limit: int) -> Register:
     """What a server needs to serve the planner; *limit* is the largest message, in bytes, between the services."""
     return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, looker, limit))

@@ -14,13 +14,14 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.escapes import escaped, one_line
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import FIRST_ENTRIES, MOST_ENTRIES, SHOWN_LINES, WIDTH
 from services.cli.session import Session, session
-from services.cli.show import console, print_json, print_lines
+from services.cli.show import console, print_lines
 from services.cli.stack_records import ref_of
 from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import target_from_pb
@@ -101,7 +102,7 @@ async def drift(
         keys: Resources to look at; empty: all.
         target: Where the name is looked up.
         environ: The environment.
-        output: "text" or "json".
+        output: "text", "json" or "yaml".
         show_all: Whether what is in sync is shown, too, and what does not count.
         full: Whether nothing is cut.
 
@@ -114,8 +115,8 @@ async def drift(
     with Interrupts() as interrupts, told_plainly():
         async with session(NEEDS, environ, target.platform) as services:
             look = await interrupts.or_stop(_look(services, name, keys, target))
-    if output == "json":
-        print_json(console(), _document(look))
+    if output != "text":
+        print_document(_document(look), output)
     else:
         print_lines(console(), list(_lines(look, show_all, full)))
         _print_remarks(console(stderr=True), look, bool(keys))

@@ -87,6 +87,9 @@ class Scripted(DriverServiceServicer):
     ) -> driver_pb2.ListSecretKeysResponse:
         raise NotImplementedError
 
+    async def ListOrgs(self, request: driver_pb2.ListOrgsRequest, context: Context) -> driver_pb2.ListOrgsResponse:
+        raise NotImplementedError
+
 
 def driver(scripted: Scripted) -> Peer:
     network = Network()
