@@ -8,13 +8,16 @@ from typing import Any
 
 import grpc
 import pytest
-from pkger.model.v1 import object_pb2
+from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
+from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackNotFound
 from tests.applier.drifting import ABSENT, Key, changed, counts, detached, drift, last_look
 from tests.applier.faulty import ItemFault
 from tests.applier.test_blocked import ended as recovered
 from tests.applier.test_blocked import in_conflict
+from tests.applier.test_imports import rename, take_in
 from tests.applier.test_policies import set_policy
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, World, end
 from tests.apply.packages import EVERY_KIND, an_endpoint, an_object, text
@@ -428,3 +431,49 @@ async def case_detach(case: Case, label_id: str) -> None:
 def json_task(description: str) -> str:
     """The package of ``in_conflict``."""
     return text(an_object("Task", "roll", "roll", every="1h", query="buckets()", description=description))
+
+
+async def test_what_was_imported_is_pending_until_a_package_has_it(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL))
+    await case.driver.change(case.org, create("Bucket", {"name": "theirs"}))
+    [bucket] = [each for each in (await case.look()).resources if each.kind == "Bucket"]
+    await take_in(case, "Bucket", bucket.id, "b")
+
+    found = await drift(case)
+
+    # As it is compared: where nothing is said of the schema, it is implicit.
+    spec = {**json.loads(bucket.spec_json), "schemaType": ""}
+    assert found.told == {("Bucket", "b"): ("pending", ("", "pending", ABSENT, spec, spec))}
+    assert found.of("Bucket", "b").origin == object_pb2.ORIGIN_ADOPTED
+    assert end(await case.apply(text(SHARED_LABEL, an_object("Bucket", "b", "theirs")))).state == SUCCEEDED
+    assert (await drift(case)).told == {}
+
+
+async def test_what_got_another_name_is_pending_until_a_package_has_that(faulty: World) -> None:
+    case = await faulty.case_with(text(an_object("Bucket", "b", "raw")))
+    await rename(case, "Bucket", "b", "c")
+    assert (await drift(case)).statuses == {("Bucket", "c"): "pending"}
+    assert end(await case.apply(text(an_object("Bucket", "c", "raw")))).state == SUCCEEDED
+    assert (await drift(case)).told == {}
+
+
+async def test_a_kind_that_the_platform_has_lost_is_unreadable(faulty: World) -> None:
+    case = await faulty.case_with(text(SHARED_LABEL, BUCKET))
+    peer = case.services.peers["platform"]
+    described = await peer.call(DriverServiceStub(peer.channel).Describe, driver_pb2.DescribeRequest())
+    kinds = [kind for kind in described.kinds if kind.kind != "Bucket"]
+    del described.kinds[:]
+    described.kinds.extend(kinds)
+    case.driver.descriptions = [described]
+
+    found = await drift(case)
+
+    assert found.told == {("Bucket", "b"): ("unreadable",)}
+    assert found.of("Bucket", "b").problem == "platform 'embedded' has no kind Bucket"
+
+
+async def test_a_stack_that_was_uninstalled_has_no_drift(faulty: World) -> None:
+    case = await faulty.case_with(ALL)
+    await case.uninstall(then=plan_pb2.AFTER_UNINSTALL_KEEP)
+    found = await drift(case)
+    assert (list(found.reports), counts(found.summary), found.summary.is_stored) == ([], {}, True)
