@@ -104,6 +104,7 @@ class _Noting:
         self._tx = tx
         self.stacks = _Table(tx.stacks, changed)
         self.operations = _Table(tx.operations, changed)
+        self.looks = _Table(tx.looks, changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)
@@ -118,13 +119,13 @@ class _Table:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._table, name)
-        if name not in ("insert", "update", "edit", "delete"):
+        if name not in ("insert", "update", "edit", "delete", "put"):
             return method
 
-        def noted(subject: Any) -> Any:
+        def noted(subject: Any, *more: Any) -> Any:
             if stack := _stack_of(name, subject):
                 self._changed.add(stack)
-            return method(subject)
+            return method(subject, *more)
 
         return noted
 

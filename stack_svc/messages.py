@@ -232,11 +232,11 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
     )
 
 
-def record_digest(stack: Stack | None) -> str:
-    """A digest of all that others see of a stack; empty for none."""
+def record_digest(stack: Stack | None, look: Look | None = None) -> str:
+    """A digest of all that others see of a stack, with the last *look* at it; empty for none."""
     if stack is None:
         return ""
-    return blake2b(stack_to_pb(stack).SerializeToString(deterministic=True), digest_size=8).hexdigest()
+    return blake2b(stack_to_pb(stack, look).SerializeToString(deterministic=True), digest_size=8).hexdigest()
 
 
 def position_from_pb(position: str) -> Position:
@@ -250,8 +250,10 @@ def position_from_pb(position: str) -> Position:
     return Position(*pages.place_of(position, start, "position", "position"))
 
 
-def change_to_pb(stack_id: str, change: Happened | Stack | None, position: Position) -> stack_pb2.WatchStackResponse:
-    """What a watcher of a stack is told, as of ``watching.changes``."""
+def change_to_pb(
+    stack_id: str, change: Happened | Stack | None, position: Position, look: Look | None = None
+) -> stack_pb2.WatchStackResponse:
+    """What a watcher of a stack is told, as of ``watching.changes``; *look*: the last one at it."""
     message = stack_pb2.WatchStackResponse(position=pages.token_of(tuple(position)))
     match change:
         case Happened(operation, Phase.BEGUN):
@@ -263,7 +265,7 @@ def change_to_pb(stack_id: str, change: Happened | Stack | None, position: Posit
         case None:
             message.gone.stack_id = stack_id
         case _:
-            message.stack.CopyFrom(stack_to_pb(change))
+            message.stack.CopyFrom(stack_to_pb(change, look))
     return message
 
 

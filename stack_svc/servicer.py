@@ -174,9 +174,9 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         with self._watchers.waiting(stack_id) as event:
             while True:
                 seen = await self._store.read(partial(watching.look, stack_id=stack_id, position=position))
-                record = messages.record_digest(seen.stack)
+                record = messages.record_digest(seen.stack, seen.drift)
                 for change, position in watching.changes(position, seen, record):  # noqa: B020 - it goes on from there
-                    yield messages.change_to_pb(stack_id, change, position)
+                    yield messages.change_to_pb(stack_id, change, position, seen.drift)
                 if seen.stack is None:
                     return
                 await self._watchers.news(event)

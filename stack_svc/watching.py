@@ -8,6 +8,7 @@ from typing import NamedTuple
 from services.core.errors import StackNotFound
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import stacks
+from stack_svc.store.looks import Look as DriftLook
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import Reading
@@ -48,10 +49,12 @@ class Look:
     Attributes:
         stack: The stack; None: it is gone.
         operations: Those on it from the last one that the watcher knows on, in the order in which they began.
+        drift: The last look for drift; None: there was none.
     """
 
     stack: Stack | None
     operations: Sequence[Operation]
+    drift: DriftLook | None = None
 
 
 class Happened(NamedTuple):
@@ -82,7 +85,7 @@ def look(reading: Reading, stack_id: str, position: Position) -> Look:
     else:
         last = reading.operations.last_on(stack_id)
         operations = [last] if last else []
-    return Look(found if found and found.state is State.ACTIVE else None, operations)
+    return Look(found if found and found.state is State.ACTIVE else None, operations, reading.looks.find(stack_id))
 
 
 def changes(position: Position, seen: Look, record: str) -> Iterator[tuple[Happened | Stack | None, Position]]:

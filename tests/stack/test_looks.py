@@ -6,6 +6,8 @@ import pytest
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import drift_pb2
+from pkger.model.v1.object_pb2 import StackRef
+from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid, StackNotFound
 from tests.stack.service import Client, Clock, entry
@@ -67,3 +69,15 @@ async def test_a_look_goes_with_its_stack(service: Client) -> None:
     assert await look(service, stack.id, 0)
     await service.delete(stack.id)
     assert not (await service.get((await service.create("prod")).id)).HasField("last_look")
+
+
+async def test_a_look_is_told_to_who_watches_the_stack(service: Client) -> None:
+    stack = await service.create("prod")
+    request = stack_pb2.WatchStackRequest(stack=StackRef(id=stack.id))
+    messages = service.peer.stream(service.stacks.WatchStack, request)
+    assert not (await anext(messages)).stack.HasField("last_look")
+
+    await look(service, stack.id, 0, drifted=1)
+
+    assert (await anext(messages)).stack.last_look.counts.drifted == 1
+    await messages.aclose()
