@@ -72,7 +72,6 @@ async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -
         "made": moment(header.create_time),
         "expires": moment(header.expire_time) if header.state == plan_pb2.PLAN_STATE_PENDING else "",
         "operation": header.operation,
-        "digest": header.digest,
     }
     print_facts(console(), f"plan {short_name(header.name)}", facts)
 

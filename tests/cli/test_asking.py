@@ -110,7 +110,7 @@ async def test_values_come_from_files_and_have_types(services: Cluster, env: Map
     command = ["apply", "-f", str(package), "--env-file", str(values), "--secret-file", str(secrets)]
     applied = await pkger(*command, env=env)
     assert applied.code == 0, applied.err
-    assert [each.display_name for each in await services.resources(kinds=["Label"])] == ["on", "7200"]
+    assert sorted(each.display_name for each in await services.resources(kinds=["Label"])) == ["7200", "on"]
     typed = ["--env-ref", "number:=36.5", "--env-ref", "stage=x=y", "--env-ref", "unused=1"]
     planned = await pkger("plan", *command[1:5], *typed, env=env)
     assert ('Label m "36.5"' in planned.out, 'Label l "x=y"' in planned.out) == (True, True), planned.out
