@@ -154,6 +154,14 @@ async def test_the_commands_about_exports_run(tmp_path: Path, services: Cluster)
     assert len(await services.resources("copy")) == len(await services.resources()) == 6
 
 
+async def test_the_page_on_policies_goes_back(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    applied, back, policy = [await run(block, env) for block in blocks(ROOT / "docs" / "policies.md", "sh")]
+    assert "- Bucket fleet-raw" in applied
+    assert "rollback of 1" in back
+    assert "protect: true" in policy
+
+
 async def test_the_page_on_drift_shows_what_somebody_changed(tmp_path: Path, services: Cluster) -> None:
     page, env = ROOT / "docs" / "drift.md", environment(tmp_path, services.addresses)
     apply, look, detailed, again = blocks(page, "sh")
