@@ -1,10 +1,12 @@
 """Keeps credentials out of plans: what stands in one is shown, stored and logged."""
 
+import copy
 from collections.abc import Iterable
 from dataclasses import replace
 
 from services.core.errors import RequestInvalid
-from services.core.model import Credential, Desired, Key, Location, PlatformTraits
+from services.core.model import Credential, Desired, Key, Location, Object, PlatformTraits
+from services.kinds.format.canonical import spec_of
 
 _SHOWN = 10
 """So many places are named, where their names are short."""
@@ -38,6 +40,22 @@ def refuse_written_secrets(desired: Desired, platform: PlatformTraits, credentia
     if found:
         way_out = "a plan is shown and kept, so write {secretRef: {key: KEY}} instead of a credential itself as"
         raise RequestInvalid("package", f"{way_out} {_listed(found)}")
+
+
+def without_credentials(item: Object, platform: PlatformTraits) -> Object:
+    """*item*, which is skipped, without the credentials that it holds: it is kept with what refers to it."""
+    traits = platform.kinds.get(item.key.kind)
+    paths = traits.written_secrets(item.spec) if traits else []
+    if not paths:
+        return item
+    value = copy.deepcopy(dict(item.spec.value))
+    for path in paths:
+        *parents, last = path.split("/")[1:]
+        holder = value
+        for parent in parents:
+            holder = holder[parent]
+        holder[last] = ""
+    return item._replace(spec=spec_of(value), written=())
 
 
 def _told(key: Key, path: str, location: Location | None) -> str:

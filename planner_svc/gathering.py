@@ -1,13 +1,14 @@
 """From a request to a plan: gathers what a plan is made from, and has it made."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 
+from planner_svc.credentials import without_credentials
 from planner_svc.ignoring import used_as_they_are, with_ignored
 from planner_svc.matching import Matching, ResourceKey, kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
@@ -21,7 +22,17 @@ from planner_svc.skipping import idle_skips, skipped_keys
 from planner_svc.uses import possible_users
 from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
-from services.core.model import AfterUninstall, Desired, Key, Package, Resource, Spec, StackRecord, UnreadableSpecError
+from services.core.model import (
+    AfterUninstall,
+    Desired,
+    Key,
+    Package,
+    PlatformTraits,
+    Resource,
+    Spec,
+    StackRecord,
+    UnreadableSpecError,
+)
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
@@ -84,6 +95,7 @@ async def _planned(
     stack, traits = known.stack, known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.skip]
     desired = _desired(request, parsed, skipped_keys(skips) | untouched, stack)
+    desired = _without_credentials(desired, parsed.objects, traits)
     run_checks(Asked(desired, stack, traits, skips, [*map(credential_from_pb, parsed.credentials)]))
     remarks = Remarks()
     if not desired.is_end:
@@ -187,6 +199,19 @@ def _desired(
         rollback_of=request.revision,
         then=after_uninstall_from_pb(request.destroy.then, "destroy.then"),
     )
+
+
+def _without_credentials(desired: Desired, objects: Iterable[object_pb2.Object], traits: PlatformTraits) -> Desired:
+    """*desired*, where skipped objects hold no credentials; and so in their messages, *objects*."""
+    if not desired.skip:
+        return desired
+    package = desired.package
+    items = [without_credentials(item, traits) if desired.skips(item.key) else item for item in package.objects]
+    for item, known, message in zip(items, package.objects, objects, strict=True):
+        if item is not known:
+            message.spec_json = item.spec.text
+            del message.written[:]
+    return replace(desired, package=replace(package, objects=tuple(items)))
 
 
 def _told(warning: object_pb2.Violation) -> str:

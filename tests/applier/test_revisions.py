@@ -20,8 +20,9 @@ from tests.applier.history import (
 )
 from tests.applier.test_blocked import in_conflict
 from tests.applier.test_people import edit
+from tests.applier.test_sharing import beside
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, World, end
-from tests.apply.packages import EVERY_KIND, an_endpoint, an_object, text
+from tests.apply.packages import EVERY_KIND, a_rule, an_endpoint, an_object, text
 from tests.drivers.client import create
 
 LABEL = an_object("Label", "l", "sensors")
@@ -207,6 +208,26 @@ async def test_what_is_skipped_and_was_never_applied_is_not_part_of_the_revision
     assert end(await roll_back(case, 1)).state == SUCCEEDED
 
     assert [each.kind for each in (await case.look()).resources] == ["Label"]
+
+
+SKIPPED = [{"kind": "NotificationEndpoint", "name": "hook"}]
+
+
+async def test_what_is_skipped_and_referred_to_is_kept_without_credentials(faulty: World) -> None:
+    case = await faulty.case_with(text(an_endpoint("HTTP", "hook", "hook")))
+    credential = an_endpoint("HTTP", "hook", "hook", token="hunter2")
+    mine = beside(case, "mine")
+
+    await ended(mine, text(credential, a_rule("r", "hook")), skip=SKIPPED)
+
+    kept = {each.key.name: each.spec_json for each in (await package_of(mine, 1)).objects}
+    assert "hunter2" not in kept["hook"]
+    assert "hunter2" not in str((await mine.plan(text(credential, a_rule("r", "hook")), skip=SKIPPED)).parts)
+    await ended(mine, text(LABEL))
+    plan = await mine.plan(revision=1)
+    assert [step.key.name for step in plan.steps if step.new_spec] == ["r"]
+    assert end(await roll_back(mine, 1)).state == SUCCEEDED
+    assert [entry.key.name for entry in (await mine.look()).record.resources] == ["r"]  # type: ignore[union-attr]
 
 
 async def test_the_platform_must_still_have_the_secrets(faulty: World) -> None:
