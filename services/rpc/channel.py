@@ -17,6 +17,7 @@ SAFE_METHODS = {
         "ListResources",
         "ListStacks",
         "FindOwners",
+        "WatchStack",
         "ListRevisions",
         "GetRevision",
         "DiffRevisions",

@@ -51,7 +51,7 @@ async def resource_ids(platform: str, env: Mapping[str, str]) -> set[str]:
 
 
 async def one_package_on_each(package: str, env: Mapping[str, str], *platforms: str) -> None:
-    """Apply, apply again and uninstall one package on each platform, in stacks of one name."""
+    """Apply, apply again and delete one package on each platform, in stacks of one name."""
     apply = ("apply", "-f", package, "--stack", "s", "--platform")
     for platform in platforms:
         assert "Done: 3 created" in await done(*apply, platform, env=env)
@@ -60,11 +60,11 @@ async def one_package_on_each(package: str, env: Mapping[str, str], *platforms: 
     owned = [await resource_ids(platform, env) for platform in platforms]
     assert len(set().union(*owned)) == sum(map(len, owned)) == 3 * len(platforms)
     listed = json.loads(await done("stacks", "list", "-o", "json", env=env))
-    assert sorted(stack["platform"] for stack in listed) == sorted(platforms)
+    assert sorted(stack["target"]["platform"] for stack in listed) == sorted(platforms)
     for number, platform in enumerate(platforms):
-        assert "Done: 3 deleted" in await done("stacks", "uninstall", "s", "--platform", platform, env=env)
+        assert "Done: 3 deleted" in await done("stacks", "delete", "s", "--platform", platform, "--yes", env=env)
         left = json.loads(await done("stacks", "list", "-o", "json", env=env))
-        assert {stack["platform"] for stack in left} == set(platforms[number + 1 :])
+        assert {stack["target"]["platform"] for stack in left} == set(platforms[number + 1 :])
 
 
 def logs(folder: Path) -> set[str]:

@@ -61,9 +61,11 @@ def test_a_reference_elsewhere_is_an_absent_field() -> None:
     assert spec(document("Label", f"color: {reference('k', 'red')}"))["color"] == ""
 
 
-def test_a_supplied_meta_name_need_not_keep_to_the_format() -> None:
+def test_a_supplied_meta_name_keeps_to_the_format() -> None:
+    """The reference takes any value; issue 16 has environment values follow the rule of names."""
     text = document("Label", "name: Good", reference("k", "fine"))
-    assert objects(text, {"k": "Any Text!"})[0].key.name == "Any Text!"
+    assert objects(text, {"k": "good"})[0].key.name == "good"
+    assert len(places(text, {"k": "Any Text!"})) == 1
 
 
 def test_other_rules_apply_to_supplied_values() -> None:
