@@ -12,7 +12,7 @@ async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
     records = {}
     for step, text in STEPS.items():
         file.write_text(text)
-        applied = await pkger("apply", "-f", str(file), "--stack", "s", env=env)
+        applied = await pkger("apply", "-f", str(file), "--stack", "s", "--yes", env=env)
         assert (applied.code, applied.err) == (0, "")
         shown = await pkger("stacks", "show", "s", "-o", "json", env=env)
         assert shown.code == 0

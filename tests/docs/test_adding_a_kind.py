@@ -161,6 +161,8 @@ def test_a_changed_reference_of_the_new_kind_is_a_difference(copy: Copy) -> None
         '  + Bucket alarms "alarms"\n'
         '  ~ Notebook guide "guide"\n'
         '      bucket: "readings" -> "alarms"\n'
+        "Bucket    1 to create\n"
+        "Notebook  1 to update\n"
         "Plan: 1 to create, 1 to update.\n"
     )
     assert "Done: 1 created, 1 updated." in copy.run("pkger apply -f notebook.yml --stack notes --yes")

@@ -190,7 +190,9 @@ async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
     back_up, put_back, mark, resume, apply = blocks(ROOT / "docs" / "backup.md", "sh")
     env = environment(tmp_path) | {"PKGER_DATA": str(tmp_path / "data"), "BACKUP": str(tmp_path / "backup.db")}
     await run("pkger plan -f examples/labels.json --stack other --save", env)
-    assert "succeeded" not in await run(f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} || true", env)
+    assert "succeeded" not in await run(
+        f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 30 || true", env
+    )
     await run(back_up, env)
     await run(put_back, env)
     marked = await run(mark, env)

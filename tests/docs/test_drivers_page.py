@@ -90,7 +90,6 @@ async def test_the_driver_of_the_page_is_planned_applied_and_uninstalled(copy: P
     assert "Done: 3 created, 2 label(s) attached." in printed
     assert "Done: nothing to do, nothing written." in printed
     assert "Done: 3 deleted, 2 label(s) detached." in printed
-    assert "notes/default" in printed
     assert (tmp_path / "notes.json").exists()
     assert not (tmp_path / "platform.db").exists()
 
