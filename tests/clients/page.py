@@ -101,5 +101,5 @@ async def assert_client_runs(heading: str, services: Cluster, folder: Path) -> N
     shown = [line for line in lines if line.startswith("resource: ")]
     assert len(shown) == 6
     assert "resource: bucket fleet-raw" in shown
-    assert await services.stack_names() == []
     assert await services.resources() == []
+    assert await services.stack_names() == ["fleet"]

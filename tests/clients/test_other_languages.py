@@ -13,7 +13,7 @@ import sys
 from google.protobuf.compiler import plugin_pb2
 
 request = plugin_pb2.CodeGeneratorRequest.FromString(sys.stdin.buffer.read())
-answer = plugin_pb2.CodeGeneratorResponse()
+answer = plugin_pb2.CodeGeneratorResponse(supported_features=plugin_pb2.CodeGeneratorResponse.FEATURE_PROTO3_OPTIONAL)
 for file in request.proto_file:
     answer.file.add(name=file.name + ".txt", content=str(file.options))
 sys.stdout.buffer.write(answer.SerializeToString())

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class Processes:
         self._folder = folder
         self._lease = lease
         self._running: dict[str, Process] = {}
+        self._serving: set[str] = set()
+        self._changed = asyncio.Condition()
 
     async def start(self, name: str, more: Mapping[str, str] | None = None, called: str = "") -> None:
         """
@@ -59,6 +61,15 @@ class Processes:
         for waiting in (ready, gone):
             waiting.cancel()
         await asyncio.gather(ready, gone, return_exceptions=True)
+        if self._running[called].returncode is None:
+            async with self._changed:
+                self._serving.add(called)
+                self._changed.notify_all()
+
+    async def one_serves(self, names: Collection[str]) -> None:
+        """Wait until at least one of *names* has been started and not been seen to end."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: any(name in self._serving for name in names))
 
     def address(self, name: str) -> str:
         """Where a service is, if only one that was called something else."""
@@ -86,10 +97,12 @@ class Processes:
     async def ended(self, name: str) -> None:
         """Wait until a service is gone, if only for a moment before somebody kills it."""
         await self._running[name].wait()
+        self._serving.discard(name)
 
     async def died(self, name: str) -> int:
         """Exit status of a service, once it is gone."""
         status = await self._running.pop(name).wait()
+        self._serving.discard(name)
         (self._folder / f"{name}.sock").unlink(missing_ok=True)
         return status
 

@@ -38,7 +38,8 @@ FINAL = (
 )
 """What a stack may be answered because of the others, or of the person."""
 
-_ATTEMPTS = 30
+_ATTEMPTS = 100
+"""How often an applier that served may leave a request without an answer."""
 
 _MOST_SKIPS = 5
 
@@ -183,7 +184,9 @@ class Caller:
         return await self._ask(events)
 
     async def _ask(self, asked: Callable[[Case], AsyncIterator[operation_pb2.OperationEvent]]) -> Answer:
+        answers = []
         for _ in range(_ATTEMPTS):
+            await self.shared.processes.one_serves(APPLIERS)
             case = replace(self.shared.case(self.stack), services=self.rng.choice(self.shared.callers))
             try:
                 last = None
@@ -192,6 +195,7 @@ class Caller:
                     await self.shared.pulse.beat()
             except PkgerError as error:
                 self.shared.hear(error, (*_CUT_OFF, *_AT_WORK, *FINAL))
+                answers.append(str(error))
                 await self.shared.pulse.beat()
                 if error.reason in FINAL:
                     return error
@@ -201,7 +205,7 @@ class Caller:
                 if last and last.HasField("finished"):
                     self.shared.note(operation_pb2.OperationState.Name(last.finished.state))
                     return last.finished
-        raise AssertionError(f"{self.stack} gets no answer")
+        raise AssertionError(f"{self.stack} gets no answer, but {answers}")
 
     def _request_id(self) -> str:
         self._count += 1
