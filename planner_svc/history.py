@@ -1,10 +1,69 @@
 """What a plan gives to the history of its stack: the package of its revision, and baselines (lifecycle.md 1)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+from planner_svc.differences import Differences
 from planner_svc.matching import Matching
 from services.core.model import Baseline, Desired, InventoryEntry, Key, Object, StackRecord, Step, by_key
-from services.kinds.package_text import KeptPackage
+from services.kinds.attachment import text_digest
+from services.kinds.baseline_text import baselines_text
+from services.kinds.package_text import KeptPackage, package_text
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """
+    What a plan names and what travels beside it.
+
+    Attributes:
+        package_digest: Digest of the package of its revision; empty: the revision has none, or there is no revision.
+        baselines_digest: Digest of the baselines of what it does not write; empty: there are none.
+        texts: The texts that the store may lack, by their digests.
+    """
+
+    package_digest: str
+    baselines_digest: str
+    texts: Mapping[str, str]
+
+
+NO_HISTORY = History("", "", {})
+
+
+def history_of(
+    desired: Desired,
+    matching: Matching,
+    found: Differences,
+    inventory: Sequence[InventoryEntry],
+    steps: Sequence[Step],
+    stack: StackRecord,
+    previous: KeptPackage,
+) -> History:
+    """
+    Collect what a plan gives to the history of *stack*.
+
+    Args:
+        desired: What is wanted.
+        matching: The matches.
+        found: The differences of what is wanted and what is there.
+        inventory: What the stack owns once the plan has run, sorted.
+        steps: The steps of the plan.
+        stack: The record that the plan is based on.
+        previous: The package of the current revision; empty where nothing of the stack is skipped.
+    """
+    if not stack.is_kept or desired.is_end:
+        return NO_HISTORY
+    referred = {each.key for references in found.references.values() for each in references if each.id}
+    # A package without objects is one too: only an uninstall leaves a revision without.
+    package = package_text(kept_package(desired, matching, inventory, previous, referred))
+    texts = {text_digest(package): package}
+    [package_digest] = texts
+    baselines = baselines_text(unwritten_baselines(matching, inventory, steps, stack))
+    baselines_digest = text_digest(baselines) if baselines else ""
+    if baselines:
+        texts[baselines_digest] = baselines
+    # What the current revision keeps, the store has.
+    return History(package_digest, baselines_digest, {key: texts[key] for key in texts if key != stack.package_digest})
 
 
 def kept_package(

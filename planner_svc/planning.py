@@ -8,7 +8,7 @@ from planner_svc.associations import associations, recorded_labels
 from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
-from planner_svc.history import kept_package, unwritten_baselines
+from planner_svc.history import history_of
 from planner_svc.matching import Match, Matching, ResourceKey
 from planner_svc.preparing import with_prepared
 from planner_svc.refusals import Compared, Prepared, Staged, run_checks
@@ -32,9 +32,7 @@ from services.core.model import (
     by_key,
 )
 from services.engine.outcome import Failed
-from services.kinds.attachment import text_digest
-from services.kinds.baseline_text import baselines_text
-from services.kinds.package_text import NOTHING_KEPT, KeptPackage, package_text
+from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.kinds.policy import resolved
 
 
@@ -98,12 +96,7 @@ def make_plan(
     inventory = _inventory(desired, matching, replaced, stack)
     record = _record_changes(inventory, matching, stack)
     changes_anything = bool(steps or record.entries or record.removed) or desired.deletes_stack
-    referred = {each.key for references in found.references.values() for each in references if each.id}
-    package = seen = ""
-    if stack.is_kept and not desired.is_end:
-        package = package_text(kept_package(desired, matching, inventory, previous, referred))
-        seen = baselines_text(unwritten_baselines(matching, inventory, steps, stack))
-    package_digest, baselines_digest = (text_digest(text) if text else "" for text in (package, seen))
+    history = history_of(desired, matching, found, inventory, steps, stack, previous)
     plan = Plan(
         target=stack.target,
         stack_id=stack.id,
@@ -125,21 +118,18 @@ def make_plan(
             conflicts=conflicts,
         ),
         sources=desired.package.sources,
-        digest=plan_digest(desired, stack, platform, ordered, inventory, package_digest),
+        digest=plan_digest(desired, stack, platform, ordered, inventory, history.package_digest),
         stack_name=stack.name,
         adoptions=_adoptions(matching) if steps or record.entries else (),
         uses=uses_of(matching, links, stack) if steps or record.entries else (),
-        package_digest=package_digest,
-        baselines_digest=baselines_digest,
+        package_digest=history.package_digest,
+        baselines_digest=history.baselines_digest,
         rollback_of=desired.rollback_of,
         then=desired.then,
         key_changes=tuple(sorted(matching.renamed.items())),
         untouched_count=len(matching.untouched),
     )
-    attachments = {package_digest: package, baselines_digest: seen}
-    # What the current revision keeps, the store has.
-    known = {"", stack.package_digest}
-    return Planned(plan, desired, matching, found, links, {key: attachments[key] for key in attachments.keys() - known})
+    return Planned(plan, desired, matching, found, links, history.texts)
 
 
 def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, stack: StackRecord) -> RecordChanges:

@@ -41,7 +41,7 @@ class PlanStore:
             request = journal_pb2.KeepAttachmentRequest(digest=digest)
             if (await self._stack.call(self._journal.KeepAttachment, request)).is_kept:
                 continue
-            cut = list(pieces(text))
+            cut = list(pieces(text)) or [""]
             for number, piece in enumerate(cut):
                 body = await asyncio.to_thread(compressed, piece)
                 part = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(cut))

@@ -21,27 +21,36 @@ def keep(tx: Transaction, digest: str) -> bool:
 
 def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) -> None:
     """
-    Keep a part of an attachment.
+    Keep a part of an attachment; one that is complete stays as it is.
 
     Raises:
         RequestInvalid: It is no part, or the last one and the whole does not have the digest.
     """
     if not (0 <= number < count <= _MOST_PARTS):
         raise RequestInvalid("number", f"there is no part {number} of {count}; at most {_MOST_PARTS:,} are accepted")
-    found, now = {**tx.attachments.parts(texts.key(digest)), number: body}, tx.now()
-    is_complete = len(found) == count
-    if is_complete and text_digest(_joined(found)) != digest:
+    key, now = texts.key(digest), tx.now()
+    if tx.attachments.keep(key, now):
+        return
+    others = {each for each in tx.attachments.numbers(key) if each < count} - {number}
+    is_complete = len(others) == count - 1
+    # The bodies are read once, and not for each part.
+    if is_complete and text_digest(_joined({**tx.attachments.parts(key), number: body}, count)) != digest:
         raise RequestInvalid("digest", f"the text does not have the digest {digest}")
-    tx.attachments.put(texts.key(digest), number, body, is_complete, now)
+    tx.attachments.put(key, number, body, now)
+    if is_complete:
+        tx.attachments.complete(key, count)
 
 
 def text_of(reading: Reading, digest: str) -> str:
     """The text of an attachment; empty for an empty digest, and where there is none."""
-    return _joined(reading.attachments.parts(digest)) if digest and reading.attachments.has(digest) else ""
+    if not digest or not reading.attachments.has(digest):
+        return ""
+    parts = reading.attachments.parts(digest)
+    return _joined(parts, len(parts))
 
 
-def _joined(parts: Mapping[int, bytes]) -> str:
+def _joined(parts: Mapping[int, bytes], count: int) -> str:
     try:
-        return "".join(decompressed(parts[number]) for number in sorted(parts))
+        return "".join(decompressed(parts[number]) for number in range(count))
     except ValueError as error:
         raise RequestInvalid("body", str(error)) from None

@@ -2,12 +2,18 @@
 
 import sqlite_utils
 
+_NUMBERS = "SELECT number FROM attachment_parts WHERE digest = ?"
+
 
 class SqliteAttachments:
     """Attachments of one transaction."""
 
     def __init__(self, db: sqlite_utils.Database) -> None:
         self._db = db
+
+    def numbers(self, digest: str) -> set[int]:
+        """Tell the numbers of the parts that are there, without reading them."""
+        return {number for (number,) in self._db.execute(_NUMBERS, [digest])}
 
     def parts(self, digest: str) -> dict[int, bytes]:
         """Read the parts of an attachment."""
@@ -24,16 +30,20 @@ class SqliteAttachments:
         kept = self._db.execute("UPDATE attachments SET time = ? WHERE digest = ? AND is_complete", [now, digest])
         return bool(kept.rowcount)
 
-    def put(self, digest: str, number: int, body: bytes, is_complete: bool, now: int) -> None:
-        """Add a part."""
+    def put(self, digest: str, number: int, body: bytes, now: int) -> None:
+        """Add a part of one that is not complete; it takes the place of a part with that number."""
         self._db.execute(
             """
-            INSERT INTO attachments (digest, time, is_complete) VALUES (?, ?, ?) ON CONFLICT (digest)
-            DO UPDATE SET time = excluded.time, is_complete = MAX(is_complete, excluded.is_complete)
+            INSERT INTO attachments (digest, time, is_complete) VALUES (?, ?, 0)
+            ON CONFLICT (digest) DO UPDATE SET time = excluded.time
             """,
-            [digest, now, is_complete],
+            [digest, now],
         )
         self._db.execute(
-            "INSERT INTO attachment_parts (digest, number, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            [digest, number, body],
+            "INSERT OR REPLACE INTO attachment_parts (digest, number, body) VALUES (?, ?, ?)", [digest, number, body]
         )
+
+    def complete(self, digest: str, count: int) -> None:
+        """Say that one has all its parts, whose numbers are below *count*; others are removed."""
+        self._db.execute("DELETE FROM attachment_parts WHERE digest = ? AND number >= ?", [digest, count])
+        self._db.execute("UPDATE attachments SET is_complete = 1 WHERE digest = ?", [digest])

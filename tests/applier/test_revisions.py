@@ -23,6 +23,7 @@ from tests.applier.test_people import edit
 from tests.applier.test_sharing import beside
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, World, end
 from tests.apply.packages import EVERY_KIND, a_rule, an_endpoint, an_object, text
+from tests.cluster import Calls
 from tests.drivers.client import create
 
 LABEL = an_object("Label", "l", "sensors")
@@ -58,6 +59,39 @@ async def test_each_apply_that_changed_anything_makes_a_revision(faulty: World) 
     assert (await case.operation(first[0].operation)).author == "ann"
     assert [each.key.name for each in (await package_of(case, 2)).objects] == ["b", "l"]
     await check_history(case)
+
+
+async def test_a_package_without_objects_is_one_too(faulty: World) -> None:
+    """It is not taken for that of an uninstall, which has none."""
+    case = await faulty.case_with(text(LABEL))
+    await ended(case, "[]", allow_empty=True)
+    await ended(case, text(LABEL))
+
+    assert end(await roll_back(case, 2, allow_empty=True)).state == SUCCEEDED
+
+    found = await revisions(case)
+    assert [(each.number, each.rollback_of, bool(each.package_digest)) for each in found] == [
+        (4, 2, True),
+        (3, 0, True),
+        (2, 0, True),
+        (1, 0, True),
+    ]
+    assert await case.services.resources() == []
+    assert list((await package_of(case, 2)).objects) == []
+    await check_history(case)
+
+
+async def test_a_package_is_sent_once_and_only_when_a_plan_is_to_run(faulty: World, calls: Calls) -> None:
+    case = faulty.case()
+    await case.services.plan(text(LABEL), stack=case.stack)
+    assert not {"KeepAttachment", "StoreAttachment"} & set(calls.methods)
+
+    await ended(case, text(LABEL))
+    assert calls.count("StoreAttachment") == 1
+    await ended(case, text(LABEL, BUCKET))
+    await ended(case, text(LABEL))
+    # The package of revision 1 is there.
+    assert calls.count("StoreAttachment") == 2
 
 
 async def test_what_was_rolled_back_makes_no_revision(faulty: World) -> None:

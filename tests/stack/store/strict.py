@@ -52,7 +52,7 @@ _LATE = {
     "owners": {"give_back", "drop"},
     "uses": {"add", "give_back", "drop"},
     "plans": {"update"},
-    "attachments": {"put"},
+    "attachments": {"put", "complete"},
     "revisions": {"add", "prune"},
     "baselines": {"put", "rebind"},
     "looks": {"put"},
@@ -62,6 +62,7 @@ _LATE = {
 
 _AT_ONCE = {
     "stacks": {"insert", "edit"},
+    "attachments": {"keep"},
     "operations": {"insert"},
     "owners": {"take"},
     "plans": {"insert"},

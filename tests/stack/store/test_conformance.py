@@ -1,18 +1,15 @@
 """What every store promises (scale.md 2): the laws of each of its methods, races with a winner each, housekeeping."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.core.errors import StackNotFound
-from services.core.model import InventoryEntry, Key, OperationKind, Origin, StackRecord, Target
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, Target
 from services.engine.operation import OperationState
-from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import Lease
 from stack_svc.store.locks import LockedTooLateError
@@ -20,7 +17,7 @@ from stack_svc.store.operations import START as FIRST_OPERATION
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.plans import START as FIRST_PLAN
-from stack_svc.store.plans import PlanState, StoredPlan, Work
+from stack_svc.store.plans import PlanState
 from stack_svc.store.requests import Answer
 from stack_svc.store.stacks import START as FIRST_STACK
 from stack_svc.store.stacks import Filter as Chosen
@@ -28,62 +25,11 @@ from stack_svc.store.stacks import Named, Stack, State
 from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
 from tests.stack.service import Clock
 from tests.stack.store.strict import BrokenRuleError, Late
+from tests.stack.store.values import HERE, WORK, a_plan, a_stack, an_entry, an_operation, with_stack
 
-HERE = Target()
 LARGE = 2**63 - 1
 FIRST_ENTRY = Key("", "")
 ALL = Chosen()
-
-
-@asynccontextmanager
-async def sqlite(path: Path, clock: Clock) -> AsyncIterator[Store]:
-    store = SqliteStore(path / "stack.db", clock)
-    yield store
-    await store.close()
-
-
-@pytest.fixture(params=[sqlite])
-def opened(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Callable[[], Any]:
-    """Opens a store; another one over the same data, each time."""
-    return lambda: request.param(tmp_path, clock)
-
-
-@pytest.fixture
-async def store(opened: Callable[[], Any]) -> AsyncIterator[Store]:
-    async with opened() as found:
-        yield found
-
-
-def a_stack(stack_id: str = "s1", name: str = "prod", target: Target = HERE, **fields: Any) -> Stack:
-    stack = Stack(StackRecord(stack_id, target, name, 0), "text", State.ACTIVE, 5, 6)
-    return replace(stack, **fields)
-
-
-def an_operation(name: str = "operations/1", stack: str = "s1", **fields: Any) -> Operation:
-    operation = Operation(
-        name, stack, False, "prod", HERE, OperationKind.APPLY, OperationState.PREPARING, "me", 7, 10, 10
-    )
-    return replace(operation, **fields)
-
-
-def a_plan(name: str = "plans/1", **fields: Any) -> StoredPlan:
-    plan = StoredPlan(
-        name, "s1", "prod", HERE, "d", 3, OperationKind.APPLY, 4, "", "", 0, PlanState.PENDING, "", "", 10, expires=20
-    )
-    return replace(plan, **fields)
-
-
-def an_entry(name: str, resource_id: str = "", **fields: Any) -> InventoryEntry:
-    entry = InventoryEntry(Key("Bucket", name), resource_id or f"id-{name}", Origin.CREATED)
-    return entry._replace(**fields)
-
-
-WORK = Work(b"header", b"body")
-
-
-async def with_stack(store: Store, *more: Stack) -> None:
-    for stack in (a_stack(), *more):
-        await store.write(lambda tx, stack=stack: tx.stacks.insert(stack))  # type: ignore[misc]
 
 
 async def test_a_stack_reads_back_as_it_was_written(store: Store) -> None:
