@@ -7,10 +7,10 @@ from pkger.model.v1 import object_pb2
 
 from services.core.errors import RequestInvalid, ResourceNotFound
 from services.core.model import Baseline, InventoryEntry, Key, Origin, PlatformTraits, Resource, Target
-from services.kinds.format.names import is_meta_name
+from services.kinds.format.names import check_meta_name
 from services.kinds.generated_names import generated_name
 from services.kinds.policy import resolved
-from services.kinds.registry import FAMILY_NAMES, KINDS
+from services.kinds.registry import ACCEPTED, kinds_meant
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import baseline_to_pb, entry_fields, target_from_pb
 from services.rpc.requests import content_digest
@@ -26,8 +26,8 @@ async def import_resource(
     Raises:
         PkgerError: As applier.proto lists them; nothing is recorded.
     """
-    if request.name and not is_meta_name(request.name):
-        raise RequestInvalid("name", f"{request.name[:80]!r} is no metadata.name (docs/packages.md)")
+    if request.name:
+        check_meta_name(request.name, "name")
     if not request.resource_id:
         raise RequestInvalid("resource_id", "must not be empty")
     record = await read_record(store, target_from_pb(request.target), request.stack)
@@ -58,10 +58,8 @@ async def _resource(
     raise ResourceNotFound(target.platform, target.org, [f"{request.kind} {request.resource_id}"])
 
 
-def _kinds(word: str) -> list[str]:
+def _kinds(word: str) -> tuple[str, ...]:
     """The kinds that a word stands for: its own, or those of a family."""
-    if word in FAMILY_NAMES:
-        return [name for name, kind in KINDS.items() if kind.family == FAMILY_NAMES[word]]
-    if word not in KINDS:
-        raise RequestInvalid("kind", f"{word!r} is no kind; write one of {', '.join(sorted(KINDS))}")
-    return [word]
+    if word not in ACCEPTED:
+        raise RequestInvalid("kind", f"{word!r} is no kind; write one of {', '.join(sorted(ACCEPTED))}")
+    return kinds_meant(word)

@@ -9,13 +9,13 @@ from pkger.planner.v1 import planner_pb2
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from planner_svc.looking import Looker
-from planner_svc.matching import Holder, ResourceKey, family_of
+from planner_svc.matching import Holder
 from planner_svc.reading import Reader
 from planner_svc.sides import Facts, Report, reports_of
 from services.core.drift import DriftCounts, drift_counts
 from services.core.errors import RequestInvalid, StackMoved
-from services.core.model import InventoryEntry, Key, StackRecord
-from services.kinds.registry import FAMILY_NAMES
+from services.core.model import InventoryEntry, Key, ResourceKey, StackRecord
+from services.kinds.registry import FAMILY_NAMES, family_of
 from services.rpc.convert.drift import CLASSES, ORIGINS, STATUSES, counts_fields
 from services.rpc.convert.objects import key_fields, target_to_pb
 from services.rpc.parts import parts

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner_svc.matching import Matching, ResourceKey
+from planner_svc.matching import Matching
 from planner_svc.references import (
     References,
     live_references,
@@ -12,7 +12,7 @@ from planner_svc.references import (
     wanted_references,
 )
 from services.core.diff import touches
-from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource
+from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource, ResourceKey
 from services.kinds.comparing import differences as spec_differences
 from services.kinds.policy import ignores
 

@@ -10,7 +10,7 @@ from pkger.planner.v1 import planner_pb2
 
 from planner_svc.credentials import without_credentials
 from planner_svc.ignoring import used_as_they_are, with_ignored
-from planner_svc.matching import Matching, ResourceKey, kinds_to_list, match
+from planner_svc.matching import Matching, kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
@@ -29,6 +29,7 @@ from services.core.model import (
     Package,
     PlatformTraits,
     Resource,
+    ResourceKey,
     Spec,
     StackRecord,
     UnreadableSpecError,

@@ -10,7 +10,6 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.matching import ResourceKey
 from planner_svc.reading import Reader, existing_record
 from planner_svc.sides import Facts, Live, missing_scopes, specs_to_compare
 from services.core.drift import DriftCounts
@@ -21,6 +20,7 @@ from services.core.model import (
     Key,
     PlatformTraits,
     Resource,
+    ResourceKey,
     Spec,
     StackRecord,
 )

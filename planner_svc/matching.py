@@ -17,15 +17,13 @@ from services.core.model import (
     Origin,
     PlatformTraits,
     Resource,
+    ResourceKey,
     StackRecord,
     by_key,
 )
 from services.engine.listing import listed_whole
 from services.kinds.policy import resolved
-from services.kinds.registry import KINDS
-
-ResourceKey = tuple[str, str]
-"""Kind and remote id."""
+from services.kinds.registry import KINDS, family_of
 
 
 class Holder(NamedTuple):
@@ -334,11 +332,6 @@ def entries_of(wanted: Collection[Key], recorded: Iterable[InventoryEntry]) -> d
     alike = {(family_of(key.kind), key.name): entry for key, entry in exact.items() if key not in wanted}
     found = {key: exact.get(key) or alike.get((family_of(key.kind), key.name)) for key in wanted}
     return {key: entry for key, entry in found.items() if entry}
-
-
-def family_of(kind: str) -> str:
-    """The family of *kind*; a platform and a record may have kinds that this version does not know."""
-    return KINDS[kind].family if kind in KINDS else kind
 
 
 def _named(item: Object, holders: Holders, platform: PlatformTraits) -> list[Resource]:

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from planner_svc.holders import holders_of, taken_by_object, taken_by_resources
-from planner_svc.matching import Match, Matching, ResourceKey
+from planner_svc.matching import Match, Matching
 from services.core.errors import NameTaken
-from services.core.model import Key, Object, PlatformTraits
+from services.core.model import Key, Object, PlatformTraits, ResourceKey
 
 
 def refuse_equal_names(matching: Matching, platform: PlatformTraits) -> None:

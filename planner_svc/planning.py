@@ -9,7 +9,7 @@ from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
 from planner_svc.history import history_of
-from planner_svc.matching import Match, Matching, ResourceKey
+from planner_svc.matching import Match, Matching
 from planner_svc.preparing import with_prepared
 from planner_svc.refusals import Compared, Prepared, Staged, run_checks
 from planner_svc.secrets import missing_secrets, secret_steps
@@ -27,6 +27,7 @@ from services.core.model import (
     PlanRemarks,
     PlatformTraits,
     RecordChanges,
+    ResourceKey,
     Spec,
     StackRecord,
     by_key,

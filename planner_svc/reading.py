@@ -10,10 +10,20 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.matching import Holder, ResourceKey, kinds_of_record
+from planner_svc.matching import Holder, kinds_of_record
 from planner_svc.sharing import Holders
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
-from services.core.model import Key, Organization, PlatformTraits, Resource, Spec, StackRecord, Target, WantedSpec
+from services.core.model import (
+    Key,
+    Organization,
+    PlatformTraits,
+    Resource,
+    ResourceKey,
+    Spec,
+    StackRecord,
+    Target,
+    WantedSpec,
+)
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.client import Peer, Platforms

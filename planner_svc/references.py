@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence, Set
 
-from planner_svc.matching import Matching, ResourceKey, entries_of, family_of
+from planner_svc.matching import Matching, entries_of
 from services.core.errors import RequestInvalid
-from services.core.model import Desired, FieldChange, Key, Object, PlatformTraits, Resource, StepReference
+from services.core.model import Desired, FieldChange, Key, Object, PlatformTraits, Resource, ResourceKey, StepReference
 from services.kinds.format.canonical import canonical_text
-from services.kinds.registry import KINDS
+from services.kinds.registry import KINDS, family_of
 
 References = tuple[StepReference, ...]
 """Of one resource, sorted by pointer."""

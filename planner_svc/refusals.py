@@ -20,7 +20,6 @@ from planner_svc.credentials import refuse_written_secrets
 from planner_svc.differences import Differences
 from planner_svc.matching import (
     Matching,
-    ResourceKey,
     refuse_adoptions,
     refuse_clashes,
     refuse_emptying,
@@ -35,7 +34,7 @@ from planner_svc.skipping import refuse_unknown_kinds
 from planner_svc.steps import Schedule, refuse_cycles
 from planner_svc.uses import refuse_used
 from services.core.errors import RequestInvalid
-from services.core.model import Conflict, Credential, Desired, Key, PlatformTraits, Spec, StackRecord, Step
+from services.core.model import Conflict, Credential, Desired, Key, PlatformTraits, ResourceKey, Spec, StackRecord, Step
 from services.engine.outcome import Failed
 
 Facts = TypeVar("Facts")

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from planner_svc.associations import Association, label_id_of, recorded_labels, unwanted_labels
 from planner_svc.differences import Differences
-from planner_svc.matching import Holder, Match, Matching, ResourceKey
+from planner_svc.matching import Holder, Match, Matching
 from services.core.diff import shown_value
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
-from services.core.model import FieldChange, InventoryEntry, Key, Origin, PlatformTraits, StackRecord, Use
+from services.core.model import FieldChange, InventoryEntry, Key, Origin, PlatformTraits, ResourceKey, StackRecord, Use
 
 _SHOWN_FIELDS = 5
 

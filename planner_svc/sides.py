@@ -9,7 +9,6 @@ from typing import NamedTuple
 import orjson
 
 from planner_svc.drift import Found, Side, fields_of, status_of, value_text
-from planner_svc.matching import ResourceKey, family_of
 from services.core.drift import DriftField, DriftStatus
 from services.core.model import (
     LABEL,
@@ -22,6 +21,7 @@ from services.core.model import (
     PlatformTraits,
     Reference,
     Resource,
+    ResourceKey,
     Spec,
     StackRecord,
     UnreadableSpecError,
@@ -33,7 +33,7 @@ from services.kinds.comparing import comparable, differences
 from services.kinds.format.canonical import canonical_text
 from services.kinds.package_text import KeptPackage
 from services.kinds.policy import resolved
-from services.kinds.registry import KINDS
+from services.kinds.registry import KINDS, family_of
 
 SENSITIVE = '"(sensitive)"'
 """In the place of a credential, as JSON text."""

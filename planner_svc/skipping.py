@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from planner_svc.matching import family_of
 from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Package, StackRecord
-from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
+from services.kinds.registry import ACCEPTED, FAMILY_NAMES, family_of, kinds_of
 
 
 def skipped_keys(skips: Iterable[Key]) -> frozenset[Key]:
@@ -32,10 +31,9 @@ def refuse_unknown_kinds(skips: Iterable[Key]) -> None:
             raise RequestInvalid(f"skip[{place}].kind", problem)
 
 
-def _relatives(kind: str) -> list[str]:
-    """The kinds of the family that *kind* is of, or names; none for what is no kind."""
-    family = FAMILY_NAMES.get(kind) or family_of(kind)
-    return [name for name, each in KINDS.items() if each.family == family]
+def _relatives(kind: str) -> tuple[str, ...]:
+    """The kinds of the family that *kind* is of, or names."""
+    return kinds_of(FAMILY_NAMES.get(kind) or family_of(kind))
 
 
 def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> list[str]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from planner_svc.matching import Match, Matching, ResourceKey
+from planner_svc.matching import Match, Matching
 from planner_svc.sharing import Holders
 from services.core.errors import InUse
-from services.core.model import LABEL, PlatformTraits, Resource, StackRecord, Step
+from services.core.model import LABEL, PlatformTraits, Resource, ResourceKey, StackRecord, Step
 
 
 def possible_users(matching: Matching, platform: PlatformTraits) -> Sequence[ResourceKey]:

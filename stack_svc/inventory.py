@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from services.core.errors import RequestInvalid
-from services.core.model import InventoryEntry, Key, Origin, RecordChanges, Target
+from services.core.model import InventoryEntry, Key, Origin, RecordChanges, ResourceKey, Target
 from services.engine.claims import Claim, ClaimedResource, Refusal
-from services.engine.effects.effect import ResourceKey
 from stack_svc import owners
 from stack_svc.store.owners import RECORDED
 from stack_svc.store.stacks import Stack

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from services.core.errors import RequestInvalid
 from services.core.model import Baseline, InventoryEntry, Key, Origin, RecordChanges
-from services.kinds.format.names import is_meta_name
-from services.kinds.registry import KINDS
+from services.kinds.format.names import check_meta_name
+from services.kinds.registry import family_of, kinds_of
 from stack_svc import inheriting, inventory, owners, requests, stacks
 from stack_svc.requests import Request
 from stack_svc.store.stacks import Choice, Stack, State
@@ -88,8 +88,9 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
         return stack
     stacks.refuse_worked_on(tx, stack, now)
     entry, new_key = _entry(tx, stack, key), Key(key.kind, new_name)
-    if not is_meta_name(new_name):
-        raise RequestInvalid("new_name", f"{new_name[:80]!r} is no metadata.name (docs/packages.md)")
+    check_meta_name(new_name, "new_name")
+    if new_key == key:
+        raise RequestInvalid("new_name", f"{key} has that name already")
     if entry.is_pending_delete:
         raise RequestInvalid("key", f"{key} left the package, and the next apply deletes its resource")
     _refuse_taken(tx, stack, new_key, "new_name")
@@ -126,8 +127,7 @@ def _entry(reading: Reading, stack: Stack, key: Key) -> InventoryEntry:
 
 def _refuse_taken(reading: Reading, stack: Stack, key: Key, field: str) -> None:
     """The kinds of a family share their names."""
-    family = KINDS[key.kind].family if key.kind in KINDS else key.kind
-    keys = [Key(kind, key.name) for kind in (*KINDS, key.kind) if kind == key.kind or KINDS[kind].family == family]
+    keys = [Key(kind, key.name) for kind in kinds_of(family_of(key.kind))]
     for entry in reading.inventory.entries(stack.record.id, keys):
         raise RequestInvalid(field, f"stack {stack.called!r} has another object of that name, {entry.key}")
 

@@ -14,9 +14,8 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
-from services.core.model import Baseline, InventoryEntry, Key, RecordChanges, Target
+from services.core.model import Baseline, InventoryEntry, Key, RecordChanges, ResourceKey, Target
 from services.engine.claims import Claim, Refusal
-from services.engine.effects.effect import ResourceKey
 from services.engine.operation import FINISHED, OperationState
 from services.kinds import policy
 from services.kinds.package_text import KeptPackage

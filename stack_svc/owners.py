@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from services.core.errors import ResourceOwned
-from services.core.model import Target
+from services.core.model import ResourceKey, Target
 from services.engine.claims import (
     Claim,
     Claimed,
@@ -14,7 +14,6 @@ from services.engine.claims import (
     Holder,
     Refusal,
 )
-from services.engine.effects.effect import ResourceKey
 from stack_svc import texts
 from stack_svc.store.owners import Owner
 from stack_svc.store.store import Reading

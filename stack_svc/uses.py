@@ -3,9 +3,8 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from services.core.model import Key, Target
+from services.core.model import Key, ResourceKey, Target
 from services.engine.claims import Claim, ClaimedAssociation, ClaimedResource, ClaimMode, Refusal
-from services.engine.effects.effect import ResourceKey
 from stack_svc import owners
 from stack_svc.store.operations import Operation
 from stack_svc.store.owners import RECORDED, Owner

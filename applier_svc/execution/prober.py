@@ -9,9 +9,9 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import PkgerError
-from services.core.model import PlatformTraits, Resource, Target, UnreadableSpecError
+from services.core.model import PlatformTraits, Resource, ResourceKey, Target, UnreadableSpecError
 from services.engine.effects import AnyEffect, Create
-from services.engine.effects.effect import ResourceKey, Sending
+from services.engine.effects.effect import Sending
 from services.engine.outcome import Done, Failed, Finding, NotHappened, Unknown
 from services.rpc.client import Peer
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, live_resources, read_resources

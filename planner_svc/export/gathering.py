@@ -9,9 +9,9 @@ from planner_svc.export.naming import Recorded, names_of
 from planner_svc.export.objects import Exported, export_objects, in_order
 from planner_svc.export.reading import ExportReader, own_names
 from planner_svc.export.selecting import Selection, Warned, kinds_to_list, select
-from planner_svc.export.wanted import ResourceKey, wanted_from_pb
+from planner_svc.export.wanted import wanted_from_pb
 from services.core.errors import ResourceNotFound
-from services.core.model import PlatformTraits, Resource
+from services.core.model import PlatformTraits, Resource, ResourceKey
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import target_from_pb
 from services.writing import Writer

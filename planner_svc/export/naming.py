@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from planner_svc.export.wanted import ResourceKey
-from services.core.model import Resource
+from services.core.model import Resource, ResourceKey
 from services.kinds.format.names import is_meta_name
 from services.kinds.generated_names import generated_name
 from services.kinds.registry import KINDS

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner_svc.export.selecting import Chosen, Warned
-from planner_svc.export.wanted import Named, ResourceKey
+from planner_svc.export.wanted import Named
 from services.core.errors import RequestInvalid
-from services.core.model import LABEL, Key, PlatformTraits, Resource, Spec
+from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKey, Spec
 from services.kinds.comparing import differences
 from services.kinds.format.canonical import canonical_text, checked_spec, spec_of
 from services.kinds.format.fields import Fields

@@ -6,9 +6,8 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 
 from planner_svc.export.naming import Recorded
-from planner_svc.export.wanted import ResourceKey
 from planner_svc.reading import existing_record
-from services.core.model import PlatformTraits, Resource, StackRecord, Target
+from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
 from services.rpc.client import Peer, Platforms
 from services.rpc.resources import find_holders, live_resources, platform_traits
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planner_svc.export.wanted import Filter, Named, ResourceKey, Wanted
-from services.core.model import LABEL, InventoryEntry, PlatformTraits, Resource, StackRecord
+from planner_svc.export.wanted import Filter, Named, Wanted
+from services.core.model import LABEL, InventoryEntry, PlatformTraits, Resource, ResourceKey, StackRecord
 from services.kinds.registry import KINDS
 
 

@@ -7,12 +7,9 @@ from typing import Any
 from pkger.planner.v1 import planner_pb2
 
 from services.core.errors import KindUnsupported, RequestInvalid
-from services.core.model import PlatformTraits
+from services.core.model import PlatformTraits, ResourceKey
 from services.kinds.format.shapes import nearest
-from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
-
-ResourceKey = tuple[str, str]
-"""Kind and id."""
+from services.kinds.registry import ACCEPTED, kinds_meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +113,7 @@ def _kinds(field: str, word: str, platform: PlatformTraits) -> tuple[str, ...]:
     """The kinds of the platform that *word* means: a kind, or all of a family."""
     if word not in ACCEPTED:
         raise RequestInvalid(field, _unknown(word, platform))
-    family = FAMILY_NAMES.get(word)
-    meant = [kind for kind in KINDS if KINDS[kind].family == family] if family else [word]
-    kinds = tuple(kind for kind in meant if kind in platform.kinds)
+    kinds = tuple(kind for kind in kinds_meant(word) if kind in platform.kinds)
     if not kinds:
         raise KindUnsupported(platform.platform, word)
     return kinds

@@ -7,12 +7,10 @@ from typing import Any
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 
+from services.core.model import ResourceKey
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.resources import find_holders
-
-ResourceKey = tuple[str, str]
-"""Kind and id."""
 
 
 @dataclass(frozen=True, slots=True)

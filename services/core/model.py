@@ -299,6 +299,10 @@ class Reference:
     id: str
 
 
+ResourceKey = tuple[str, str]
+"""Kind and id of a resource."""
+
+
 class Resource(NamedTuple):
     """What a platform holds; ``label_ids`` sorted, ``references`` by pointer and only to what exists."""
 

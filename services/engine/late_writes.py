@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.core.model import Key, PlatformTraits, Resource, Spec
+from services.core.model import Key, PlatformTraits, Resource, ResourceKey, Spec
 from services.engine.effects import AnyEffect, PutSecret
-from services.engine.effects.effect import ResourceKey
 from services.engine.ids import Subject
 from services.engine.likeness import has_content
 from services.engine.outcome import Done, Failed, GivenUp, Unknown

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from services.core.model import Plan
+from services.core.model import Plan, ResourceKey
 from services.engine.effects import AnyEffect, effect_of, inverse_of
-from services.engine.effects.effect import ResourceKey, Sending
+from services.engine.effects.effect import Sending
 from services.engine.expectation import Expectation
 from services.engine.ids import Ids
 from services.engine.operation import Direction

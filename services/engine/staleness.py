@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.core.errors import KindUnsupported
-from services.core.model import LABEL, Key, Origin, Plan, PlatformTraits, Resource, Spec, StackRecord, Step
+from services.core.model import LABEL, Key, Origin, Plan, PlatformTraits, Resource, ResourceKey, Spec, StackRecord, Step
 from services.engine.effects import AnyEffect, PutSecret, effect_of
-from services.engine.effects.effect import ResourceKey
 from services.engine.ids import Ids
 from services.engine.listing import listed_whole
 from services.kinds.comparing import differences
@@ -185,7 +184,7 @@ class _Rehearsal:
 
     def compare(self, resource: ResourceKey, step: Step) -> None:
         found = self._found[resource]
-        held = {each.pointer: (each.key.kind, each.id) for each in step.old_references}
+        held = {each.pointer: (each.kind, each.id) for each in self.ids.references(step.old_references)}
         differing = set()
         if step.old_spec:
             sets = self._platform.kinds[step.key.kind].set_paths

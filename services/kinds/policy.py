@@ -12,7 +12,7 @@ import orjson
 from services.core.model import Key
 from services.kinds.format.canonical import canonical_text
 from services.kinds.format.shapes import nearest
-from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS
+from services.kinds.registry import ACCEPTED, kinds_meant
 
 NO_POLICY: Mapping[str, Any] = MappingProxyType({})
 """Of a stack that says nothing: all defaults hold."""
@@ -147,12 +147,8 @@ def ignores(pattern: str, pointer: str) -> bool:
 
 def _matches(match: Mapping[str, Any], key: Key) -> bool:
     kind, names = match.get("kind", "*"), match.get("names")
-    is_of_kind = kind in ("*", key.kind) or (kind in FAMILY_NAMES and _family(key.kind) == FAMILY_NAMES[kind])
+    is_of_kind = kind == "*" or key.kind in kinds_meant(kind)
     return is_of_kind and (names is None or any(_glob(name)(key.name) for name in names))
-
-
-def _family(kind: str) -> str:
-    return KINDS[kind].family if kind in KINDS else kind
 
 
 @cache

@@ -57,3 +57,18 @@ EXPORT_ORDER = {
 
 REFERABLE_FAMILIES = frozenset(family for kind in KINDS.values() for family in kind.uses.values())
 """Families whose objects others may refer to by name."""
+
+
+def family_of(kind: str) -> str:
+    """The family of *kind*; one that this version does not know, as platforms and records may have it, is a family."""
+    return KINDS[kind].family if kind in KINDS else kind
+
+
+def kinds_of(family: str) -> tuple[str, ...]:
+    """The kinds of *family*, in the order of ``KINDS``; a family that nothing is known of is its only kind."""
+    return tuple(name for name, kind in KINDS.items() if kind.family == family) or (family,)
+
+
+def kinds_meant(word: str) -> tuple[str, ...]:
+    """The kinds that *word* stands for: itself, or where it names a family, all of that."""
+    return kinds_of(FAMILY_NAMES[word]) if word in FAMILY_NAMES else (word,)

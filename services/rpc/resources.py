@@ -16,12 +16,12 @@ from services.core.model import (
     Organization,
     PlatformTraits,
     Resource,
+    ResourceKey,
     Spec,
     StackRecord,
     Target,
     WantedSpec,
 )
-from services.engine.effects.effect import ResourceKey
 from services.engine.outcome import Failed
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields

@@ -202,7 +202,7 @@ async def test_what_cannot_be_renamed_or_forgotten_changes_nothing(faulty: World
     case = await faulty.case_with(text(*EVERY_KIND))
     before = (await case.look()).record
     attempts: list[tuple[tuple[str, str, str], str]] = [
-        (("Label", "lucid_einstein", "lucid_einstein"), "has another object of that name, Label 'lucid_einstein'"),
+        (("Label", "lucid_einstein", "lucid_einstein"), "has that name already"),
         (("Label", "unknown", "x"), "stack 's' has no Label 'unknown'"),
         (("Label", "lucid_einstein", ""), "'' is no metadata.name"),
         (("Label", "lucid_einstein", "two\nlines"), "is no metadata.name"),

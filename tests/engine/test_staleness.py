@@ -257,6 +257,31 @@ def test_a_plan_for_an_untouched_platform_is_not_stale(before: tuple[Object, ...
     assert stale(world.plan(*wanted), world) == []
 
 
+def test_a_rule_that_goes_from_one_replaced_endpoint_to_another_is_as_the_steps_before_left_it() -> None:
+    """It is updated twice; the second time it refers to what the plan itself creates."""
+
+    def endpoint(kind: str, name: str, display_name: str, **fields: object) -> Object:
+        return an_object(kind, name, name=display_name, description="", status="active", **fields)
+
+    def rule(endpoint_name: str) -> Object:
+        return an_object("NotificationRule", "r", endpointName=endpoint_name)
+
+    world, duty, key = a_world(), "NotificationEndpointPagerDuty", {"secretRef": {"key": "k"}}
+    world.apply(
+        endpoint(duty, "e", "one", url="https://example.com", routingKey=key),
+        endpoint(duty, "f", "two", url="https://example.com", routingKey=key),
+        rule("f"),
+    )
+    plan = world.plan(
+        endpoint("NotificationEndpointSlack", "e", "one", url="https://example.com", token=""),
+        endpoint(duty, "f", "other", url="https://example.org", routingKey=key),
+        rule("e"),
+    )
+
+    assert [str(step.key) for step in plan.steps].count("NotificationRule 'r'") == 2
+    assert stale(plan, world) == []
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[World, tuple[Object, ...], Plan]:
     """A world, the package that it is to become, and a plan for that, since which people changed one thing."""

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner_svc.export.naming import Recorded, names_of
-from planner_svc.export.wanted import ResourceKey
-from services.core.model import Resource
+from services.core.model import Resource, ResourceKey
 from services.kinds.format.canonical import spec_of
 from services.kinds.format.names import is_meta_name
 from services.kinds.generated_names import generated_name

@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_svc.matching import family_of
 from services.core.model import Object, Reference, Undo, Verb
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import effect_of
 from services.engine.ids import Ids
+from services.kinds.registry import family_of
 from tests.planner.world import World, an_object, told
 
 KINDS = ("Bucket", "CheckDeadman", "CheckThreshold", "Dashboard", "Task", "Telegraf", "Variable")

@@ -5,14 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from services.core.model import KindTraits, PlatformTraits, Reference, Resource, Spec, Step, Undo, Verb
+from services.core.model import KindTraits, PlatformTraits, Reference, Resource, ResourceKey, Spec, Step, Undo, Verb
 from services.engine.claims import Claimed, ClaimedResource, ClaimMode
 from services.engine.expectation import Expectation
 from services.engine.ids import Ids
 from services.engine.outcome import Done, Finding, Outcome
-
-ResourceKey = tuple[str, str]
-"""Kind and id."""
 
 
 @dataclass(frozen=True, slots=True)
