@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -260,7 +261,7 @@ def test_a_plan_for_an_untouched_platform_is_not_stale(before: tuple[Object, ...
 def test_a_rule_that_goes_from_one_replaced_endpoint_to_another_is_as_the_steps_before_left_it() -> None:
     """It is updated twice; the second time it refers to what the plan itself creates."""
 
-    def endpoint(kind: str, name: str, display_name: str, **fields: object) -> Object:
+    def endpoint(kind: str, name: str, display_name: str, **fields: Any) -> Object:
         return an_object(kind, name, name=display_name, description="", status="active", **fields)
 
     def rule(endpoint_name: str) -> Object:
