@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
@@ -20,7 +21,7 @@ from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session
 from services.cli.show import console, talk
 from services.core.errors import PkgerError
-from services.rpc.call import loop_time
+from services.rpc.call import deadline, loop_time
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.plan_parts import JoinedPlan
 
@@ -110,6 +111,7 @@ class Following:
         self._live, self._report, self._progress = live, report, progress
         self._stub = ApplierServiceStub(services.applier.channel)
         self._operation, self._seq = "", 0
+        self._platform = ""
 
     async def run(
         self, begin: Begin, read_plan: ReadPlan, wait: float, shown: JoinedPlan | None
@@ -157,7 +159,8 @@ class Following:
 
     def _begin_steps(self, made: JoinedPlan) -> None:
         self._progress.begin(made.steps)
-        self._live.show(self._progress.told, f"platform {made.header.target.platform}")
+        self._platform = f"platform {made.header.target.platform}"
+        self._live.show(self._progress.told, self._platform)
 
     async def watch(self, begin: Begin, read_plan: ReadPlan) -> operation_pb2.Finished:
         """
@@ -198,7 +201,7 @@ class Following:
         The answers to the last one, from whichever applier: when one dies, another one resumes the operation.
 
         Raises:
-            Failed: No applier answered for a minute.
+            Failed: No applier answered for a minute, or the time of the command is over.
             PkgerError: The operation did not begin.
         """
         until, problem = 0.0, ""
@@ -209,7 +212,9 @@ class Following:
                     if event.operation and event.seq <= self._seq:
                         continue
                     self._operation, self._seq = event.operation or self._operation, event.seq or self._seq
-                    until = 0.0
+                    if until:
+                        until = 0.0
+                        self._live.wait_for(self._platform)
                     yield answer
                     if event.HasField("finished"):
                         return
@@ -220,11 +225,12 @@ class Following:
                     raise
                 problem = text_of(error)
             now = loop_time()
+            if now >= min(until or math.inf, deadline.get()):
+                break
             if not until:
                 until = now + WATCHED_SECONDS
+                self._live.wait_for("an applier")
                 self._report.note("the applier does not answer; waiting for the one that goes on with the operation")
-            elif now >= until:
-                break
             await asyncio.sleep(SECOND)
             request = applier_pb2.WatchOperationRequest(operation=self._operation, after_seq=self._seq)
             watched = self._services.applier.stream(self._stub.WatchOperation, request, seconds=None)

@@ -52,6 +52,10 @@ class Live:
         self._began = self._news = self._told = loop_time()
         self._draw()
 
+    def wait_for(self, whom: str) -> None:
+        """Say from now on that the command waits for *whom* when there is no news."""
+        self._waits_for = whom
+
     def hide(self) -> None:
         """Nothing is going on."""
         self._doing = None

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,17 @@ from pkger.model.v1 import operation_pb2
 
 from services.core.errors import OperationUnfinished, PlanUsed, TokenStale
 from tests.applier.faulty import CallFault
-from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, world
+from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, world
 from tests.apply.packages import an_object, text
 from tests.stack.service import Clock, stack_service
 
 RESTORED = operation_pb2.BLOCKED_REASON_STORE_RESTORED
 
 UNKNOWN_OUTCOME = operation_pb2.BLOCKED_REASON_UNKNOWN_OUTCOME
+
+
+QUICK_LEASE = replace(QUICK, lease=3.0, mutate=1.0, margin=0.5)
+"""For those that wait for the end of a lease."""
 
 
 def package(version: int) -> str:
@@ -143,11 +148,11 @@ async def in_the_middle(faulty: World, folder: Path) -> tuple[Case, str]:
 
 
 async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_then_looked_up(tmp_path: Path) -> None:
-    async with world(tmp_path) as faulty:
+    async with world(tmp_path, QUICK_LEASE) as faulty:
         case, name = await in_the_middle(faulty, tmp_path)
         await applied(case, 2)
     restore(tmp_path)
-    async with world(tmp_path) as faulty:
+    async with world(tmp_path, QUICK_LEASE) as faulty:
         case = same(case, faulty)
         assert (await case.settled()).name == name
         await check_blocked(case, name)
@@ -162,11 +167,11 @@ async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_th
 
 async def test_an_operation_that_only_ended_after_the_backup_is_resumed_and_does_nothing_twice(tmp_path: Path) -> None:
     """Its token is the newest of both, so nobody can tell that from a crash; its steps have their effect once."""
-    async with world(tmp_path) as faulty:
+    async with world(tmp_path, QUICK_LEASE) as faulty:
         case, name = await in_the_middle(faulty, tmp_path)
         before = await case.look()
     restore(tmp_path)
-    async with world(tmp_path) as faulty:
+    async with world(tmp_path, QUICK_LEASE) as faulty:
         case = same(case, faulty)
         operation = await case.settled()
         assert (operation.name, operation.state) == (name, SUCCEEDED)

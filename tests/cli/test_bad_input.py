@@ -8,6 +8,7 @@ import pytest
 from tests.apply.packages import LABEL, STEPS, an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Calls, Cluster
+from tests.samples import rare
 
 LABEL_YAML = "apiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata:\n  name: {}\n"
 
@@ -155,10 +156,10 @@ async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     ("down", "arguments"),
     [
         ("planner", ["apply", "-f", "FILE"]),
-        ("parser", ["apply", "-f", "FILE"]),
+        rare("parser", ["apply", "-f", "FILE"]),
         ("platform", ["plan", "-f", "FILE"]),
-        ("stack", ["apply", "-f", "FILE", "--stack", "s"]),
-        ("applier", ["apply", "-f", "FILE"]),
+        rare("stack", ["apply", "-f", "FILE", "--stack", "s"]),
+        rare("applier", ["apply", "-f", "FILE"]),
         ("stack", ["stacks", "list"]),
     ],
 )

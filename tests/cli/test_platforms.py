@@ -96,6 +96,7 @@ async def test_services_of_one_call_have_the_driver_of_its_target_alone(
     assert logs(short_path) == running | {"platform", "platform-lab"}, "an operation may be for any platform"
 
 
+@pytest.mark.faults
 async def test_one_package_goes_to_all_platforms_with_nothing_running(
     short_path: Path, package: str, far: DriverClient
 ) -> None:

@@ -20,6 +20,7 @@ from bench.package import Mix, package_text
 from services.rpc.parts import MAX_PART_BYTES
 from tests.clients.page import blocks, build, is_installed, shell
 from tests.cluster import ALL_VIEWS, Cluster
+from tests.samples import rare
 
 OBJECTS = 40_000
 
@@ -49,8 +50,9 @@ def sizes_without_ids(events: Sequence[operation_pb2.OperationEvent]) -> list[in
 
 
 @pytest.mark.timeout(600)
-async def test_a_python_client_with_default_limits_does_everything() -> None:
-    source = parser_pb2.Source(name="large.yml", text=package_text(OBJECTS, Mix.SMALL))
+@pytest.mark.parametrize("objects", [8_000, rare(OBJECTS)])
+async def test_a_python_client_with_default_limits_does_everything(objects: int) -> None:
+    source = parser_pb2.Source(name="large.yml", text=package_text(objects, Mix.SMALL))
     package = planner_pb2.PackageSources(sources=[source])
     async with cluster(RAISED) as services:
         channels = {name: grpc.aio.insecure_channel(address) for name, address in services.addresses.items()}
@@ -60,9 +62,9 @@ async def test_a_python_client_with_default_limits_does_everything() -> None:
         request = planner_pb2.CreatePlanRequest(stack=STACK, package=package, view=ALL_VIEWS)
         parts = [answer.part for answer in await received(planner.CreatePlan(request))]
         header = parts[0].header
-        assert header.counts.creates == OBJECTS
-        assert sum(len(part.steps.steps) for part in parts) > OBJECTS
-        assert sum(len(part.diffs.resources) for part in parts) == OBJECTS
+        assert header.counts.creates == objects
+        assert sum(len(part.steps.steps) for part in parts) > objects
+        assert sum(len(part.diffs.resources) for part in parts) == objects
 
         applying = applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan=header.name, digest=header.digest))
         operation = str(dict(await applying.initial_metadata())["pkger-operation"])
@@ -83,7 +85,7 @@ async def test_a_python_client_with_default_limits_does_everything() -> None:
             owned += [entry.resource_id for entry in page.resources]
             listing.page_token = page.next_page_token
         assert [diff.resource_id for diff in diffs] == owned
-        assert len(set(owned)) == OBJECTS
+        assert len(set(owned)) == objects
 
         uninstalling = applier.UninstallStack(applier_pb2.UninstallStackRequest(stack=STACK))
         assert (await received(uninstalling))[-1].event.finished.state == SUCCEEDED

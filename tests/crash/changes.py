@@ -1,15 +1,8 @@
 """Changes to crash in, and the places to crash at."""
 
-from functools import partial
-
-import pytest
-
 from applier_svc.failpoints import NAMES
 from tests.applier.packages import EXPLICIT, FRESH, HELD, IMPLICIT, MIXED, MOVED, REVERSIBLE, TURNED, WATCHED
 from tests.apply.packages import an_object, text
-
-rare = partial(pytest.param, marks=pytest.mark.faults)
-"""A case that runs with --faults only, as others are much like it."""
 
 FAILING = text(
     an_object("Label", "red", "crimson"),

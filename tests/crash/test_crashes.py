@@ -9,8 +9,9 @@ from applier_svc.failpoints import STATUS
 from tests.applier.history import check_history, numbers, roll_back
 from tests.applier.packages import FRESH
 from tests.applier.world import SUCCEEDED, end
-from tests.crash.changes import BACK, CHANGES, FORWARD, rare
+from tests.crash.changes import BACK, CHANGES, FORWARD
 from tests.crash.world import Crashing, check, content_after, crashing
+from tests.samples import rare
 
 ALL = [
     (change, f"{name}:{count}")
@@ -19,11 +20,9 @@ ALL = [
     for count in range(1, 5)
 ]
 SAMPLE = [
-    *(("new", name) for name in ("after_begin", "after_start", "after_send", "before_finish", "after_finish")),
-    *(("mixed", "after_seal"), ("mixed", "after_intent:3"), ("reversible", "after_record:3")),
-    *(("replaced", "after_record:2"), ("turned", "after_record:3"), ("turned", "after_send:4")),
-    *(("moved", "after_send:2"), ("moved", "after_seal")),
-    *(("failing", name) for name in BACK),
+    *(("new", name) for name in ("after_begin", "after_send", "before_finish", "after_finish")),
+    *(("mixed", "after_seal"), ("mixed", "after_intent:3"), ("replaced", "after_record:2"), ("turned", "after_send:4")),
+    *(("moved", "after_send:2"), ("failing", "after_turn_back"), ("failing", "after_undo_send")),
 ]
 
 

@@ -11,8 +11,8 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from services.core.errors import PlanUsed
 from tests.applier.packages import FRESH, REVERSIBLE
 from tests.applier.world import SUCCEEDED, end
-from tests.crash.changes import rare
 from tests.crash.world import Crashing, check, content_after, crashing
+from tests.samples import rare
 
 FAILED = operation_pb2.OPERATION_STATE_FAILED
 

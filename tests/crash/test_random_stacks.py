@@ -13,9 +13,9 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from tests.cluster import Record
 from tests.crash import recording
 from tests.crash.actors import Client, Person
-from tests.crash.changes import rare
 from tests.crash.stacks import APPLIERS, Shared, live, survive
 from tests.crash.world import Crashing, crashing
+from tests.samples import rare
 
 ROUNDS = [(0, 6), rare(1, 6), *(rare(seed, 16) for seed in range(2, 22))]
 """Seeds, and how often each stack is worked on; a seed draws who does what, and not when that happens."""

@@ -1,7 +1,7 @@
 """Secrets when an applier dies, and the canary: no value is ever found where it could stay (engine.md 5, 10.6)."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,9 @@ from services.cli.supervisor import MODULES
 from tests.applier.packages import FRESH
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, end, put_secrets
 from tests.apply.packages import an_object, text
-from tests.crash.changes import FAILING, rare
+from tests.crash.changes import FAILING
 from tests.crash.world import Crashing, check, content_after, crashing
+from tests.samples import rare
 
 CANARY = "canary-8a1f\N{SNOWMAN}"
 GIVEN = {"new": CANARY, "ours": f"{CANARY} too"}
@@ -117,11 +118,11 @@ async def everything_told(case: Case) -> str:
     return "\n".join(said)
 
 
-@pytest.mark.parametrize("modules", [{}, {"platform": "tests.crash.echoing"}], ids=["well behaved", "echoing"])
-async def test_the_canary_is_nowhere(tmp_path: Path, modules: Mapping[str, str]) -> None:
+@pytest.mark.parametrize("platform", [rare("services.drivers"), "tests.crash.echoing"])
+async def test_the_canary_is_nowhere(tmp_path: Path, platform: str) -> None:
     """One that succeeds, one that is undone, and three whose applier dies, before and after the secrets are noted."""
     states = []
-    async with crashing(tmp_path, modules=modules) as world:
+    async with crashing(tmp_path, modules={"platform": platform}) as world:
         case = await world.case_with("")
         await put_secrets(case, {"ours": "2"})
         plan = await case.services.plan(FRESH, stack="s", org=case.org, secret_keys=sorted(GIVEN))
@@ -138,7 +139,7 @@ async def test_the_canary_is_nowhere(tmp_path: Path, modules: Mapping[str, str])
             await world.processes.kill("applier")
         said += f"{plan}{streamed}"
         assert states == [SUCCEEDED, ROLLED_BACK, ROLLED_BACK, ROLLED_BACK, ROLLED_BACK]
-        assert ("[secret]" in said) == bool(modules)
+        assert ("[secret]" in said) == (platform != "services.drivers")
         assert "canary" not in said
         # While the databases are open, as their logs are part of them.
         assert places(tmp_path) == set()

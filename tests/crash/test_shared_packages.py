@@ -12,9 +12,9 @@ from pkger.model.v1 import object_pb2, operation_pb2
 from services.core.errors import PkgerError, SharedDiffers
 from tests.applier.world import SUCCEEDED
 from tests.apply.test_shared_packages import FOLDER, lack_nothing
-from tests.crash.changes import rare
 from tests.crash.stacks import APPLIERS, Answer, Caller, Shared, live
 from tests.crash.world import Crashing, crashing
+from tests.samples import rare
 
 _AT_ONCE = 3
 _MOST_ROUNDS = 10

@@ -14,9 +14,9 @@ from services.core.errors import ResourceOwned
 from tests.applier.test_blocked import ended
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, end
 from tests.apply.packages import an_object, text
-from tests.crash.changes import rare
 from tests.crash.world import Crashing, crashing
 from tests.drivers.client import update
+from tests.samples import rare
 
 LABEL = text(an_object("Label", "l", "sensors"))
 OURS = text(an_object("Label", "l", "sensors"), an_object("Bucket", "b", "raw", description="old"))

@@ -188,10 +188,14 @@ async def test_the_commands_of_the_page_on_the_command_line_run(tmp_path: Path) 
 async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
     """With an operation that was unfinished when the backup was made, and a plan that waited."""
     back_up, put_back, mark, resume, apply = blocks(ROOT / "docs" / "backup.md", "sh")
-    env = environment(tmp_path) | {"PKGER_DATA": str(tmp_path / "data"), "BACKUP": str(tmp_path / "backup.db")}
+    env = environment(tmp_path) | {
+        "PKGER_DATA": str(tmp_path / "data"),
+        "BACKUP": str(tmp_path / "backup.db"),
+        "PKGER_LEASE": "3",
+    }
     await run("pkger plan -f examples/labels.json --stack other --save", env)
     assert "succeeded" not in await run(
-        f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 30 || true", env
+        f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 5 || true", env
     )
     await run(back_up, env)
     await run(put_back, env)
