@@ -1,0 +1,191 @@
+"""The server: from a request to its answer, with its faults and its records."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from aiohttp import web
+
+from tests.influx.access import NOBODY, Caller
+from tests.influx.authorizations import Authorizations
+from tests.influx.buckets import Buckets
+from tests.influx.call import Answer, Call, Handler, refusal
+from tests.influx.faults import WRITES, Ending, Fault, Faults, waited
+from tests.influx.labels import Labels, Mappings
+from tests.influx.orgs import Orgs, Secrets
+from tests.influx.problem import Problem
+from tests.influx.routing import Route, Router
+from tests.influx.setup import VERSION, Setup
+from tests.influx.state import State
+
+MOST_BYTES = 1 << 30
+"""The real server has no bound; aiohttp wants one."""
+
+
+@dataclass(slots=True)
+class Request:
+    """
+    One request that arrived.
+
+    Attributes:
+        path: As sent, without its query.
+        status: Of the answer; 0 while there is none, and when the connection was dropped.
+        started: When it arrived, by the clock of the loop; ``ended`` likewise.
+    """
+
+    method: str
+    path: str
+    query: str
+    body: bytes
+    started: float
+    ended: float = 0.0
+    status: int = 0
+
+
+@dataclass(slots=True)
+class Records:
+    """What arrived so far."""
+
+    requests: list[Request] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+
+    def matching(self, method: str = "*", path: str = "*") -> list[Request]:
+        """
+        The requests so far, oldest first.
+
+        Args:
+            method: A method, ``*`` for any, ``write`` for any but GET.
+            path: A pattern for the path without its query; ``*`` stands for any text, slashes too.
+        """
+        return list(self._matching(method, path))
+
+    def count(self, method: str = "*", path: str = "*") -> int:
+        """How many of them there are."""
+        return sum(1 for _ in self._matching(method, path))
+
+    def clear(self) -> None:
+        """Forget them."""
+        self.requests.clear()
+        self.most_in_flight = self.in_flight
+
+    def _matching(self, method: str, path: str) -> Iterator[Request]:
+        for request in self.requests:
+            is_method = method in {"*", request.method} or (method == "write" and request.method in WRITES)
+            if is_method and fnmatchcase(request.path, path):
+                yield request
+
+
+class Stand:
+    """A stand-in for one InfluxDB server. Requests change its state one after another, each at once."""
+
+    def __init__(self, state: State) -> None:
+        self.state, self.faults, self.records = state, Faults(), Records()
+        open_routes = Setup(state).routes()
+        self._authorizations = Authorizations(state)
+        self._open = {handler for _, _, handler in open_routes}
+        self._router = Router([*open_routes, *self._routes()])
+        self._late: set[asyncio.Task[None]] = set()
+
+    def _routes(self) -> Iterator[Route]:
+        for resource in (Orgs, Secrets, Labels, Mappings, Buckets):
+            yield from resource(self.state).routes()
+        yield from self._authorizations.routes()
+
+    def application(self) -> web.Application:
+        """To be served by aiohttp."""
+        application = web.Application(client_max_size=MOST_BYTES)
+        application.router.add_route("*", "/{path:.*}", self._handle)
+        application.on_shutdown.append(self._stop)
+        return application
+
+    def answer(self, method: str, path: str, request: web.Request, body: bytes) -> Answer:
+        """Carry a request out."""
+        try:
+            return self._handler(method, path, request, body)
+        except Problem as problem:
+            return refusal(problem)
+
+    def _handler(self, method: str, path: str, request: web.Request, body: bytes) -> Answer:
+        found = self._router.find(method, path)
+        is_open = not isinstance(found, Answer) and found[0] in self._open
+        caller = NOBODY if is_open else self._caller(request.headers.get("Authorization", ""))
+        if isinstance(found, Answer):
+            return found
+        handler: Handler = found[0]
+        return handler(Call(request.query, request.headers, body, caller, found[1]))
+
+    def _caller(self, credentials: str) -> Caller:
+        scheme, _, token = credentials.partition(" ")
+        caller = self._authorizations.caller(token) if token and scheme.lower() in {"token", "bearer"} else None
+        if caller is None:
+            raise Problem("unauthorized", "unauthorized access")
+        return caller
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        loop = asyncio.get_running_loop()
+        path = request.raw_path.partition("?")[0]
+        record = Request(request.method, path, request.query_string, b"", loop.time())
+        records = self.records
+        records.requests.append(record)
+        records.in_flight += 1
+        records.most_in_flight = max(records.most_in_flight, records.in_flight)
+        try:
+            fault = self.faults.next(request.method, path)
+            record.body = await request.read()
+            return await self._answered(request, record, fault)
+        finally:
+            record.ended = loop.time()
+            records.in_flight -= 1
+
+    async def _answered(self, request: web.Request, record: Request, fault: Fault) -> web.StreamResponse:
+        if fault.is_late:
+            task = asyncio.create_task(self._carry_out_late(request, record, fault))
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
+            return _dropped(request)
+        await waited(fault.before)
+        told = fault.answer
+        if fault.has_effect:
+            real = self.answer(record.method, record.path, request, record.body)
+            told = told or real
+        await waited(fault.after)
+        if fault.ending is Ending.DROPPED or told is None:
+            return _dropped(request)
+        record.status = told.status
+        if fault.ending is Ending.CUT:
+            return await _cut(request, told)
+        return web.Response(status=told.status, body=told.body, headers=_headers(told))
+
+    async def _carry_out_late(self, request: web.Request, record: Request, fault: Fault) -> None:
+        await waited(fault.before)
+        self.answer(record.method, record.path, request, record.body)
+
+    async def _stop(self, _: web.Application) -> None:
+        for task in self._late:
+            task.cancel()
+
+
+def _headers(told: Answer) -> dict[str, str]:
+    headers = {"X-Influxdb-Build": "OSS", "X-Influxdb-Version": VERSION, **told.headers}
+    if told.body is not None:
+        headers["Content-Type"] = told.content_type
+    return headers
+
+
+def _dropped(request: web.Request) -> web.Response:
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+async def _cut(request: web.Request, told: Answer) -> web.StreamResponse:
+    body = told.body or b""
+    response = web.StreamResponse(status=told.status, headers=_headers(told))
+    response.content_length = len(body)
+    await response.prepare(request)
+    await response.write(body[: len(body) // 2])
+    if request.transport is not None:
+        request.transport.close()
+    return response

@@ -1,0 +1,152 @@
+"""
+What a real server does not do when a test wants it: refuse for load, lose requests and answers, be late.
+
+A :class:`Fault` says what happens to one request, :class:`Faults` which requests it happens to.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from fnmatch import fnmatchcase
+
+from tests.influx.call import Answer, refusal
+from tests.influx.problem import Problem
+
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+Wait = asyncio.Event | float | None
+"""An event to be set, or so many seconds."""
+
+
+class Ending(Enum):
+    """What the client gets."""
+
+    WHOLE = auto()
+    DROPPED = auto()
+    CUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """
+    What happens to one request. The functions below make those that tests need.
+
+    Attributes:
+        has_effect: Whether the request is carried out.
+        before: What the effect waits for.
+        after: What the answer waits for, once the request is carried out.
+        is_late: Whether the connection is dropped at once, and the request carried out behind the client's back.
+        answer: Sent instead of the real answer.
+    """
+
+    has_effect: bool = True
+    before: Wait = None
+    after: Wait = None
+    is_late: bool = False
+    ending: Ending = Ending.WHOLE
+    answer: Answer | None = None
+
+
+PLAIN = Fault()
+"""No fault."""
+
+
+def refused(status: int = 429, retry_after: str = "") -> Fault:
+    """No effect: 429 or 503 (or another status), with Retry-After if given."""
+    return Fault(has_effect=False, answer=_error(status, {"Retry-After": retry_after} if retry_after else {}))
+
+
+def lost() -> Fault:
+    """No effect: the connection is dropped."""
+    return Fault(has_effect=False, ending=Ending.DROPPED)
+
+
+def unanswered() -> Fault:
+    """The request is carried out, then the connection dropped."""
+    return Fault(ending=Ending.DROPPED)
+
+
+def late(until: Wait = 1.0) -> Fault:
+    """The connection is dropped at once; the request is carried out a second later, or when the event is set."""
+    return Fault(before=until, is_late=True, ending=Ending.DROPPED)
+
+
+def slow(until: Wait) -> Fault:
+    """The request is carried out at once, its answer sent later."""
+    return Fault(after=until)
+
+
+def stuck(until: Wait) -> Fault:
+    """The request is carried out later, and answered then, whether the client still waits or not."""
+    return Fault(before=until)
+
+
+def cut() -> Fault:
+    """The request is carried out; half of the body of its answer arrives, then the connection is dropped."""
+    return Fault(ending=Ending.CUT)
+
+
+def failed(status: int = 500) -> Fault:
+    """The request is carried out, and answered with an error."""
+    return Fault(answer=_error(status, {}))
+
+
+@dataclass(slots=True)
+class _Rule:
+    fault: Fault
+    method: str
+    path: str
+    first: int
+    last: int | None
+    seen: int = field(default=0)
+
+    def hits(self, method: str, path: str) -> bool:
+        """Whether the fault happens to this request; counts those that match."""
+        matches = self.method in {"*", method} or (self.method == "write" and method in WRITES)
+        if not (matches and fnmatchcase(path, self.path)):
+            return False
+        self.seen += 1
+        return self.first <= self.seen and (self.last is None or self.seen <= self.last)
+
+
+class Faults:
+    """The faults to come."""
+
+    def __init__(self) -> None:
+        self._rules: list[_Rule] = []
+
+    def add(self, fault: Fault, method: str = "*", path: str = "*", nth: int = 1, times: int | None = 1) -> None:
+        """
+        Let *fault* happen to some of the requests from now on.
+
+        Args:
+            method: A method, ``*`` for any, ``write`` for any but GET.
+            path: A pattern for the path without its query; ``*`` stands for any text, slashes too.
+            nth: The first of the matching requests that it happens to, counted from 1.
+            times: How many in a row it happens to; None for all.
+        """
+        self._rules.append(_Rule(fault, method, path, nth, None if times is None else nth + times - 1))
+
+    def clear(self) -> None:
+        """No faults any more."""
+        self._rules.clear()
+
+    def next(self, method: str, path: str) -> Fault:
+        """What happens to this request: the first rule that hits says it."""
+        hit = [rule.fault for rule in self._rules if rule.hits(method, path)]
+        return hit[0] if hit else PLAIN
+
+
+async def waited(wait: Wait) -> None:
+    """Return when the wait is over."""
+    if isinstance(wait, asyncio.Event):
+        await wait.wait()
+    elif wait:
+        await asyncio.sleep(wait)
+
+
+def _error(status: int, headers: Mapping[str, str]) -> Answer:
+    codes = {429: "too many requests", 503: "unavailable"}
+    told = refusal(Problem(codes.get(status, "internal error"), "a fault that a test asked for"))
+    return Answer(status, told.body, told.content_type, {**told.headers, **headers})

@@ -1,0 +1,68 @@
+"""A stand-in server on a port that the kernel picks."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from tests.influx.application import Records, Stand
+from tests.influx.faults import Faults
+from tests.influx.setup import set_up
+from tests.influx.state import State
+
+FORM = {
+    "username": "operator",
+    "password": "",
+    "org": "main",
+    "bucket": "first",
+    "token": "",
+    "retentionPeriodSeconds": 0,
+    "retentionPeriodHrs": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Influx:
+    """
+    A running stand-in.
+
+    Attributes:
+        token: The operator's, which may do everything in every organisation.
+        org: The id of the organisation that the set-up made; ``org_name`` is its name.
+        state: What the server remembers, for looking behind its API.
+    """
+
+    url: str
+    token: str
+    org: str
+    org_name: str
+    state: State
+    faults: Faults
+    records: Records
+
+
+@asynccontextmanager
+async def influx(
+    port: int = 0, host: str = "127.0.0.1", token: str = "", is_set_up: bool = True
+) -> AsyncIterator[Influx]:
+    """
+    A stand-in that runs until the context ends.
+
+    Args:
+        token: The operator's token; a new one if empty.
+        is_set_up: Whether the set-up was done; if not, token and organisation are empty.
+    """
+    state = State()
+    done = set_up(state, {**FORM, "token": token}) if is_set_up else None
+    stand = Stand(state)
+    runner = web.AppRunner(stand.application(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        url = f"http://{host}:{runner.addresses[0][1]}"
+        auth, org = (done["auth"], done["org"]) if done else ({"token": ""}, {"id": "", "name": ""})
+        yield Influx(url, auth["token"], org["id"], org["name"], state, stand.faults, stand.records)
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,111 @@
+"""All that the server remembers."""
+
+import itertools
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.influx.access import Permission
+from tests.influx.problem import Problem
+
+Resource = dict[str, Any]
+"""A resource in the form of its answer, without labels and links."""
+
+ZERO_TIME = "0001-01-01T00:00:00Z"
+
+LABELLED = (
+    "buckets",
+    "dashboards",
+    "checks",
+    "notificationEndpoints",
+    "notificationRules",
+    "tasks",
+    "telegrafs",
+    "variables",
+)
+"""The kinds that take labels, by their paths."""
+
+
+@dataclass(slots=True)
+class Authorization:
+    """A token; its value is told once, in the answer to its creation."""
+
+    id: str
+    token: str
+    org: str
+    user: str
+    permissions: list[Permission]
+    description: str
+    status: str
+    created: str
+    updated: str
+
+
+@dataclass(slots=True)
+class State:
+    """
+    The metadata of one server.
+
+    Attributes:
+        kinds: For each labelled kind its resources by id, oldest first.
+        attached: Ids of labels by kind and id of what they are attached to, whether it exists or not.
+        secrets: Values by key, for each organisation.
+        erased: System buckets whose data was lost because somebody sent DELETE; a driver never does.
+    """
+
+    users: dict[str, str] = field(default_factory=dict)
+    orgs: dict[str, Resource] = field(default_factory=dict)
+    authorizations: dict[str, Authorization] = field(default_factory=dict)
+    labels: dict[str, Resource] = field(default_factory=dict)
+    kinds: dict[str, dict[str, Resource]] = field(default_factory=lambda: {kind: {} for kind in LABELLED})
+    attached: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    secrets: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    erased: set[str] = field(default_factory=set)
+    is_set_up: bool = False
+    _ids: Iterator[int] = field(default_factory=lambda: itertools.count(time.time_ns() >> 8))
+
+    def new_id(self) -> str:
+        """An id that is larger than all before; no other resource of any kind has it."""
+        return format(next(self._ids), "016x")
+
+    def random_id(self) -> str:
+        """An id as buckets and organisations have."""
+        while True:
+            found = secrets.token_hex(8)
+            if found not in self.orgs and found not in self.kinds["buckets"]:
+                return found
+
+    def org_by_name(self, name: str) -> Resource | None:
+        wanted = name.strip()
+        return next((org for org in self.orgs.values() if org["name"].strip() == wanted), None)
+
+    def org_name(self, org: str) -> str:
+        return self.orgs[org]["name"] if org in self.orgs else ""
+
+    def named_org(self, name: str, code: str = "not found") -> str:
+        """The id of the organisation of this name."""
+        org = self.org_by_name(name)
+        if org is None:
+            raise Problem(code, f'organization name "{name}" not found')
+        return str(org["id"])
+
+    def of_org(self, kind: str, org: str) -> Iterable[Resource]:
+        return (item for item in self.kinds[kind].values() if item["orgID"] == org)
+
+    def labels_of(self, kind: str, id_: str) -> list[Resource]:
+        """The labels of a resource, sorted by id. A label that was deleted is attached nowhere."""
+        attached = self.attached.get((kind, id_), ())
+        return [self.labels[label] for label in sorted(attached) if label in self.labels]
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def whole_second() -> str:
+    """The time as tasks have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
