@@ -18,9 +18,15 @@ from tests.influx.problem import Problem
 from tests.influx.routing import Route, Router
 from tests.influx.setup import VERSION, Setup
 from tests.influx.state import State
+from tests.influx.tasks import Tasks
+from tests.influx.telegrafs import Telegrafs
+from tests.influx.variables import Variables
 
 MOST_BYTES = 1 << 30
 """The real server has no bound; aiohttp wants one."""
+
+
+_RESOURCES = (Orgs, Secrets, Labels, Mappings, Buckets, Variables, Tasks, Telegrafs)
 
 
 @dataclass(slots=True)
@@ -89,7 +95,7 @@ class Stand:
         self._late: set[asyncio.Task[None]] = set()
 
     def _routes(self) -> Iterator[Route]:
-        for resource in (Orgs, Secrets, Labels, Mappings, Buckets):
+        for resource in _RESOURCES:
             yield from resource(self.state).routes()
         yield from self._authorizations.routes()
 

@@ -34,6 +34,8 @@ class Call:
         """The body in this shape; a body that does not fit is a problem with this code."""
         try:
             return shape(gojson.parsed(self.body, whole))
+        except gojson.BadId as error:
+            raise Problem("invalid", str(error)) from error
         except gojson.BadJson as error:
             raise Problem(code, f"failed to unmarshal json: {error}") from error
 

@@ -7,6 +7,7 @@ decoded one.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,10 @@ Shape = Callable[[Any], Any]
 
 class BadJson(Exception):
     """The text is no JSON, or has a value of the wrong type."""
+
+
+class BadId(BadJson):
+    """A text in the place of an id is none. All handlers refuse that alike, whatever they say of other bad bodies."""
 
 
 def parsed(body: bytes, whole: bool = False) -> Any:
@@ -100,8 +105,20 @@ def identifier(value: Any) -> str:
         return ""
     fault = id_fault(_typed(value, str, "ID"))
     if fault:
-        raise BadJson(fault)
+        raise BadId(fault)
+    return str(value).lower()
+
+
+def moment(value: Any) -> str:
+    """A time, kept as it was sent; the zero time when absent."""
+    if value is None:
+        return "0001-01-01T00:00:00Z"
+    if not _TIME.fullmatch(_typed(value, str, "Time")):
+        raise BadJson(f"cannot parse {value!r} as a time")
     return str(value)
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def id_fault(value: str) -> str:

@@ -1,5 +1,6 @@
 """Labels, and what they are attached to."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from tests.influx import gojson
@@ -159,9 +160,14 @@ class _OfKind:
         return id_
 
     def _malformed(self) -> Answer:
-        first = '{"code":"invalid","message":"Invalid post label map request"}'
-        second = '{"code":"invalid","message":"label id is required"}' if self._is_newer else ""
-        return Answer(400, (first + second).encode(), JSON, {"X-Platform-Error-Code": "invalid"})
+        """The error envelope; buckets and dashboards write two of them, one behind the other."""
+        first = {"code": "invalid", "message": "Invalid post label map request"}
+        second = {"code": "invalid", "message": "label id is required"}
+        if self._is_newer:
+            body = "".join(json.dumps(told, indent="\t") for told in (first, second))
+        else:
+            body = json.dumps(first)
+        return Answer(400, body.encode(), JSON, {"X-Platform-Error-Code": "invalid"})
 
 
 def readable(caller: Caller, labels: Iterable[Resource]) -> list[Resource]:

@@ -13,7 +13,7 @@ from tests.influx.access import Permission
 from tests.influx.problem import Problem
 
 Resource = dict[str, Any]
-"""A resource in the form of its answer, without labels and links."""
+"""A resource in the form of its answer, without labels and links. Keys with a leading underscore are never shown."""
 
 ZERO_TIME = "0001-01-01T00:00:00Z"
 
@@ -52,6 +52,7 @@ class State:
 
     Attributes:
         kinds: For each labelled kind its resources by id, oldest first.
+        views: Names and properties of views by the ids of their cells.
         attached: Ids of labels by kind and id of what they are attached to, whether it exists or not.
         secrets: Values by key, for each organisation.
         erased: System buckets whose data was lost because somebody sent DELETE; a driver never does.
@@ -62,6 +63,7 @@ class State:
     authorizations: dict[str, Authorization] = field(default_factory=dict)
     labels: dict[str, Resource] = field(default_factory=dict)
     kinds: dict[str, dict[str, Resource]] = field(default_factory=lambda: {kind: {} for kind in LABELLED})
+    views: dict[str, dict[str, Any]] = field(default_factory=dict)
     attached: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     secrets: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     erased: set[str] = field(default_factory=set)
@@ -100,6 +102,11 @@ class State:
         """The labels of a resource, sorted by id. A label that was deleted is attached nowhere."""
         attached = self.attached.get((kind, id_), ())
         return [self.labels[label] for label in sorted(attached) if label in self.labels]
+
+
+def public(resource: Resource) -> Resource:
+    """What answers may show of it."""
+    return {key: value for key, value in resource.items() if not key.startswith("_")}
 
 
 def now() -> str:
