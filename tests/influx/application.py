@@ -11,11 +11,14 @@ from tests.influx.access import NOBODY, Caller
 from tests.influx.authorizations import Authorizations
 from tests.influx.buckets import Buckets
 from tests.influx.call import Answer, Call, Handler, refusal
+from tests.influx.checks import Checks
+from tests.influx.endpoints import Endpoints
 from tests.influx.faults import WRITES, Ending, Fault, Faults, waited
 from tests.influx.labels import Labels, Mappings
 from tests.influx.orgs import Orgs, Secrets
 from tests.influx.problem import Problem
 from tests.influx.routing import Route, Router
+from tests.influx.rules import Rules
 from tests.influx.setup import VERSION, Setup
 from tests.influx.state import State
 from tests.influx.tasks import Tasks
@@ -26,7 +29,7 @@ MOST_BYTES = 1 << 30
 """The real server has no bound; aiohttp wants one."""
 
 
-_RESOURCES = (Orgs, Secrets, Labels, Mappings, Buckets, Variables, Tasks, Telegrafs)
+_RESOURCES = (Orgs, Secrets, Labels, Mappings, Buckets, Variables, Checks, Endpoints, Rules, Tasks, Telegrafs)
 
 
 @dataclass(slots=True)
