@@ -12,6 +12,7 @@ from tests.influx.authorizations import Authorizations
 from tests.influx.buckets import Buckets
 from tests.influx.call import Answer, Call, Handler, refusal
 from tests.influx.checks import Checks
+from tests.influx.dashboards import Dashboards
 from tests.influx.endpoints import Endpoints
 from tests.influx.faults import WRITES, Ending, Fault, Faults, waited
 from tests.influx.labels import Labels, Mappings
@@ -29,7 +30,20 @@ MOST_BYTES = 1 << 30
 """The real server has no bound; aiohttp wants one."""
 
 
-_RESOURCES = (Orgs, Secrets, Labels, Mappings, Buckets, Variables, Checks, Endpoints, Rules, Tasks, Telegrafs)
+_RESOURCES = (
+    Orgs,
+    Secrets,
+    Labels,
+    Mappings,
+    Buckets,
+    Variables,
+    Checks,
+    Endpoints,
+    Rules,
+    Tasks,
+    Telegrafs,
+    Dashboards,
+)
 
 
 @dataclass(slots=True)

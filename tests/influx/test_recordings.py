@@ -1,0 +1,60 @@
+"""Recorded conversations with a real InfluxDB 2.9.1, replayed against the stand-in (skipped without ../shared)."""
+
+import asyncio
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.influx.server import influx
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "golden" / "influxdb"
+
+LEFT_OUT = {
+    "checks/threshold-kinds",
+    "checks/deadman",
+    "checks/custom",
+    "checks/custom-syntax",
+    "checks/patch",
+    "checks/put-type",
+    "checks/hidden-script",
+    "notificationRules/slack",
+    "notificationRules/http",
+    "notificationRules/endpoint-changed",
+    "notificationRules/hidden-script",
+}
+"""Scenarios that show scripts which the server makes or formats; the stand-in's have the same content in another form."""
+
+
+def _compare() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("influxdb_compare", FOLDER / "compare.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _scenarios() -> list[Any]:
+    if not FOLDER.exists():
+        reason = pytest.mark.skip(reason="the shared recordings are not beside this checkout")
+        return [pytest.param(None, id="absent", marks=reason)]
+    return [
+        pytest.param(scenario, id=scenario["name"])
+        for scenario in _compare().load(FOLDER / "transcripts.jsonl")
+        if scenario["name"] not in LEFT_OUT
+    ]
+
+
+@pytest.mark.parametrize("scenario", _scenarios())
+async def test_answers_as_the_real_server(scenario: dict[str, Any]) -> None:
+    is_set_up = "setup" not in scenario.get("tags", ())
+    async with influx(is_set_up=is_set_up) as server:
+        replay = _compare().Replay(server.url, server.token or "the-token-that-the-set-up-fixes", links=True)
+        try:
+            differences = await asyncio.to_thread(replay.run, scenario)
+        finally:
+            replay.server.connection.close()
+    assert differences == []
