@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 from aiohttp import web
 
@@ -14,10 +12,11 @@ from tests.influx.call import Answer, Call, Handler, refusal
 from tests.influx.checks import Checks
 from tests.influx.dashboards import Dashboards
 from tests.influx.endpoints import Endpoints
-from tests.influx.faults import WRITES, Ending, Fault, Faults, waited
+from tests.influx.faults import Ending, Fault, Faults, waited
 from tests.influx.labels import Labels, Mappings
 from tests.influx.orgs import Orgs, Secrets
 from tests.influx.problem import Problem
+from tests.influx.records import Records, Request
 from tests.influx.routing import Route, Router
 from tests.influx.rules import Rules
 from tests.influx.setup import VERSION, Setup
@@ -44,60 +43,6 @@ _RESOURCES = (
     Telegrafs,
     Dashboards,
 )
-
-
-@dataclass(slots=True)
-class Request:
-    """
-    One request that arrived.
-
-    Attributes:
-        path: As sent, without its query.
-        status: Of the answer; 0 while there is none, and when the connection was dropped.
-        started: When it arrived, by the clock of the loop; ``ended`` likewise.
-    """
-
-    method: str
-    path: str
-    query: str
-    body: bytes
-    started: float
-    ended: float = 0.0
-    status: int = 0
-
-
-@dataclass(slots=True)
-class Records:
-    """What arrived so far."""
-
-    requests: list[Request] = field(default_factory=list)
-    in_flight: int = 0
-    most_in_flight: int = 0
-
-    def matching(self, method: str = "*", path: str = "*") -> list[Request]:
-        """
-        The requests so far, oldest first.
-
-        Args:
-            method: A method, ``*`` for any, ``write`` for any but GET.
-            path: A pattern for the path without its query; ``*`` stands for any text, slashes too.
-        """
-        return list(self._matching(method, path))
-
-    def count(self, method: str = "*", path: str = "*") -> int:
-        """How many of them there are."""
-        return sum(1 for _ in self._matching(method, path))
-
-    def clear(self) -> None:
-        """Forget them."""
-        self.requests.clear()
-        self.most_in_flight = self.in_flight
-
-    def _matching(self, method: str, path: str) -> Iterator[Request]:
-        for request in self.requests:
-            is_method = method in {"*", request.method} or (method == "write" and request.method in WRITES)
-            if is_method and fnmatchcase(request.path, path):
-                yield request
 
 
 class Stand:
@@ -153,26 +98,33 @@ class Stand:
         records = self.records
         records.requests.append(record)
         records.in_flight += 1
+        records.begin()
         records.most_in_flight = max(records.most_in_flight, records.in_flight)
         try:
             fault = self.faults.next(request.method, path)
             record.body = await request.read()
             return await self._answered(request, record, fault)
         finally:
+            records.end()
             record.ended = loop.time()
             records.in_flight -= 1
 
     async def _answered(self, request: web.Request, record: Request, fault: Fault) -> web.StreamResponse:
+        if fault.arrived:
+            fault.arrived.set()
         if fault.is_late:
             task = asyncio.create_task(self._carry_out_late(request, record, fault))
             self._late.add(task)
-            task.add_done_callback(self._late.discard)
+            self.records.begin()
+            task.add_done_callback(self._end_late)
             return _dropped(request)
         await waited(fault.before)
         told = fault.answer
         if fault.has_effect:
             real = self.answer(record.method, record.path, request, record.body)
             told = told or real
+        if fault.done:
+            fault.done.set()
         await waited(fault.after)
         if fault.ending is Ending.DROPPED or told is None:
             return _dropped(request)
@@ -184,6 +136,10 @@ class Stand:
     async def _carry_out_late(self, request: web.Request, record: Request, fault: Fault) -> None:
         await waited(fault.before)
         self.answer(record.method, record.path, request, record.body)
+
+    def _end_late(self, task: asyncio.Task[None]) -> None:
+        self._late.discard(task)
+        self.records.end()
 
     async def _stop(self, _: web.Application) -> None:
         for task in self._late:

@@ -8,12 +8,10 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from fnmatch import fnmatchcase
 
 from tests.influx.call import Answer, refusal
 from tests.influx.problem import Problem
-
-WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+from tests.influx.records import matches
 
 Wait = asyncio.Event | float | None
 """An event to be set, or so many seconds."""
@@ -36,6 +34,8 @@ class Fault:
         has_effect: Whether the request is carried out.
         before: What the effect waits for.
         after: What the answer waits for, once the request is carried out.
+        arrived: Set when the request is there, before it waits for anything.
+        done: Set when the request was carried out.
         is_late: Whether the connection is dropped at once, and the request carried out behind the client's back.
         answer: Sent instead of the real answer.
     """
@@ -43,6 +43,8 @@ class Fault:
     has_effect: bool = True
     before: Wait = None
     after: Wait = None
+    arrived: asyncio.Event | None = None
+    done: asyncio.Event | None = None
     is_late: bool = False
     ending: Ending = Ending.WHOLE
     answer: Answer | None = None
@@ -72,14 +74,14 @@ def late(until: Wait = 1.0) -> Fault:
     return Fault(before=until, is_late=True, ending=Ending.DROPPED)
 
 
-def slow(until: Wait) -> Fault:
-    """The request is carried out at once, its answer sent later."""
-    return Fault(after=until)
+def slow(until: Wait, done: asyncio.Event | None = None) -> Fault:
+    """The request is carried out at once, which sets *done*; its answer is sent later."""
+    return Fault(after=until, done=done)
 
 
-def stuck(until: Wait) -> Fault:
-    """The request is carried out later, and answered then, whether the client still waits or not."""
-    return Fault(before=until)
+def stuck(until: Wait, arrived: asyncio.Event | None = None) -> Fault:
+    """The request, whose arrival sets *arrived*, is carried out later, whether the client still waits or not."""
+    return Fault(before=until, arrived=arrived)
 
 
 def cut() -> Fault:
@@ -103,8 +105,7 @@ class _Rule:
 
     def hits(self, method: str, path: str) -> bool:
         """Whether the fault happens to this request; counts those that match."""
-        matches = self.method in {"*", method} or (self.method == "write" and method in WRITES)
-        if not (matches and fnmatchcase(path, self.path)):
+        if not matches(method, path, self.method, self.path):
             return False
         self.seen += 1
         return self.first <= self.seen and (self.last is None or self.seen <= self.last)

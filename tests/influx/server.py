@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from tests.influx.application import Records, Stand
+from tests.influx.application import Stand
 from tests.influx.faults import Faults
+from tests.influx.records import Records
 from tests.influx.setup import set_up
 from tests.influx.state import State
 
@@ -56,7 +57,7 @@ async def influx(
     state = State()
     done = set_up(state, {**FORM, "token": token}) if is_set_up else None
     stand = Stand(state)
-    runner = web.AppRunner(stand.application(), access_log=None, shutdown_timeout=0.1)
+    runner = web.AppRunner(stand.application(), access_log=None, shutdown_timeout=0.1, auto_decompress=False)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

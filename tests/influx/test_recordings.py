@@ -25,7 +25,7 @@ LEFT_OUT = {
     "notificationRules/endpoint-changed",
     "notificationRules/hidden-script",
 }
-"""Scenarios that show scripts which the server makes or formats; the stand-in's have the same content in another form."""
+"""Scenarios that show scripts as the server formats them. The stand-in's have the same content in another form."""
 
 
 def _compare() -> ModuleType:
