@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.influx import flux
+from tests.influx.flux_format import formatted
 from tests.influx.problem import Problem
 from tests.influx.state import Resource
 
@@ -85,7 +86,7 @@ def of_rule(rule: Resource, endpoint: Resource) -> str:
 
 def of_custom_check(check: Resource, text: str) -> str:
     """
-    The script of a custom check, with the id of the check in it.
+    The script of a custom check, with the id of the check in it, and formatted.
 
     A script whose brackets or texts do not end is returned as it is.
     """
@@ -113,9 +114,9 @@ def of_custom_check(check: Resource, text: str) -> str:
     own = f'"{check["id"]}"'
     if "_check_id" in found:
         start, end = found["_check_id"][0].start, found["_check_id"][-1].end
-        return text[:start] + own + text[end:]
+        return formatted(text[:start] + own + text[end:])
     start = record[0].end
-    return f"{text[:start]}_check_id: {own}, {text[start:]}"
+    return formatted(f"{text[:start]}_check_id: {own}, {text[start:]}")
 
 
 def _value(record: Mapping[str, list[flux.Token]], key: str) -> str | None:

@@ -15,8 +15,6 @@ FOLDER = Path(__file__).resolve().parents[3] / "shared" / "golden" / "influxdb"
 LEFT_OUT = {
     "checks/threshold-kinds",
     "checks/deadman",
-    "checks/custom",
-    "checks/custom-syntax",
     "checks/patch",
     "checks/put-type",
     "checks/hidden-script",
