@@ -46,10 +46,16 @@ _RESOURCES = (
 
 
 class Stand:
-    """A stand-in for one InfluxDB server. Requests change its state one after another, each at once."""
+    """
+    A stand-in for one InfluxDB server. Requests change its state one after another, each at once.
+
+    Attributes:
+        defects: Errors of the stand-in itself. A client gets a 500 for them, which may be what it expects.
+    """
 
     def __init__(self, state: State) -> None:
         self.state, self.faults, self.records = state, Faults(), Records()
+        self.defects: list[Exception] = []
         open_routes = Setup(state).routes()
         self._authorizations = Authorizations(state)
         self._open = {handler for _, _, handler in open_routes}
@@ -74,6 +80,9 @@ class Stand:
             return self._handler(method, path, request, body)
         except Problem as problem:
             return refusal(problem)
+        except Exception as error:
+            self.defects.append(error)
+            raise
 
     def _handler(self, method: str, path: str, request: web.Request, body: bytes) -> Answer:
         found = self._router.find(method, path)

@@ -82,8 +82,8 @@ class Buckets:
             for bucket in self._state.kinds["buckets"].values()
             if org in {"", bucket["orgID"]} and id_ in {"", bucket["id"]} and name in {"", bucket["name"]}
         ]
-        if name and not found:
-            raise Problem("not found", f'bucket "{name}" not found')
+        if (name and org and not found) or id_ not in {"", *self._state.kinds["buckets"]}:
+            raise Problem("not found", f'bucket "{name or id_}" not found')
         found.sort(key=lambda bucket: bucket["name"].encode() if org else bucket["id"].encode())
         if after:
             place = next((place for place, bucket in enumerate(found) if bucket["id"] == after), len(found))

@@ -35,6 +35,9 @@ _NEW_CELL = gojson.struct_of(
 _MOVE = gojson.struct_of(dict.fromkeys(_PLACE, gojson.optional(gojson.integer(32))))
 _VIEW = gojson.struct(name=gojson.optional(gojson.text), properties=gojson.anything)
 
+_CellForm = Callable[[Resource, Resource], Resource]
+"""What an answer shows of a cell of a dashboard."""
+
 _SORTED_BY: Mapping[str, Callable[[Resource], str]] = {
     "ID": lambda dashboard: dashboard["id"],
     "CreatedAt": lambda dashboard: dashboard["meta"]["createdAt"],
@@ -114,7 +117,7 @@ class Dashboards:
             raise Problem("invalid", "must update at least one attribute")
         dashboard = self._found(call, "write")
         dashboard |= {key: sent[key] for key in ("name", "description") if sent[key] is not None}
-        shown_as = _as_stored
+        shown_as: _CellForm = _as_stored
         if sent["cells"] is not None:
             self._write_cells(dashboard, sent["cells"])
             shown_as = self._as_written
@@ -123,8 +126,7 @@ class Dashboards:
 
     def _delete(self, call: Call) -> Answer:
         dashboard = self._found(call, "write")
-        for cell in dashboard["cells"]:
-            self._views.pop(cell["id"], None)
+        self._forget_views(dashboard)
         del self._all[dashboard["id"]]
         return nothing()
 
@@ -135,9 +137,9 @@ class Dashboards:
         dashboard = self._found(call, "write")
         view: Mapping[str, Any] = {"name": "", "properties": EMPTY}
         if sent["usingView"]:
-            view = self._found_view(sent["usingView"])
+            view = self._found_view(dashboard, sent["usingView"])
         cell: Resource = {"id": self._state.new_id(), **{key: sent[key] or 0 for key in _PLACE}}
-        self._views[cell["id"]] = dict(view)
+        self._views[dashboard["id"], cell["id"]] = dict(view)
         dashboard["cells"].append(cell)
         _touch(dashboard)
         return answer(201, _shown_cell(dashboard, cell, _as_stored))
@@ -150,7 +152,7 @@ class Dashboards:
             raise Problem("conflict", "cannot replace cells that were not already present")
         cells = [{**known[cell["id"]], **{key: cell[key] for key in _PLACE}} for cell in sent]
         for id_ in known.keys() - {cell["id"] for cell in cells}:
-            self._views.pop(id_, None)
+            self._views.pop((dashboard["id"], id_), None)
         dashboard["cells"] = cells
         _touch(dashboard)
         own = {"self": f"{PATH}/{dashboard['id']}/cells"}
@@ -168,7 +170,7 @@ class Dashboards:
     def _delete_cell(self, call: Call) -> Answer:
         dashboard, cell = self._found_cell(call)
         dashboard["cells"].remove(cell)
-        self._views.pop(cell["id"], None)
+        self._views.pop((dashboard["id"], cell["id"]), None)
         _touch(dashboard)
         return nothing()
 
@@ -181,11 +183,11 @@ class Dashboards:
         if sent["name"] is None and sent["properties"] is None:
             raise Problem("invalid", "expected at least one attribute to be updated")
         dashboard, id_ = self._found(call, "write"), checked_id(call.params["cell"])
-        view = self._found_view(id_)
+        view = self._found_view(dashboard, id_)
         # A name without properties resets them; a type that is not known leaves them.
         properties = dict(EMPTY) if sent["properties"] is None else self._decoded(sent["properties"])
         name = view["name"] if sent["name"] is None else sent["name"]
-        self._views[id_] = {"name": name, "properties": properties or view["properties"]}
+        self._views[dashboard["id"], id_] = {"name": name, "properties": properties or view["properties"]}
         return self._shown_view(dashboard, id_)
 
     def _decoded(self, properties: Any) -> dict[str, Any] | None:
@@ -208,15 +210,19 @@ class Dashboards:
             raise Problem("not found", "cell not found")
         return dashboard, cell
 
-    def _found_view(self, id_: str) -> Mapping[str, Any]:
-        if id_ not in self._views:
+    def _found_view(self, dashboard: Resource, cell: str) -> Mapping[str, Any]:
+        view = self._views.get((dashboard["id"], cell))
+        if view is None:
             raise Problem("not found", "view not found")
-        return self._views[id_]
+        return view
+
+    def _forget_views(self, dashboard: Resource) -> None:
+        for cell in dashboard["cells"]:
+            self._views.pop((dashboard["id"], cell["id"]), None)
 
     def _write_cells(self, dashboard: Resource, sent: Sequence[Mapping[str, Any]]) -> None:
         """Replace all cells and their views; a cell that comes without properties gets an empty view."""
-        for cell in dashboard["cells"]:
-            self._views.pop(cell["id"], None)
+        self._forget_views(dashboard)
         dashboard["cells"] = []
         for each in sent:
             id_ = each["id"] or self._state.new_id()
@@ -224,7 +230,7 @@ class Dashboards:
             if each["properties"] is not None:
                 written["name"] = each["name"]
             properties = nested(each["properties"]) if "name" in written else dict(EMPTY)
-            self._views[id_] = {"name": written.get("name", ""), "properties": properties}
+            self._views[dashboard["id"], id_] = {"name": written.get("name", ""), "properties": properties}
             dashboard["cells"].append(written)
 
     def _filter(self, call: Call) -> tuple[dict[str, str | Sequence[str]], Callable[[Resource], bool]]:
@@ -242,7 +248,7 @@ class Dashboards:
             return {"org": name}, lambda dashboard: bool(dashboard["orgID"] == named)
         return {}, lambda _: True
 
-    def _shown(self, dashboard: Resource, cell_as: Callable[[Resource], Resource]) -> Resource:
+    def _shown(self, dashboard: Resource, cell_as: _CellForm) -> Resource:
         path = f"{PATH}/{dashboard['id']}"
         parts = {part: f"{path}/{part}" for part in ("members", "owners", "cells", "labels")}
         return {
@@ -252,21 +258,21 @@ class Dashboards:
             "labels": shown(self._state.labels_of(KIND, dashboard["id"])),
         }
 
-    def _as_written(self, cell: Resource) -> Resource:
+    def _as_written(self, dashboard: Resource, cell: Resource) -> Resource:
         """A cell in the answer to the body that it came in: with its view, if it had one there."""
-        return self._with_view(cell) if "name" in cell else cell
+        return self._with_view(dashboard, cell) if "name" in cell else cell
 
-    def _with_view(self, cell: Resource) -> Resource:
-        view = self._found_view(cell["id"])
+    def _with_view(self, dashboard: Resource, cell: Resource) -> Resource:
+        view = self._found_view(dashboard, cell["id"])
         place = {key: cell[key] for key in ("id", *_PLACE)}
         return {**place, "properties": view["properties"], **({"name": view["name"]} if view["name"] else {})}
 
     def _shown_view(self, dashboard: Resource, id_: str) -> Answer:
         own = {"self": f"{PATH}/{dashboard['id']}/cells/{id_}"}
-        return answer(200, {"links": own, "id": id_, **self._found_view(id_)})
+        return answer(200, {"links": own, "id": id_, **self._found_view(dashboard, id_)})
 
 
-def _as_stored(cell: Resource) -> Resource:
+def _as_stored(_: Resource, cell: Resource) -> Resource:
     """A cell without its view. One that came in a body with properties shows an empty one, whatever its view is."""
     if "name" not in cell:
         return cell
@@ -274,9 +280,9 @@ def _as_stored(cell: Resource) -> Resource:
     return {**place, "properties": EMPTY, **({"name": cell["name"]} if cell["name"] else {})}
 
 
-def _shown_cell(dashboard: Resource, cell: Resource, cell_as: Callable[[Resource], Resource]) -> Resource:
+def _shown_cell(dashboard: Resource, cell: Resource, cell_as: _CellForm) -> Resource:
     path = f"{PATH}/{dashboard['id']}/cells/{cell['id']}"
-    return {**cell_as(cell), "links": {"self": path, "view": f"{path}/view"}}
+    return {**cell_as(dashboard, cell), "links": {"self": path, "view": f"{path}/view"}}
 
 
 def _touch(dashboard: Resource) -> None:

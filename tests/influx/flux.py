@@ -7,6 +7,7 @@ This is no parser. What it finds wrong is wrong; some of what the server refuses
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 DURATION = re.compile(r"(?:\d+(?:mo|ms|us|µs|ns|[ywdhms]))+")
 KEYWORDS = frozenset(
@@ -23,6 +24,9 @@ _PLAIN = re.compile(
 )
 _REGEX = re.compile(r"/(?![/*])(?:\\.|[^\\/\n])+/")
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
+_NEEDS_OPERAND = frozenset(
+    {"|>", "=>", "==", "!=", "<=", ">=", "=~", "!~", "+", "-", "*", "/", "%", "^", "<", ">", "=", "."}
+)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "$": "$"}
 
 
@@ -46,9 +50,11 @@ class Token:
 
 def tokens(script: str) -> list[Token]:
     """The tokens of a script, without white space and comments."""
-    found, end = _tokens(script, 0, "")
-    if end != len(script):
-        raise FluxError(f"unexpected {script[end]!r}")
+    found, _ = _tokens(script, 0, "")
+    for token, after in zip_longest(found, found[1:]):
+        is_end = after is None or (after.kind == "bracket" and after.text in ")]}")
+        if token.kind == "operator" and token.text in _NEEDS_OPERAND and is_end:
+            raise FluxError(f"expected an expression after {token.text!r}")
     return found
 
 

@@ -48,7 +48,7 @@ async def influx(
     port: int = 0, host: str = "127.0.0.1", token: str = "", is_set_up: bool = True
 ) -> AsyncIterator[Influx]:
     """
-    A stand-in that runs until the context ends.
+    A stand-in that runs until the context ends. A defect of its own is raised then.
 
     Args:
         token: The operator's token; a new one if empty.
@@ -67,3 +67,5 @@ async def influx(
         yield Influx(url, auth["token"], org["id"], org["name"], state, stand.faults, stand.records)
     finally:
         await runner.cleanup()
+    if stand.defects:
+        raise ExceptionGroup("the stand-in has defects", stand.defects)

@@ -52,7 +52,7 @@ class State:
 
     Attributes:
         kinds: For each labelled kind its resources by id, oldest first.
-        views: Names and properties of views by the ids of their cells.
+        views: Names and properties of views by the ids of their dashboards and cells.
         attached: Ids of labels by kind and id of what they are attached to, whether it exists or not.
         secrets: Values by key, for each organisation.
         erased: System buckets whose data was lost because somebody sent DELETE; a driver never does.
@@ -63,7 +63,7 @@ class State:
     authorizations: dict[str, Authorization] = field(default_factory=dict)
     labels: dict[str, Resource] = field(default_factory=dict)
     kinds: dict[str, dict[str, Resource]] = field(default_factory=lambda: {kind: {} for kind in LABELLED})
-    views: dict[str, dict[str, Any]] = field(default_factory=dict)
+    views: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     attached: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     secrets: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     erased: set[str] = field(default_factory=set)
