@@ -6,7 +6,7 @@ from typing import Any
 from tests.influx import gojson
 from tests.influx.call import Answer, Call, answer, checked_id, nothing
 from tests.influx.labels import shown
-from tests.influx.paging import limit_of, links, page
+from tests.influx.paging import is_descending, limit_of, links, page
 from tests.influx.problem import Problem
 from tests.influx.routing import Route
 from tests.influx.state import Resource, State, now
@@ -94,7 +94,7 @@ class Dashboards:
         sort = call.query.get("sortBy", "")
         if sort in _SORTED_BY:
             found.sort(key=_SORTED_BY[sort])
-        items: Sequence[Resource] = found[::-1] if call.query.get("descending") == "true" else found
+        items: Sequence[Resource] = found[::-1] if is_descending(call) else found
         if not filters:
             items = page(found, call)
         listed = [

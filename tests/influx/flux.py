@@ -19,7 +19,7 @@ _PLAIN = re.compile(
     |(?P<time>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))?)
     |(?P<duration>(?:\d+(?:mo|ms|us|µs|ns|[ywdhms]))+(?!\w))
     |(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<word>[^\W\d]\w*)
-    |(?P<operator>\|>|<-|=>|==|!=|<=|>=|=~|!~|[-+*/%^<>=,:.?;|])""",
+    |(?P<operator>\|>|<-|=>|==|!=|<=|>=|=~|!~|[-+*/%^<>=,:.?;|@])""",
     re.VERBOSE,
 )
 _REGEX = re.compile(r"/(?![/*])(?:\\.|[^\\/\n])+/")
@@ -88,7 +88,11 @@ def _token(script: str, place: int, depth: int, before: Sequence[Token]) -> Toke
         return Token("text", script[place : _end_of_text(script, place)], place, depth)
     if letter in "()[]{}":
         return Token("bracket", letter, place, depth)
-    is_operand = before and (before[-1].kind not in {"operator", "bracket"} or before[-1].text in {")", "]", "}"})
+    is_operand = before and (
+        before[-1].kind in {"text", "regex", "time", "duration", "number"}
+        or before[-1].text in {")", "]", "}"}
+        or (before[-1].kind == "word" and before[-1].text not in KEYWORDS)
+    )
     match = None if is_operand or letter != "/" else _REGEX.match(script, place)
     if match:
         return Token("regex", match[0], place, depth)

@@ -9,19 +9,31 @@ from tests.influx.problem import Problem
 
 Item = TypeVar("Item")
 
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
 
 def limit_of(call: Call, default: int = 20, most: int = 100) -> int:
     """How many items a page has; a limit out of range is refused, not clamped."""
+    is_descending(call)
+    call.query_id("after")
     limit = _whole(call, "limit", default)
     if not 1 <= limit <= most:
         raise Problem("invalid", f"limit must be between 1 and {most}")
     return limit
 
 
+def is_descending(call: Call) -> bool:
+    sent = call.query.get("descending", "")
+    if sent not in {"", *_TRUE, *_FALSE}:
+        raise Problem("invalid", "descending is invalid")
+    return sent in _TRUE
+
+
 def page(items: Sequence[Item], call: Call) -> Sequence[Item]:
     """The page that *call* asks for by limit and offset. It depends on what is there now, so deletions shift it."""
     limit, offset = limit_of(call), max(_whole(call, "offset", 0), 0)
-    ordered = items[::-1] if call.query.get("descending") == "true" else items
+    ordered = items[::-1] if is_descending(call) else items
     return ordered[offset : offset + limit]
 
 
@@ -42,7 +54,7 @@ def links(path: str, call: Call, count: int, filters: Mapping[str, str | Sequenc
 
 
 def _at(path: str, call: Call, filters: Mapping[str, str | Sequence[str]], limit: int, offset: int) -> str:
-    descending = "true" if call.query.get("descending") == "true" else "false"
+    descending = "true" if is_descending(call) else "false"
     sent = {name: value for name, value in filters.items() if value}
     query = {"descending": descending, "limit": str(limit), "offset": str(offset), **sent}
     return f"{path}?{urlencode(dict(sorted(query.items())), doseq=True)}"

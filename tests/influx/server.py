@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from ssl import SSLContext
 
 from aiohttp import web
 
@@ -45,13 +46,18 @@ class Influx:
 
 @asynccontextmanager
 async def influx(
-    port: int = 0, host: str = "127.0.0.1", token: str = "", is_set_up: bool = True
+    port: int = 0,
+    host: str = "127.0.0.1",
+    token: str = "",
+    is_set_up: bool = True,
+    tls: SSLContext | None = None,
 ) -> AsyncIterator[Influx]:
     """
     A stand-in that runs until the context ends. A defect of its own is raised then.
 
     Args:
         token: The operator's token; a new one if empty.
+        tls: With the certificate of the server; None for plain HTTP.
         is_set_up: Whether the set-up was done; if not, token and organisation are empty.
     """
     state = State()
@@ -60,9 +66,9 @@ async def influx(
     runner = web.AppRunner(stand.application(), access_log=None, shutdown_timeout=0.1, auto_decompress=False)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
+        site = web.TCPSite(runner, host, port, ssl_context=tls)
         await site.start()
-        url = f"http://{host}:{runner.addresses[0][1]}"
+        url = f"{'http' if tls is None else 'https'}://{host}:{runner.addresses[0][1]}"
         auth, org = (done["auth"], done["org"]) if done else ({"token": ""}, {"id": "", "name": ""})
         yield Influx(url, auth["token"], org["id"], org["name"], state, stand.faults, stand.records)
     finally:

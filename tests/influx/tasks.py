@@ -72,6 +72,7 @@ class Tasks:
         if not org and not user:
             user = call.caller.user
         name, status = call.query.get("name", ""), call.query.get("status", "")
+        status = status if status in {"active", "inactive"} else ""  # Other words are no filter.
         found = [
             task
             for id_, task in self._all.items()
@@ -105,6 +106,8 @@ class Tasks:
             read = task_options(script)
         except flux.FluxError as error:
             raise Problem("internal error", f"failed to update task: {error}") from error
+        except Problem as problem:
+            raise Problem(problem.code, f"failed to update task: {problem}") from problem
         write_script(task, script, read)
         for key in ("status", "description"):
             if sent[key] is not None:

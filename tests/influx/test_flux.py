@@ -16,6 +16,7 @@ from tests.influx.task_options import TaskOptions, rewritten, task_options
         r'x = "quote \" and \${ none"',
         'f = (r) => r.path =~ /a\\/[b]"/ and r.n / 2 == 1',
         'x = [1, 2,]\ny = {a: 1,}\n// ( { "',
+        'f = (r) => { return /"/ }',
         "t = 2021-03-04T05:06:07.8Z\nd = 1h30m\nü = 1",
     ],
 )
