@@ -1,10 +1,14 @@
 """The switches of the stand-in: what a real server does not do when a test wants it."""
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -162,3 +166,28 @@ async def test_runs_as_a_process_of_its_own() -> None:
     finally:
         process.terminate()
         await process.communicate()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for this machine, with its key in the same file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl here to make a certificate with")
+    file = tmp_path / "certificate.pem"
+    how = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(tmp_path / "key.pem"), "-out", str(file)]
+    subprocess.run(["openssl", *how.split(), *named], check=True, capture_output=True)
+    with file.open("a") as both:
+        both.write((tmp_path / "key.pem").read_text())
+    return file
+
+
+async def test_serves_tls(certificate: Path) -> None:
+    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    serving.load_cert_chain(certificate)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    async with influx(tls=serving) as server, aiohttp.ClientSession() as session:
+        async with session.get(f"{server.url}/ping", ssl=trusting) as response:
+            assert response.status == 204
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await session.get(f"{server.url}/ping")
