@@ -60,7 +60,7 @@ class Buckets:
         call.caller.require("write", "buckets", org)
         if org not in self._state.orgs:
             raise Problem("not found", "organization not found")
-        if self._named(org, sent["name"]):
+        if self._state.names["buckets"].are_taken(org, sent["name"]):
             raise Problem("conflict", f"bucket with name {sent['name']} already exists")
         every, shard = rule.get("everySeconds") or 0, rule.get("shardGroupDurationSeconds") or 0
         _check_length(every)
@@ -113,9 +113,10 @@ class Buckets:
             if bucket["type"] == "system":
                 raise Problem("invalid", "system buckets cannot be renamed")
             _check_name(name)
-            if self._named(bucket["orgID"], name):
+            if self._state.names["buckets"].are_taken(bucket["orgID"], name):
                 raise Problem("conflict", "bucket name is not unique")
         bucket["name"] = name
+        self._state.names["buckets"].note(bucket)
         if sent["description"] is not None:
             bucket["description"] = sent["description"]
         bucket["retentionRules"] = [retention(every, shard)]
@@ -136,9 +137,6 @@ class Buckets:
         if bucket is None:
             raise Problem("not found", "bucket not found")
         return bucket
-
-    def _named(self, org: str, name: str) -> bool:
-        return any(bucket["name"] == name for bucket in self._state.of_org("buckets", org))
 
     def _shown(self, bucket: Resource, labels: bool = True) -> Resource:
         """The answer for a bucket; those to POST and PATCH never hold labels."""
@@ -173,6 +171,7 @@ def add_bucket(state: State, org: str, name: str, type_: str, description: str, 
         "updatedAt": time,
     }
     state.kinds["buckets"][bucket["id"]] = bucket
+    state.names["buckets"].note(bucket)
     return bucket
 
 

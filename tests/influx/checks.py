@@ -59,7 +59,7 @@ class Checks:
     """Names are unique over all types."""
 
     def __init__(self, state: State) -> None:
-        self._state = state
+        self._state, self._names = state, state.names[KIND]
         self._checks = Scripted(state, KIND, "check", _visible)
 
     def routes(self) -> Sequence[Route]:
@@ -78,13 +78,14 @@ class Checks:
         labels = sent.pop("labels")
         self._checks.check_org(call, sent["orgID"])
         _check(sent)
-        if self._others(sent["orgID"], sent["name"], ""):
+        if self._names.are_taken(sent["orgID"], sent["name"]):
             raise Problem("conflict", f"check is not unique for key {sent['orgID']}{sent['name']}")
         check = self._checks.new(sent, call.caller.user, sent["type"])
         # The server judges a custom script in another place, which does not say what is wrong.
         fault = "internal error" if sent["type"] == "custom" else "invalid"
         script, options = _script(check, fault)
         self._checks.store(check, script, options)
+        self._names.note(check)
         at_creation(self._state, KIND, check["id"], labels)
         return self._shown(201, check)
 
@@ -102,6 +103,7 @@ class Checks:
         if check["type"] == "custom" and name != check["name"]:
             raise Problem("invalid", "_check_name parameter on check object must match check name")
         check |= {**changes, "updatedAt": now()}
+        self._names.note(check)
         self._checks.task(check)["status"] = check["status"]  # The script keeps the old name.
         return self._shown(200, check)
 
@@ -116,6 +118,7 @@ class Checks:
         kept = {"id", "orgID", "ownerID", "taskID", "createdAt", "latestCompleted", "latestScheduled"}
         check = {**sent, **{key: value for key, value in old.items() if key in kept}, "updatedAt": now()}
         self._checks.all[check["id"]] = check
+        self._names.note(check)
         script, options = _script(check, "internal error")
         self._checks.run(check, script, options)
         return self._shown(200, check)
@@ -127,11 +130,8 @@ class Checks:
         return nothing()
 
     def _check_free(self, check: Resource, name: str) -> None:
-        if self._others(check["orgID"], name, check["id"]):
+        if self._names.are_taken(check["orgID"], name, check["id"]):
             raise Problem("conflict", "check name is not unique")
-
-    def _others(self, org: str, name: str, own: str) -> bool:
-        return any(check["name"] == name and check["id"] != own for check in self._state.of_org(KIND, org))
 
     def _shown(self, status: int, check: Resource) -> Answer:
         return answer(status, self._checks.shown(check))
@@ -176,4 +176,5 @@ def _script(check: Resource, fault: str) -> tuple[str, TaskOptions]:
         script = scripts.of_check(check)
         return script, task_options(script)
     except flux.FluxError as error:
-        raise Problem(fault, f"Could not create task from check: {error}") from error
+        hidden = fault == "internal error"
+        raise Problem(fault, HIDDEN_REASON if hidden else f"Could not create task from check: {error}") from error

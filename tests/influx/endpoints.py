@@ -51,7 +51,7 @@ class Endpoints:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._all = state.kinds[KIND]
+        self._all, self._names = state.kinds[KIND], state.names[KIND]
 
     def routes(self) -> Sequence[Route]:
         return (
@@ -69,11 +69,12 @@ class Endpoints:
             raise Problem("invalid", "invalid org id for permission: invalid ID")
         call.caller.require("write", KIND, sent["orgID"])
         _check(sent)
-        if self._others(sent["orgID"], sent["name"], ""):
+        if self._names.are_taken(sent["orgID"], sent["name"]):
             raise Problem("conflict", f"notification endpoint is not unique for key {sent['orgID']}{sent['name']}")
         id_, time = self._state.new_id(), now()
         labels = sent.pop("labels")
         self._all[id_] = {"id": id_, **self._referring(id_, sent), "createdAt": time, "updatedAt": time}
+        self._names.note(self._all[id_])
         at_creation(self._state, KIND, id_, labels)
         return answer(201, self._shown(self._all[id_]))
 
@@ -95,6 +96,7 @@ class Endpoints:
         endpoint = self._found(call, "write")
         self._check_free(endpoint, endpoint["orgID"], changes.get("name") or endpoint["name"])
         endpoint |= {**changes, "updatedAt": now()}
+        self._names.note(endpoint)
         return answer(200, self._shown(endpoint))
 
     def _replace(self, call: Call) -> Answer:
@@ -109,6 +111,7 @@ class Endpoints:
         self._check_free(endpoint, sent["orgID"], sent["name"])
         kept = {key: endpoint[key] for key in ("id", "createdAt")}
         self._all[endpoint["id"]] = {**kept, **self._referring(endpoint["id"], sent), "updatedAt": now()}
+        self._names.note(self._all[endpoint["id"]])
         return answer(200, self._shown(self._all[endpoint["id"]]))
 
     def _delete(self, call: Call) -> Answer:
@@ -132,14 +135,11 @@ class Endpoints:
         return found
 
     def _check_free(self, endpoint: Resource, org: str, name: str) -> None:
-        if self._others(org, name, endpoint["id"]):
+        if self._names.are_taken(org, name, endpoint["id"]):
             key = f"{org}{name}"
             raise Problem(
                 "conflict", f"notification endpoint entity update conflicts with an existing entity for key {key}"
             )
-
-    def _others(self, org: str, name: str, own: str) -> bool:
-        return any(each["name"] == name and each["id"] != own for each in self._state.of_org(KIND, org))
 
     def _shown(self, endpoint: Resource) -> Resource:
         path = f"{PATH}/{endpoint['id']}"

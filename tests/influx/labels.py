@@ -41,6 +41,7 @@ class Labels:
         self._check_free(sent["orgID"], name)
         id_ = self._state.new_id()
         self._state.labels[id_] = {"id": id_, "orgID": sent["orgID"], "name": name, "properties": sent["properties"]}
+        self._state.names["labels"].note(self._state.labels[id_])
         return _answer(201, self._state.labels[id_])
 
     def _list(self, call: Call) -> Answer:
@@ -68,6 +69,7 @@ class Labels:
             self._check_free(label["orgID"], name)
         if sent["name"]:
             label["name"] = name
+            self._state.names["labels"].note(label)
         merged = {**(label["properties"] or {}), **(sent["properties"] or {})}
         for key in [key for key, value in (sent["properties"] or {}).items() if not value]:
             del merged[key]
@@ -86,8 +88,7 @@ class Labels:
         return self._state.labels[id_]
 
     def _check_free(self, org: str, name: str) -> None:
-        wanted = name.lower()
-        if any(each["orgID"] == org and each["name"].lower() == wanted for each in self._state.labels.values()):
+        if self._state.names["labels"].are_taken(org, name):
             raise Problem("conflict", f"label with name {name} already exists")
 
 

@@ -121,7 +121,8 @@ class Rules:
         try:
             return script, task_options(script)
         except flux.FluxError as error:
-            raise Problem(fault, f"invalid options: {error}") from error
+            hidden = fault == "internal error"
+            raise Problem(fault, HIDDEN_REASON if hidden else f"invalid options: {error}") from error
 
     def _shown(self, status: int, rule: Resource) -> Answer:
         return answer(status, self._rules.shown(rule))

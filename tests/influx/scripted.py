@@ -50,7 +50,7 @@ class Scripted:
         id_ = call.id()
         item = self.all.get(id_)
         if item is None:
-            raise Problem("not found", f'{self._noun} not found for key "{id_}"')
+            raise Problem("not found", f"{self._noun} not found")
         call.caller.require(action, self._kind, item["orgID"], id_)
         if not self._has_task(item):
             raise Problem("not found", "task not found")

@@ -4,7 +4,7 @@ import itertools
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -45,6 +45,32 @@ class Authorization:
     updated: str
 
 
+class Names:
+    """
+    Which names of a kind are taken, found without looking at every resource.
+
+    Whoever names a resource tells so. Nobody has to tell of deletions and of names given up: an entry counts as long as
+    its resource has that name.
+    """
+
+    def __init__(self, resources: Mapping[str, Resource], fold: Callable[[str], str] = str) -> None:
+        self._resources, self._fold = resources, fold
+        self._ids: dict[tuple[str, str], str] = {}
+
+    def note(self, resource: Resource) -> None:
+        """The resource has its name and organisation from now on."""
+        self._ids[self._key(resource["orgID"], resource["name"])] = resource["id"]
+
+    def are_taken(self, org: str, name: str, own: str = "") -> bool:
+        """Whether another resource than *own* has this name."""
+        key = self._key(org, name)
+        holder = self._resources.get(self._ids.get(key, ""))
+        return holder is not None and holder["id"] != own and key == self._key(holder["orgID"], holder["name"])
+
+    def _key(self, org: str, name: str) -> tuple[str, str]:
+        return org, self._fold(name)
+
+
 @dataclass(slots=True)
 class State:
     """
@@ -54,6 +80,7 @@ class State:
         kinds: For each labelled kind its resources by id, oldest first.
         views: Names and properties of views by the ids of their dashboards and cells.
         attached: Ids of labels by kind and id of what they are attached to, whether it exists or not.
+        names: For each kind with unique names which are taken.
         secrets: Values by key, for each organisation.
         erased: System buckets whose data was lost because somebody sent DELETE; a driver never does.
     """
@@ -68,7 +95,13 @@ class State:
     secrets: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     erased: set[str] = field(default_factory=set)
     is_set_up: bool = False
+    names: dict[str, Names] = field(init=False)
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(time.time_ns() >> 8))
+
+    def __post_init__(self) -> None:
+        exact = {kind: Names(self.kinds[kind]) for kind in ("buckets", "checks", "notificationEndpoints")}
+        variables = Names(self.kinds["variables"], str.lower)
+        self.names = {**exact, "variables": variables, "labels": Names(self.labels, str.lower)}
 
     def new_id(self) -> str:
         """An id that is larger than all before; no other resource of any kind has it."""

@@ -18,6 +18,7 @@ from tests.influx import faults
 from tests.influx.server import Influx, influx
 
 LABELS = "/api/v2/labels"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ async def test_requests_are_recorded(client: Client) -> None:
 
 async def test_runs_as_a_process_of_its_own() -> None:
     arguments = (sys.executable, "-m", "tests.influx", "--port", "0", "--token", "known-token")
-    process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(*arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None
         told = dict([(await process.stdout.readline()).decode().split()[:2] for _ in range(3)])

@@ -35,7 +35,7 @@ class Variables:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._all = state.kinds["variables"]
+        self._all, self._names = state.kinds["variables"], state.names["variables"]
 
     def routes(self) -> Sequence[Route]:
         return (
@@ -53,10 +53,11 @@ class Variables:
             raise Problem("invalid", "invalid org id for permission: invalid ID")
         _check(sent)
         call.caller.require("write", "variables", sent["orgID"])
-        if self._others(sent["orgID"], sent["name"], ""):
+        if self._names.are_taken(sent["orgID"], sent["name"]):
             raise Problem("conflict", f"variable is not unique for key {sent['orgID']}{sent['name'].lower()}")
         id_, time = self._state.new_id(), now()
         self._all[id_] = {"id": id_, **sent, "createdAt": time, "updatedAt": time, "_orgs": {sent["orgID"]}}
+        self._names.note(self._all[id_])
         return answer(201, self._shown(self._all[id_]))
 
     def _list(self, call: Call) -> Answer:
@@ -91,6 +92,7 @@ class Variables:
         self._check_free(variable, name)
         variable |= {key: value for key, value in sent.items() if value or (key == "selected" and value is not None)}
         variable |= {"name": name, "updatedAt": now()}
+        self._names.note(variable)
         return answer(200, self._shown(variable))
 
     def _replace(self, call: Call) -> Answer:
@@ -102,6 +104,7 @@ class Variables:
         self._check_free(variable, sent["name"])
         variable |= sent
         variable["_orgs"].add(sent["orgID"])
+        self._names.note(variable)
         return answer(200, self._shown(variable))
 
     def _delete(self, call: Call) -> Answer:
@@ -117,14 +120,9 @@ class Variables:
         return variable
 
     def _check_free(self, variable: Resource, name: str) -> None:
-        if self._others(variable["orgID"], name, variable["id"]):
+        if self._names.are_taken(variable["orgID"], name, variable["id"]):
             key = f"{variable['orgID']}{name.lower()}"
             raise Problem("conflict", f"variable entity update conflicts with an existing entity for key {key}")
-
-    def _others(self, org: str, name: str, own: str) -> bool:
-        wanted = name.lower()
-        found = self._state.of_org("variables", org)
-        return any(variable["name"].lower() == wanted and variable["id"] != own for variable in found)
 
     def _shown(self, variable: Resource) -> Resource:
         path = f"{PATH}/{variable['id']}"
