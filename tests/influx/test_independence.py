@@ -1,0 +1,20 @@
+"""The stand-in knows nothing of what it tests."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+FOREIGN = {"aiohttp", "multidict", "yarl", "pytest"}
+FILES = sorted(Path(__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_imports_nothing_of_the_services(file: Path) -> None:
+    """An error that it shared with the driver would not be found."""
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    own = [name for name in imported if name == "tests.influx" or name.startswith("tests.influx.")]
+    assert {name.split(".")[0] for name in imported if name not in own} <= FOREIGN | sys.stdlib_module_names
