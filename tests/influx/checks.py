@@ -117,6 +117,8 @@ class Checks:
         self._check_free(old, sent["name"])
         kept = {"id", "orgID", "ownerID", "taskID", "createdAt", "latestCompleted", "latestScheduled"}
         check = {**sent, **{key: value for key, value in old.items() if key in kept}, "updatedAt": now()}
+        if check["type"] == "custom":
+            scripts.of_custom_check(check, check["query"]["text"])
         self._checks.all[check["id"]] = check
         self._names.note(check)
         script, options = _script(check, "internal error")

@@ -35,6 +35,12 @@ def _compare() -> ModuleType:
     return module
 
 
+@pytest.mark.skipif(not FOLDER.exists(), reason="the shared recordings are not beside this checkout")
+def test_leaves_out_nothing_but_scripts() -> None:
+    tags = {scenario["name"]: scenario.get("tags", ()) for scenario in _compare().load(FOLDER / "transcripts.jsonl")}
+    assert [name for name in LEFT_OUT if "script" not in tags[name]] == []
+
+
 def _scenarios() -> list[Any]:
     if not FOLDER.exists():
         reason = pytest.mark.skip(reason="the shared recordings are not beside this checkout")
