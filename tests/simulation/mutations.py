@@ -148,7 +148,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "lease_not_checked_before_write",
         _LEASE,
         "        needed = seconds + self._timeouts.margin\n",
-        "        return driver_pb2.Fence(scope=self.stack.id, token=self._token)\n",
+        "        return driver_pb2.Fence(scope=self.stack.id, token=self.token, operation=self.operation)\n",
         frozenset({"I1"}),
         200,
         frozenset({"stops", "no_fence", "search"}),
