@@ -25,7 +25,7 @@ from services.cli.show import console, print_lines
 from services.cli.stack_records import ref_of
 from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import target_from_pb
-from services.views.drift import SideGroup, cut, lines_of, side_groups
+from services.views.drift import SideGroup, counts_text, cut, lines_of, side_groups
 from services.views.lines import ADDED, LEFT_OUT, REMOVED
 
 NEEDS = ("stack", "planner", "platform")
@@ -145,9 +145,8 @@ def _lines(look: Look, show_all: bool, full: bool) -> Iterator[Text]:
 
 
 def _sum(look: Look) -> str:
-    counts = counts_from_pb(look.summary.counts)
-    told = [f"{count:,} {status.replace('_', ' ')}" for status, count in counts._asdict().items() if count]
-    return f"{'Drift' if look.has_drift else 'No drift'}: {', '.join(told) or 'the stack has no resources'}."
+    counts = counts_text(look.summary.counts)
+    return f"{'Drift' if look.has_drift else 'No drift'}: {counts or 'the stack has no resources'}."
 
 
 def _counts(report: planner_pb2.DriftReport) -> bool:

@@ -22,6 +22,7 @@ from services.cli.options import Common
 from services.cli.shares import ALONE, Shares
 from services.cli.tables import print_table
 from services.rpc.plan_parts import JoinedPlan
+from services.views.drift import counts_text
 
 SHOWN_BLOCKED = 20
 
@@ -191,6 +192,8 @@ def stack_document(
         "name": stack.name,
         "target": document_of(stack.target),
         "generation": stack.generation,
+        "revision": stack.revision,
+        **({"lastLook": document_of(stack.last_look)} if stack.HasField("last_look") else {}),
         "sources": list(stack.sources),
         "createdAt": stack.create_time.ToJsonString(),
         "updatedAt": stack.update_time.ToJsonString(),
@@ -218,6 +221,8 @@ def print_stack(
         "created": moment(stack.create_time),
         "updated": moment(stack.update_time),
         "generation": str(stack.generation),
+        "revision": str(stack.revision or ""),
+        "last look": _last_look(stack),
         "sources": ", ".join(stack.sources),
         "description": stack.description,
         "URLs": ", ".join(stack.urls),
@@ -239,6 +244,15 @@ def print_stack(
     pending = [f"{entry.key.kind} {entry.key.name}" for entry in resources if entry.is_pending_delete]
     if pending:
         out.print(Text(f"not deleted yet, the next apply or uninstall tries again: {', '.join(pending)}", "yellow"))
+
+
+def _last_look(stack: stack_pb2.Stack) -> str:
+    """What the last look for drift found; empty where there was none."""
+    if not stack.HasField("last_look"):
+        return ""
+    look = stack.last_look
+    age = "" if look.generation == stack.generation else f", out of date: it saw generation {look.generation}"
+    return f"{moment(look.time)}: {counts_text(look.counts) or 'no resources'}{age}"
 
 
 def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:

@@ -12,6 +12,12 @@ ABSENT = "absent"
 """Of a side that does not have the field."""
 
 
+def counts_text(counts: drift_pb2.DriftCounts) -> str:
+    """How many resources are how, worst first, in words; empty where there are none."""
+    numbers = {field.name: getattr(counts, field.name) for field in counts.DESCRIPTOR.fields}
+    return ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in numbers.items() if count)
+
+
 @dataclass(frozen=True, slots=True)
 class SideGroup:
     """
