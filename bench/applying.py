@@ -16,6 +16,7 @@ RUNS = 3
 
 _PLAN_SECONDS = {1_000: "< 150 ms", 10_000: "< 1.5 s"}
 _APPLY_SECONDS = {10_000: "< 5 s"}
+_REVISION_SIZES = {1_000: "< 100 KiB"}
 _DRIFT_SECONDS = {10_000: "< 1.5 s"}
 _EXPORT_SECONDS = {10_000: "< 3 s"}
 
@@ -40,6 +41,8 @@ async def applying(count: int, mix: Mix) -> list[Figure]:
         plan, apply = partial(services.plan, text), partial(services.apply, text)
         figures += await _measured(services, "plan, everything to create", size, RUNS, plan)
         figures += await _measured(services, "apply, everything created", size, 1, apply, _APPLY_SECONDS.get(count, ""))
+        size_of_revision = f"{services.revision_bytes() / 1024:,.0f} KiB"
+        figures.append(Figure("  its revision, as it is stored", "", size_of_revision, _REVISION_SIZES.get(count, "")))
         figures += await _measured(services, "plan, nothing to do", size, RUNS, plan, _PLAN_SECONDS.get(count, ""))
         figures += await _measured(services, "apply, nothing to do", size, RUNS, apply)
         export = partial(services.export, count)

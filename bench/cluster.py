@@ -1,9 +1,10 @@
 """The five services as processes of their own, as ``pkger up`` runs them, and what they cost: memory and calls."""
 
 import os
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +42,7 @@ class Cluster:
         planner: Connection to the planner.
         applier: Connection to the applier.
         addresses: Where all services are, by name.
-        logs: Folder with the log of each service.
+        logs: Folder with the log of each service, and their databases.
         pids: Their process ids by name.
     """
 
@@ -122,6 +123,14 @@ class Cluster:
             for line in lines
             if line["message"] == "call"
         ]
+
+    def revision_bytes(self) -> int:
+        """Bytes that the store takes for the package of the only revision: its parts, as they are compressed."""
+        with closing(sqlite3.connect(f"file:{self.logs / 'stack.db'}?mode=ro", uri=True)) as store:
+            [(size,)] = store.execute(
+                "SELECT SUM(LENGTH(body)) FROM attachment_parts JOIN revisions ON digest = package_digest"
+            )
+        return int(size)
 
     def peak_memory(self) -> dict[str, int]:
         """The most memory that each process had since ``forget_peaks``, in bytes; empty where /proc is missing."""

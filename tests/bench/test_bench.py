@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 MEMORY = ["peak memory"] if Path("/proc/self/status").exists() else []
 
+REVISION = {"apply, everything created": ("its revision, as it is stored",)}
+
 ROWS = [
     "WHAT",
     "pkger --help",
@@ -32,7 +34,7 @@ ROWS = [
         for _ in Mix
         for rows in (
             *(
-                (action, "of it parsing", "calls to the driver", *MEMORY)
+                (action, "of it parsing", "calls to the driver", *MEMORY, *REVISION.get(action, ()))
                 for action in (
                     "apply, everything created and undone",
                     "plan, everything to create",
