@@ -154,6 +154,27 @@ async def test_the_commands_about_exports_run(tmp_path: Path, services: Cluster)
     assert len(await services.resources("copy")) == len(await services.resources()) == 6
 
 
+async def test_the_tour_leads_from_nothing_to_a_rollback(tmp_path: Path) -> None:
+    """Each output that it shows is the end of what the commands before it print, but for ids and times."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    install, *steps = re.findall(
+        r"^```(sh|text)\n(.*?)^```", (ROOT / "docs" / "tour.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert install == ("sh", "make setup\n. .venv/bin/activate\n")
+    env, told = environment(tmp_path / "home"), ""
+    for language, text in steps:
+        if language == "sh":
+            told = await run(f"cd {tmp_path}\n{text}", env)
+        else:
+            assert without_ids_and_times(told).endswith(without_ids_and_times(text)), told
+    assert [each.name for each in tmp_path.iterdir() if "tour" in each.name] == []
+
+
+def without_ids_and_times(text: str) -> str:
+    """What commands print, the same for every run."""
+    return re.sub(r"\b[0-9a-f]{16}\b", "ID", re.sub(r"\d{4}(-\d\d){2}T[\d:]{8}Z", "TIME", text))
+
+
 async def test_the_page_on_policies_goes_back(tmp_path: Path) -> None:
     env = environment(tmp_path)
     applied, back, policy = [await run(block, env) for block in blocks(ROOT / "docs" / "policies.md", "sh")]
