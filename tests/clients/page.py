@@ -83,7 +83,7 @@ def assert_shown_code_is_run(heading: str, language: str, program: Path) -> None
 
 
 async def assert_client_runs(heading: str, services: Cluster, folder: Path) -> None:
-    """The commands under *heading* make and run a client that applies, watches, shows and uninstalls examples/."""
+    """The commands under *heading* make and run a client that applies, watches, shows and deletes examples/."""
     make, start = blocks(heading)
     await build(make, services, folder)
 
@@ -102,4 +102,6 @@ async def assert_client_runs(heading: str, services: Cluster, folder: Path) -> N
     assert len(shown) == 6
     assert "resource: bucket fleet-raw" in shown
     assert await services.resources() == []
-    assert await services.stack_names() == ["fleet"]
+    assert sorted(line for line in lines if line.startswith("change: ")) == ["change: gone", "change: operation ended"]
+    assert lines[-1].startswith("change: ")
+    assert await services.stack_names() == []

@@ -106,6 +106,40 @@ async def test_a_stored_plan_is_applied_once_however_often_it_is_asked_for(servi
     assert len(await services.resources()) == 1
 
 
+async def test_a_stack_is_looked_at_and_led_from_its_first_apply_to_its_end(services: Cluster) -> None:
+    apply, _ = blocks("An apply")
+    history, looks, changes_of_record, watch, delete = blocks("A stack, its history and its platform")
+    for script in (apply, apply.replace("#326bba", "#ff8800")):
+        await answers(script, services)
+
+    listed, head, objects, diff, *events = await answers(history, services)
+    assert [revision["number"] for revision in listed["revisions"]] == ["2", "1"]
+    assert head["revision"] == listed["revisions"][1]
+    assert [each["key"]["name"] for each in objects["objects"]["objects"]] == ["fleet"]
+    assert "#ff8800" in json.dumps(diff)
+    assert events[-1]["event"]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+
+    summary, _, header, text, platforms = await answers(looks, services)
+    assert summary["summary"]["counts"] == {"in_sync": 1}
+    assert header["header"]["object_count"] == 1
+    assert "kind: Label" in text["text"]
+    assert [each["name"] for each in platforms["platforms"]] == ["embedded"]
+
+    updated, forgotten, imported, renamed = await answers(changes_of_record, services)
+    assert updated["stack"]["description"] == "All vehicles"
+    assert "resource_count" not in forgotten["stack"]
+    assert imported["entry"]["key"] == {"kind": "Label", "name": "cars"}
+    assert [entry.key.name for entry in (await services.record("fleet")).resources] == ["fleet"]
+    assert int(renamed["stack"]["generation"]) > int(imported["generation"])
+
+    # The stack is deleted as soon as the watch has begun to answer.
+    after = f"{{ read -r _; {delete.strip()} >/dev/null; cat >/dev/null; }}"
+    changes = await answers(f"exec 3>&1; {watch.strip()} | tee /dev/fd/3 | {after}", services)
+    told = [key for change in changes for key in change if key != "position"]
+    assert (told[0], told[-1]) == ("stack", "gone")
+    assert await services.stack_names() == []
+
+
 async def test_a_package_that_breaks_rules_is_an_answer_with_places(services: Cluster) -> None:
     (script,) = blocks("A dry run")
 

@@ -1,4 +1,4 @@
-// Command fleet plans a package, applies the plan, watches the apply, shows what the stack owns, and uninstalls it.
+// Command fleet plans a package, applies the plan, watches the apply, shows what the stack owns, deletes it, and reads what became of it.
 package main
 
 import (
@@ -65,12 +65,26 @@ func run(ctx context.Context, files []string) error {
 		return err
 	}
 
-	uninstalling, err := applier.UninstallStack(ctx, &applierv1.UninstallStackRequest{Stack: stack})
+	// Watch first, then change: what happens to the stack from here on is in the stream.
+	changes, err := stacks.WatchStack(ctx, &stackv1.WatchStackRequest{Stack: stack})
 	if err != nil {
 		return err
 	}
-	_, err = follow(uninstalling)
-	return err
+	if _, err := changes.Recv(); err != nil {
+		return err
+	}
+
+	uninstalling, err := applier.UninstallStack(ctx, &applierv1.UninstallStackRequest{
+		Stack: stack,
+		Then:  modelv1.AfterUninstall_AFTER_UNINSTALL_DELETE,
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := follow(uninstalling); err != nil {
+		return err
+	}
+	return followStack(changes)
 }
 
 // connect makes a channel to the address in the environment variable, or to the default one.
@@ -151,6 +165,25 @@ func follow[A answer](stream interface{ Recv() (A, error) }) (string, error) {
 		return operation, fmt.Errorf("%s did not succeed", operation)
 	}
 	return operation, nil
+}
+
+// followStack prints what happens to the stack until it is gone.
+func followStack(changes stackv1.StackService_WatchStackClient) error {
+	for {
+		change, err := changes.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if gone := change.GetGone(); gone != nil {
+			fmt.Println("change: gone")
+		}
+		if operation := change.GetOperationEnded(); operation != nil {
+			fmt.Println("change: operation ended")
+		}
+	}
 }
 
 // nameOf is the field that says what happened; a newer server may send what this client does not know.

@@ -1,4 +1,4 @@
-// Plans a package, applies the plan, watches the apply, shows what the stack owns, and uninstalls it.
+// Plans a package, applies the plan, watches the apply, shows what the stack owns, deletes it, and reads what became of it.
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 
@@ -7,8 +7,9 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 
 import { ApplierService } from "./gen/pkger/applier/v1/applier_pb.js";
 import { type OperationEvent, OperationState } from "./gen/pkger/model/v1/operation_pb.js";
+import { AfterUninstall } from "./gen/pkger/model/v1/plan_pb.js";
 import { PlannerService } from "./gen/pkger/planner/v1/planner_pb.js";
-import { StackService } from "./gen/pkger/stack/v1/stack_pb.js";
+import { StackService, type WatchStackResponse } from "./gen/pkger/stack/v1/stack_pb.js";
 
 const stack = { stack: { case: "name" as const, value: "fleet" } };
 
@@ -68,6 +69,15 @@ async function showStack(): Promise<void> {
   } while (pageToken);
 }
 
+/** Prints what happens to the stack until it is gone. */
+async function followStack(changes: AsyncIterator<WatchStackResponse>): Promise<void> {
+  for (let next = await changes.next(); !next.done; next = await changes.next()) {
+    const { change } = next.value;
+    if (change.case === "gone") console.log("change: gone");
+    if (change.case === "operationEnded") console.log("change: operation ended");
+  }
+}
+
 async function run(files: string[]): Promise<void> {
   const plan = await createPlan(files);
 
@@ -78,7 +88,12 @@ async function run(files: string[]): Promise<void> {
 
   await showStack();
 
-  await follow(applier.uninstallStack({ stack }));
+  // Watch first, then change: what happens to the stack from here on is in the stream.
+  const changes = stacks.watchStack({ stack })[Symbol.asyncIterator]();
+  await changes.next();
+
+  await follow(applier.uninstallStack({ stack, then: AfterUninstall.DELETE }));
+  await followStack(changes);
 }
 
 const files = process.argv.slice(2);
