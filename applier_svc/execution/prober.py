@@ -170,11 +170,13 @@ class Prober:
         compared = self._traits.compared
         names = {compared(each.step.key.kind, each.step.new_spec) for each in effects if each.step.new_spec}
         asked = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
+        # A listing may be old, and show what was deleted since: a creation is believed of what is there when it is read.
+        there = await self.read(asked)
         owned = {*known, *await find_owners(self._stack, self._target, asked)}
         found: dict[int, Finding] = {}
         for each in effects:
             kind = each.step.key.kind
-            of_kind = [resource for resource in live if resource.kind == kind]
+            of_kind = [resource for resource in there.values() if resource.kind == kind]
             taken = {id_ for owned_kind, id_ in owned if owned_kind == kind}
             finding = each.finding_among(sent[each.number], of_kind, taken, self._traits.kinds[kind])
             if isinstance(finding, Done):

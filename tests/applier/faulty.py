@@ -1,7 +1,7 @@
 """A driver that stands before the embedded platform and goes wrong by script, behind a proxy that can be cut."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from enum import Enum
 from functools import partial
@@ -15,7 +15,7 @@ from pkger.driver.v1.driver_pb2_grpc import (
     DriverServiceStub,
     add_DriverServiceServicer_to_server,
 )
-from pkger.model.v1 import operation_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
 
 from services.core.errors import ServiceUnavailable, TokenStale
 from services.drivers.registry import opened as opened_driver
@@ -107,6 +107,7 @@ class FaultyDriver(DriverServiceServicer):
         self._allowed: int | None = None
         self._blind_from: int | None = None
         self._lacking: tuple[int, ...] = ()
+        self._old: Mapping[int, Sequence[object_pb2.Resource]] = {}
         self._hidden_kinds: tuple[str, ...] = ()
         self.echoes = False
         self._items: Mapping[int, ItemFault] = {}
@@ -164,6 +165,10 @@ class FaultyDriver(DriverServiceServicer):
         """List nothing at all when it is asked for the time so and so, of listings and readings, counted from 0."""
         self._lacking = looks
 
+    def list_old(self, old: Mapping[int, Sequence[object_pb2.Resource]]) -> None:
+        """List what was there before, when it is asked for the time so and so, counted as by ``lack``."""
+        self._old = old
+
     def gate(self, call: int) -> Gate:
         """Make call number *call* of Mutate wait; may be added to other faults."""
         self._gates[call] = Gate()
@@ -197,6 +202,9 @@ class FaultyDriver(DriverServiceServicer):
         if not {*request.kinds}.isdisjoint(self._hidden_kinds):
             raise ServiceUnavailable("platform", "elsewhere", "scripted")
         if self.looks - 1 in self._lacking:
+            return
+        if self.looks - 1 in self._old:
+            yield driver_pb2.ListResourcesResponse(resources=self._old[self.looks - 1])
             return
         async for chunk in self._behind.stream(self._stub.ListResources, request):
             yield chunk

@@ -35,6 +35,19 @@ async def test_it_is_found_in_the_second_listing(faulty: World, package: str, lo
     assert await has_one(case)
 
 
+async def test_one_that_only_an_old_listing_shows_is_not_taken_for_it(faulty: World) -> None:
+    """It was deleted before, and looks alike; the listing lacks what is new."""
+    case = await faulty.case_with(TASK)
+    before = (await case.look()).resources
+    assert end(await case.uninstall()).state == SUCCEEDED
+    faulty.driver.memory = Memory.NOTHING
+    case.driver.fail({0: ItemFault.LOSE_RESPONSE})
+    looks = case.driver.looks
+    case.driver.list_old({looks + 2: before})
+    assert end(await case.apply(TASK)).state == SUCCEEDED
+    assert await has_one(case)
+
+
 @pytest.mark.parametrize("package", [TASK, BUCKET])
 async def test_it_is_sent_again_once_two_listings_agree(faulty: World, package: str) -> None:
     case = lost(faulty)

@@ -469,19 +469,21 @@ class Oracle:
             if key in before and writer != name and is_old:
                 self._overwritten.add((name, key))
             self._secret_writers[key] = name
-        elif key in before and writer != name and self._is_certainly_anothers(key, name):
+        elif key in before and writer != name and self._is_certainly_anothers(key, sent):
             self._trace.violate("SECRET", f"{name} removes secret {key}, written by {writer}")
         elif key in before and (name, key) in self._overwritten:
             self._trace.violate("SECRET", f"{name} removes secret {key}, which was there before it")
 
-    def _is_certainly_anothers(self, key: str, operation: str) -> bool:
+    def _is_certainly_anothers(self, key: str, sent: Sent) -> bool:
         """
-        Whether an operation cannot have taken a secret for its own.
+        Whether the operation that removes a secret cannot have taken it for its own.
 
-        Nobody can read one, so what a person writes while the applier that wrote it before lives looks the same to it.
+        Nobody can read one, so what a person writes while the applier that wrote it before lives looks the same to it. What
+        that applier began to undo, another one may finish.
         """
-        before = self._takeovers_at_write.get(key, {})
-        return operation not in before or self.takeovers(operation) > before[operation]
+        operation, before = sent.operation, self._takeovers_at_write.get(key, {})
+        began = self._seen.takeovers(operation.name, operation.fact(sent.step).undo_token)
+        return operation.name not in before or began > before[operation.name]
 
     def _check_others(self, attempt: Attempt, sent: Sent, verb: str, met: Resource) -> None:
         """No write to what another stack owns, claims, or has made and not recorded yet."""

@@ -26,13 +26,18 @@ _ENDS = {
 
 @dataclass(slots=True)
 class StepFacts:
-    """What the journal says of one step: its state, the resource that came of it, and what somebody decided."""
+    """
+    What the journal says of one step: its state, the resource that came of it, and what somebody decided.
+
+    *undo_token*: of whoever began to undo it; 0: nobody has.
+    """
 
     state: str = "PLANNED"
     resource_id: str = ""
     undone_id: str = ""
     is_decided: bool = False
     is_forced: bool = False
+    undo_token: int = 0
 
 
 @dataclass(slots=True)
@@ -203,15 +208,19 @@ class StoreReader:
             said = {record.step for record in noted}
             for event in journal_pb2.StoredEvents.FromString(events).events:
                 self.new_events.append(event)
-                self._hear(operation, event, said)
+                self._hear(operation, event, said, token)
             for record in noted:
                 self._note(operation, record)
 
-    def _hear(self, operation: Operation, event: operation_pb2.OperationEvent, said: Collection[int]) -> None:
+    def _hear(
+        self, operation: Operation, event: operation_pb2.OperationEvent, said: Collection[int], token: int
+    ) -> None:
         match event.WhichOneof("event"):
             case "steps_sent":
                 state = "UNDO_INTENT" if event.steps_sent.direction == _UNDO else "INTENT"
                 for step in event.steps_sent.steps:
+                    if state == "UNDO_INTENT":
+                        operation.fact(step).undo_token = operation.fact(step).undo_token or token
                     if step not in said:
                         self._become(operation, step, state)
             case "steps_ended" | "steps_undone" as word:
@@ -305,6 +314,6 @@ class Seen:
         """Operations that are not over."""
         return (each for each in self.store.operations.values() if not each.is_finished)
 
-    def takeovers(self, operation: str) -> int:
-        """How often the lease of an operation was taken."""
-        return len(self.tokens.get(operation, ()))
+    def takeovers(self, operation: str, token: int = 0) -> int:
+        """How often the lease of an operation was taken; with *token*: until it had that one."""
+        return sum(not token or each <= token for each in self.tokens.get(operation, ()))
