@@ -170,7 +170,7 @@ class Prober:
         compared = self._traits.compared
         names = {compared(each.step.key.kind, each.step.new_spec) for each in effects if each.step.new_spec}
         asked = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
-        # A listing may be old, and show what was deleted since: a creation is believed of what is there when it is read.
+        # A listing may be old, and show what was deleted since: only what is there when it is read counts.
         there = await self.read(asked)
         owned = {*known, *await find_owners(self._stack, self._target, asked)}
         found: dict[int, Finding] = {}

@@ -478,8 +478,8 @@ class Oracle:
         """
         Whether the operation that removes a secret cannot have taken it for its own.
 
-        Nobody can read one, so what a person writes while the applier that wrote it before lives looks the same to it. What
-        that applier began to undo, another one may finish.
+        Nobody can read one, so what a person writes while the applier that wrote it before lives looks the same to it.
+        What that applier began to undo, another one may finish.
         """
         operation, before = sent.operation, self._takeovers_at_write.get(key, {})
         began = self._seen.takeovers(operation.name, operation.fact(sent.step).undo_token)
