@@ -1,0 +1,67 @@
+"""Buckets."""
+
+from typing import Any
+
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
+from services.drivers.influxdb.codecs.normal import named, normalised
+
+_KIND = "Bucket"
+
+_LONGEST_RETENTION = 9_223_372_036
+"""Seconds, of which the server counts nanoseconds in 64 bits."""
+
+_SHARDS = ((15_552_000, 604_800), (172_800, 86_400), (0, 3_600))
+"""Seconds of retention, and the length of shards that the server chooses from there on."""
+
+
+def _prepare(content: Content, _references: References) -> dict[str, Any]:
+    spec = named(_KIND, content)
+    name = spec["name"]
+    if name.startswith("_"):
+        raise Refused(
+            f"bucket names that start with an underscore are reserved for the system; choose a name other than"
+            f" {name[:80]!r}"
+        )
+    if '"' in name:
+        raise Refused(f"the name of a bucket cannot have a double quote in it; choose a name other than {name[:80]!r}")
+    for rule in spec["retentionRules"]:
+        if not 3600 <= rule["everySeconds"] <= _LONGEST_RETENTION:
+            raise Refused(
+                f"a bucket keeps points for 3600 to {_LONGEST_RETENTION} seconds; found {rule['everySeconds']}"
+            )
+    if spec["schemaType"] not in {"", "implicit"}:
+        raise Refused(f"this platform has no schemas of type {spec['schemaType'][:40]!r}; write implicit")
+    if spec["measurementSchemas"]:
+        raise Refused("this platform has no measurement schemas; leave measurementSchemas out")
+    return {**spec, "schemaType": ""}
+
+
+def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+    seconds = _seconds(spec)
+    rule = {"type": "expire", "everySeconds": seconds}
+    # The shards of another retention do not fit; those of an equal one may be somebody's choice.
+    if held is not None and _seconds(_read(held)) != seconds:
+        rule["shardGroupDurationSeconds"] = _shard(seconds)
+    return {"name": spec["name"], "description": spec["description"], "retentionRules": [rule]}
+
+
+def _read(held: Body) -> dict[str, Any]:
+    rules = [
+        {"type": "expire", "everySeconds": rule["everySeconds"]}
+        for rule in held.get("retentionRules") or ()
+        if rule.get("everySeconds")
+    ]
+    texts = {"name": held["name"], "description": held.get("description") or ""}
+    return normalised(_KIND, {**texts, "retentionRules": rules})
+
+
+def _seconds(spec: Content) -> int:
+    """How long points are kept; 0: for ever."""
+    return next((rule["everySeconds"] for rule in spec["retentionRules"]), 0)
+
+
+def _shard(seconds: int) -> int:
+    return next(shard for least, shard in _SHARDS if (seconds or _LONGEST_RETENTION) >= least)
+
+
+CODEC = Codec(_KIND, "buckets", _prepare, _write, _read)

@@ -1,0 +1,29 @@
+"""Labels."""
+
+from typing import Any
+
+from services.core.model import LABEL
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References
+from services.drivers.influxdb.codecs.normal import named, normalised
+from services.drivers.influxdb.codecs.texts import trimmed
+
+
+def _prepare(content: Content, _references: References) -> dict[str, Any]:
+    # The server trims names: one of blanks only would be stored as an empty one.
+    return named(LABEL, {**content, "name": trimmed(str(content["name"]))})
+
+
+def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+    properties = {key: spec[key] for key in ("color", "description")}
+    if held is None:
+        properties = {key: text for key, text in properties.items() if text}
+    # A PATCH merges, and removes what is empty; other properties stay.
+    return {"name": spec["name"], "properties": properties}
+
+
+def _read(held: Body) -> dict[str, Any]:
+    properties = held.get("properties") or {}
+    return normalised(LABEL, {**properties, "name": held["name"]})
+
+
+CODEC = Codec(LABEL, "labels", _prepare, _write, _read)

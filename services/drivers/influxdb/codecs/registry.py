@@ -1,0 +1,44 @@
+"""The codecs by kind, and the kind of what the platform holds."""
+
+from collections.abc import Mapping
+
+from services.drivers.influxdb.codecs import (
+    bucket,
+    check,
+    dashboard,
+    endpoint,
+    label,
+    rule,
+    task,
+    telegraf,
+    variable,
+)
+from services.drivers.influxdb.codecs.codec import Body, Codec
+
+CODECS: Mapping[str, Codec] = {
+    codec.kind: codec
+    for codec in (
+        label.CODEC,
+        bucket.CODEC,
+        variable.CODEC,
+        *check.CODECS,
+        *endpoint.CODECS,
+        rule.CODEC,
+        task.CODEC,
+        telegraf.CODEC,
+        dashboard.CODEC,
+    )
+}
+
+_BY_TYPE = {"checks": check.KINDS_BY_TYPE, "notificationEndpoints": endpoint.KINDS_BY_TYPE}
+
+_ONLY = {codec.collection: codec.kind for codec in CODECS.values() if codec.collection not in _BY_TYPE}
+
+
+def kind_of(collection: str, held: Body) -> str:
+    """The kind of a resource of a *collection*; empty for what is no kind: a check of another type, a system bucket."""
+    if collection in _BY_TYPE:
+        return _BY_TYPE[collection].get(held.get("type", ""), "")
+    if collection == "buckets" and held.get("type") == "system":
+        return ""
+    return _ONLY[collection]

@@ -1,0 +1,52 @@
+"""Tasks."""
+
+import re
+from typing import Any
+
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
+from services.drivers.influxdb.codecs.normal import named, normalised, refuse_negative, refuse_parts_of_seconds
+from services.drivers.influxdb.codecs.scripts import refuse_faulty
+from services.drivers.influxdb.codecs.task_script import query_in, written
+
+_KIND = "Task"
+
+_CRON = re.compile(r"@[a-z]+( \S+)?|[-0-9A-Za-z*/,?#]+(\s+[-0-9A-Za-z*/,?#]+){4,6}")
+
+
+def _prepare(content: Content, _references: References) -> dict[str, Any]:
+    spec = named(_KIND, content)
+    if bool(spec["cron"]) == bool(spec["every"]):
+        raise Refused("a task has either cron or every; write one of them")
+    if spec["cron"] and not _CRON.fullmatch(spec["cron"].strip()):
+        raise Refused(
+            f"cron must be five fields such as 0 8 * * 1, or a word such as @daily; found {spec['cron'][:60]!r}"
+        )
+    refuse_negative(_KIND, spec, "every")
+    for key in ("every", "offset"):
+        refuse_parts_of_seconds(_KIND, spec, key)
+    if not spec["query"]:
+        raise Refused("a task needs a query that is not empty")
+    refuse_faulty(_KIND, spec["query"])
+    if _query(query_in(written(spec)), spec["name"]) != spec["query"]:
+        raise Refused("the query of a task is faulty: where its statements begin and end cannot be told")
+    return spec
+
+
+def _write(spec: Content, _references: References, _held: Body | None) -> dict[str, Any]:
+    # The name and the schedule stand in the script only: beside it, they make the server write the script anew.
+    return {"flux": written(spec), "status": spec["status"], "description": spec["description"]}
+
+
+def _read(held: Body) -> dict[str, Any]:
+    texts = ("name", "description", "status", "every", "cron", "offset")
+    content = {key: held.get(key) or "" for key in texts}
+    return normalised(_KIND, {**content, "query": query_in(held["flux"])})
+
+
+def _query(text: str, name: str) -> str:
+    """A query as the parser reads it."""
+    query: str = normalised(_KIND, {"name": name, "query": text})["query"]
+    return query
+
+
+CODEC = Codec(_KIND, "tasks", _prepare, _write, _read)

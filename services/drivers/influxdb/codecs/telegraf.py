@@ -1,0 +1,38 @@
+"""Telegraf configurations."""
+
+import tomllib
+from typing import Any
+
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References
+from services.drivers.influxdb.codecs.normal import named, normalised
+
+_KIND = "Telegraf"
+
+
+def _prepare(content: Content, _references: References) -> dict[str, Any]:
+    return named(_KIND, content)
+
+
+def _write(spec: Content, _references: References, _held: Body | None) -> dict[str, Any]:
+    texts = {key: spec[key] for key in ("name", "description", "config")}
+    # Told so, the server does not parse the configuration, which it may not be able to.
+    return {**texts, "metadata": {"buckets": _buckets(spec["config"])}}
+
+
+def _read(held: Body) -> dict[str, Any]:
+    return normalised(_KIND, {key: held.get(key) or "" for key in ("name", "description", "config")})
+
+
+def _buckets(config: str) -> list[str]:
+    """The buckets that a configuration writes to, as the server would find them; none in one that is no TOML."""
+    try:
+        outputs = tomllib.loads(config).get("outputs")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return []
+    written = outputs.get("influxdb_v2") if isinstance(outputs, dict) else None
+    entries = [written] if isinstance(written, dict) else written if isinstance(written, list) else []
+    buckets = [entry.get("bucket") for entry in entries if isinstance(entry, dict)]
+    return [bucket for bucket in buckets if isinstance(bucket, str)]
+
+
+CODEC = Codec(_KIND, "telegrafs", _prepare, _write, _read, replaces=True)

@@ -1,0 +1,138 @@
+"""The laws of the codecs: what is prepared stays so, and what is written is read."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from parser_svc.sources import Encoding
+from services.core.model import Reference
+from services.drivers.influxdb.codecs.codec import Refused
+from services.drivers.influxdb.codecs.endpoint import TYPES
+from services.drivers.influxdb.codecs.registry import CODECS, kind_of
+from services.drivers.influxdb.codecs.task_script import query_in, written
+from services.kinds.format.canonical import canonical_text
+from services.kinds.registry import KINDS
+from tests.apply.packages import an_object
+from tests.drivers.influxdb.server_model import held
+from tests.parser.parsing import parse_text
+from tests.parser.written import specs
+
+FOLDER = Path(__file__).resolve().parents[4] / "shared" / "golden" / "parse" / "packages"
+
+SECRET = {"secretRef": {"key": "a key"}}
+
+QUERIES = st.sampled_from(
+    [
+        'from(bucket: "b")\n  |> range(start: -1h)\n  |> filter(fn: (r) => r._field == "usage")',
+        'from(bucket: "b") |> filter(fn: (r) => r["_field"] == "x${y}") |> yield(name: "option task = {}")',
+        "// option task = {name: 1}\nfrom(bucket: v.bucket)",
+        'import "x" // import "z"\nimport "y"\n\n// what it does\nx()',
+        'package main\nimport "x"\noption params = {a: 1}\n\nx()',
+        'option task = {name: "own", every: 1h, concurrency: 2} // why\nx()',
+        'x()\noption task = {cron: "* * * * *"}',
+        'option task = {name: "n", every: 1m} // pkger:option "option task = {}"\nx()',
+        'import "x"',
+        'r = /option task = \\{/\r\noption v = {a: "\\"${r}"}\n\tx()',
+    ]
+)
+
+NAMES = st.sampled_from(["plain", 'a "quoted" name', "two\nlines\t\r", "$", '$"', "a\\b", "${x}", "ü ☂", " ends "])
+
+
+@st.composite
+def normal_specs(draw: st.DrawFn, kind: str) -> Mapping[str, Any]:
+    """Normalised specs of a kind, as the parser makes them."""
+    spec = draw(specs(kind)) | {"name": draw(NAMES | st.just("name"))}
+    if "query" in spec and kind != "Variable":
+        spec["query"] = draw(QUERIES)
+    spec |= {key: SECRET for key in ("token", "username", "password", "routingKey") if key in spec}
+    objects = [an_object(kind, "it", "it") | {"spec": spec}]
+    if kind == "NotificationRule":
+        objects.append(
+            an_object("NotificationEndpointSlack", "hook", "hook")
+            | {"spec": {"name": "hook", "url": "http://x", "token": SECRET}}
+        )
+        spec["endpointName"] = "hook"
+    package = parse_text(json.dumps(objects), {}, Encoding.JSON).package
+    assume(package is not None)
+    assert package
+    return next(item.spec.value for item in package.objects if item.key.kind == kind)
+
+
+def references(kind: str, endpoint: str = "NotificationEndpointSlack") -> list[Reference]:
+    return [Reference("/endpointName", endpoint, "0" * 15 + "1")] if kind == "NotificationRule" else []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_what_is_written_is_read_as_it_was_prepared(kind: str, data: st.DataObject) -> None:
+    spec = data.draw(normal_specs(kind))
+    refers = references(kind, data.draw(st.sampled_from(sorted(TYPES))))
+    codec = CODECS[kind]
+    try:
+        prepared = codec.prepare(spec, refers)
+    except Refused as refused:
+        event(f"refused: {str(refused)[:40]}")
+        return
+    event("held")
+    assert codec.prepare(prepared, refers) == prepared
+    body = codec.write(prepared, refers, None)
+    answer = held(kind, body)
+    assert canonical_text(codec.read(answer)) == canonical_text(prepared)
+    assert kind_of(codec.collection, answer) == kind
+    # So it is once it is written again.
+    again = held(kind, codec.write(prepared, refers, answer))
+    assert canonical_text(codec.read(again)) == canonical_text(prepared)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"NotificationRule", "Bucket", "Variable", "Label"}))
+@given(data=st.data())
+def test_what_is_not_refused_is_prepared_to_itself(kind: str, data: st.DataObject) -> None:
+    """Otherwise a plan would tell of changes that nobody wants."""
+    spec = data.draw(normal_specs(kind))
+    try:
+        prepared = CODECS[kind].prepare(spec, [])
+    except Refused:
+        return
+    assert canonical_text(prepared) == canonical_text(dict(spec))
+
+
+@given(QUERIES | st.text(st.sampled_from('ox(){}=" \n\r/\\$:"') | st.characters(codec="utf-8")), NAMES)
+def test_a_query_comes_back_from_its_script_letter_by_letter(query: str, name: str) -> None:
+    spec = {"name": name, "query": query, "cron": "", "every": "1h0m0s", "offset": "", "status": "active"}
+    try:
+        prepared = CODECS["Task"].prepare(spec, [])
+    except Refused:
+        return
+    assert query_in(written(prepared)).rstrip("\n") == prepared["query"].rstrip("\n")
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared packages are not beside this checkout")
+def test_no_object_of_the_shared_packages_is_refused_or_changed() -> None:
+    """All of them were written to a real server and read back equal."""
+    changed, count = [], 0
+    for path in sorted(FOLDER.glob("*.yml")):
+        package = parse_text(path.read_text()).package
+        objects = package.objects if package else ()
+        for item in objects:
+            count += 1
+            codec = CODECS[item.key.kind]
+            ends = {each.key.name: each.key.kind for each in objects if each.key.kind in TYPES}
+            refers = references(item.key.kind, ends.get(item.spec.value.get("endpointName", ""), ""))
+            try:
+                prepared = codec.prepare(item.spec.value, refers)
+            except Refused as refused:
+                changed.append(f"{path.name} {item.key}: {refused}")
+                continue
+            read = codec.read(held(item.key.kind, codec.write(prepared, refers, None)))
+            if canonical_text(read) != canonical_text(prepared):
+                changed.append(f"{path.name} {item.key} is read otherwise")
+            if canonical_text(prepared) != item.spec.text and item.key.kind not in {"NotificationRule", "Bucket"}:
+                changed.append(f"{path.name} {item.key} is prepared otherwise")
+    assert not changed
+    assert count > 100
