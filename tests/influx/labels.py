@@ -8,7 +8,7 @@ from tests.influx.access import Caller
 from tests.influx.call import JSON, Answer, Call, answer, checked_id, nothing
 from tests.influx.problem import Problem
 from tests.influx.routing import NEWER, Route
-from tests.influx.state import LABELLED, Resource, State
+from tests.influx.state import LABELLED, Resource, State, lowered, trimmed
 
 _NEW = gojson.struct(orgID=gojson.identifier, name=gojson.text, properties=gojson.mapping(gojson.text))
 _CHANGE = gojson.struct(name=gojson.text, properties=gojson.mapping(gojson.text))
@@ -37,7 +37,7 @@ class Labels:
         if not sent["name"]:
             raise Problem("invalid", "label name is required")
         call.caller.require("write", "labels", sent["orgID"])
-        name = sent["name"].strip()
+        name = trimmed(sent["name"])
         self._check_free(sent["orgID"], name)
         id_ = self._state.new_id()
         self._state.labels[id_] = {"id": id_, "orgID": sent["orgID"], "name": name, "properties": sent["properties"]}
@@ -45,13 +45,13 @@ class Labels:
         return _answer(201, self._state.labels[id_])
 
     def _list(self, call: Call) -> Answer:
-        org, name = call.query.get("orgID", ""), call.query.get("name", "").lower()
+        org, name = call.query.get("orgID", ""), lowered(call.query.get("name", ""))
         if gojson.id_fault(org):
             org = ""  # An id that is none is ignored, and labels of all organisations are listed.
         found = (
             label
             for label in self._state.labels.values()
-            if (not org or label["orgID"] == org.lower()) and (not name or label["name"].lower() == name)
+            if (not org or label["orgID"] == org.lower()) and (not name or lowered(label["name"]) == name)
         )
         return answer(200, {"links": {"self": "/api/v2/labels"}, "labels": shown(readable(call.caller, found))})
 
@@ -64,8 +64,8 @@ class Labels:
         id_, sent = call.id(), call.read(_CHANGE, "internal error")
         label = self._found(id_)
         call.caller.require("write", "labels", label["orgID"], id_)
-        name = sent["name"].strip()
-        if sent["name"] and name.lower() != label["name"].lower():
+        name = trimmed(sent["name"])
+        if sent["name"] and lowered(name) != lowered(label["name"]):
             self._check_free(label["orgID"], name)
         if sent["name"]:
             label["name"] = name

@@ -15,6 +15,8 @@ from tests.influx.problem import Problem
 Resource = dict[str, Any]
 """A resource in the form of its answer, without labels and links. Keys with a leading underscore are never shown."""
 
+_BLANKS = "".join(letter for letter in map(chr, range(0x3001)) if letter.isspace() and letter not in "\x1c\x1d\x1e\x1f")
+
 ZERO_TIME = "0001-01-01T00:00:00Z"
 
 LABELLED = (
@@ -100,8 +102,8 @@ class State:
 
     def __post_init__(self) -> None:
         exact = {kind: Names(self.kinds[kind]) for kind in ("buckets", "checks", "notificationEndpoints")}
-        variables = Names(self.kinds["variables"], str.lower)
-        self.names = {**exact, "variables": variables, "labels": Names(self.labels, str.lower)}
+        variables = Names(self.kinds["variables"], lowered)
+        self.names = {**exact, "variables": variables, "labels": Names(self.labels, lowered)}
 
     def new_id(self) -> str:
         """An id that is larger than all before; no other resource of any kind has it."""
@@ -149,3 +151,13 @@ def now() -> str:
 def whole_second() -> str:
     """The time as tasks have it."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def lowered(text: str) -> str:
+    """*text* in lower case letter by letter, as the server has it: what stands around a letter does not count."""
+    return "".join(map(str.lower, text))
+
+
+def trimmed(text: str) -> str:
+    """*text* without white space at its ends; for the server, the separators from U+001C to U+001F are none."""
+    return text.strip(_BLANKS)
