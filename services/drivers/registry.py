@@ -14,6 +14,7 @@ from services.rpc.process import CannotServe
 
 DRIVERS: Mapping[str, str] = {
     "embedded": "services.drivers.embedded.driver",
+    "influxdb": "services.drivers.influxdb.driver",
 }
 """The module of each driver, imported when the driver is opened: one may need what others do without."""
 

@@ -1,0 +1,80 @@
+"""What the answers of the server to writes mean: what took effect, what certainly did not, what may have."""
+
+from dataclasses import dataclass
+
+from services.drivers.influxdb.client import Answer
+from services.drivers.mutation import Ambiguous, Rejected
+from services.engine.outcome import RejectionReason
+
+_UNAUTHORIZED = "unauthorized"
+_TASK_GONE = "task not found"
+
+_SUCCESSES = frozenset((200, 201, 204))
+_REFUSED_CONTENT = frozenset((400, 405, 413, 422))
+_UNSURE = frozenset((502, 503, 504))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """
+    A write, as far as its answer is read by it.
+
+    Attributes:
+        method: Of HTTP.
+        collection: What it writes: ``tasks``, ``checks``, ``secrets`` ...
+        deletes: Whether it takes something away that may be gone already.
+        attaches: Whether it attaches a label.
+    """
+
+    method: str
+    collection: str
+    deletes: bool = False
+    attaches: bool = False
+
+
+def refusal(request: Request, answer: Answer) -> Rejected | Ambiguous | None:
+    """Why a write is not, or not certainly, done; None: it is."""
+    status, what = answer.status, f"the server answered {answer.told}"
+    if status in _SUCCESSES:
+        return None if answer.is_whole else Ambiguous("the answer of the server cannot be read")
+    if request.deletes and status == 404 and not _is_unauthorized(request.collection, answer):
+        return None
+    if request.attaches and status == 422 and answer.code == "conflict":
+        return None
+    if status == 429:
+        return Rejected(None, what, retry_after=answer.retry_after or 1.0)
+    if status in (401, 403) or _is_unauthorized(request.collection, answer):
+        return Rejected(RejectionReason.NOT_PERMITTED, f"the token may not do this: {what}")
+    if status == 422 and answer.code == "conflict":
+        return Rejected(RejectionReason.NAME_TAKEN, f"the name is taken: {what}")
+    if status == 404:
+        return Rejected(RejectionReason.NOT_FOUND, f"it is not there: {what}")
+    if status in _REFUSED_CONTENT or (status == 500 and _is_harmless(request, answer)):
+        return Rejected(RejectionReason.CONTENT_REFUSED, what)
+    if status in _UNSURE:
+        return Ambiguous(what, retry_after=answer.retry_after)
+    return Ambiguous(what)
+
+
+def is_unreadable(collection: str, answer: Answer) -> bool:
+    """Whether a read was refused, so that nobody knows what is there."""
+    return answer.status in (401, 403) or _is_unauthorized(collection, answer)
+
+
+def is_gone(collection: str, answer: Answer) -> bool:
+    """Whether a read by id says that there certainly is nothing."""
+    if collection == "tasks":
+        # A task that may not be read is not found either.
+        return answer.status == 404 and answer.message.endswith(_TASK_GONE)
+    return answer.status == 404
+
+
+def _is_unauthorized(collection: str, answer: Answer) -> bool:
+    return collection == "tasks" and answer.status in (404, 500) and answer.message.endswith(_UNAUTHORIZED)
+
+
+def _is_harmless(request: Request, answer: Answer) -> bool:
+    """Whether an internal error is one of those that are refusals, as was tried."""
+    if request.collection == "buckets":
+        return "retention policy duration must be" in answer.message
+    return request.collection == "tasks" and "failed to update task: " in answer.message

@@ -1,0 +1,237 @@
+"""HTTP with an InfluxDB server: one pool, few requests at a time, reads repeated and writes sent once."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+import orjson
+from tenacity import AsyncRetrying, RetryCallState
+
+from services.machine import Clock, Ids
+from services.rpc.call import loop_time, time_left
+
+IN_FLIGHT = 8
+"""Most requests at once, over all batches: more gain nothing on this server, they only wait there."""
+
+TIMEOUT_SECONDS = 10.0
+"""How long one request may take."""
+
+_CONNECT_SECONDS = 5.0
+_IDLE_SECONDS = 60.0
+"""After these an unused connection is closed: well before the server does, which would look like a lost answer."""
+
+_READ_SECONDS = 20.0
+"""How long a read is repeated, if its caller waits that long."""
+_FIRST_WAIT, _LONGEST_WAIT, _MOST_DOUBLINGS = 0.1, 2.0, 10
+
+_BUSY = frozenset((429, 502, 503, 504))
+
+Query = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    What the server answered.
+
+    Attributes:
+        status: The status.
+        body: The JSON of the body; None for one that has none, or no JSON.
+        version: The server's version; empty where it does not tell.
+        retry_after: Seconds that it asks to wait; None: it does not ask.
+        is_whole: Whether the body is as its status demands: a success with a body has JSON.
+    """
+
+    status: int
+    body: Any = None
+    version: str = ""
+    retry_after: float | None = None
+    is_whole: bool = True
+
+    @property
+    def code(self) -> str:
+        """The code of an error; empty for any other answer."""
+        return self._word("code")
+
+    @property
+    def message(self) -> str:
+        """What an error says; empty for any other answer."""
+        return self._word("message")
+
+    @property
+    def told(self) -> str:
+        """Status and message, for people."""
+        return f"{self.status}: {self.message}" if self.message else str(self.status)
+
+    def _word(self, key: str) -> str:
+        value = self.body.get(key) if isinstance(self.body, dict) else None
+        return value if isinstance(value, str) else ""
+
+
+class NotSent(Exception):
+    """There was no connection, so the request certainly had no effect."""
+
+
+class Unanswered(Exception):
+    """The request may have arrived, but there is no whole answer."""
+
+
+class Client:
+    """Sends requests to one server with one token, which stands in no message."""
+
+    def __init__(
+        self, url: str, token: str, tls: ssl.SSLContext | bool, ids: Ids, clock: Clock, timeout: float = TIMEOUT_SECONDS
+    ) -> None:
+        """
+        Prepare to ask; nothing is sent yet. To be called in the loop that asks.
+
+        Args:
+            url: The server, without a slash at the end.
+            token: The credential.
+            tls: How certificates are looked at; False: not at all.
+            ids: Draws jitter.
+            clock: Tells the time of day, for servers that name a time instead of a number of seconds.
+            timeout: Seconds that one request may take.
+        """
+        self.url = url
+        self._ids = ids
+        self._clock = clock
+        self._timeout = timeout
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=IN_FLIGHT, keepalive_timeout=_IDLE_SECONDS, ssl=tls),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"Authorization": f"Token {token}", "Accept": "application/json", "User-Agent": "pkger"},
+            auto_decompress=False,
+            middlewares=(_once,),
+        )
+
+    async def get(self, path: str, query: Query = ()) -> Answer:
+        """
+        Read, again while the server is busy or away and the caller waits.
+
+        Raises:
+            NotSent: There is no connection.
+            Unanswered: There is no whole answer.
+        """
+        end = loop_time() + (time_left(_READ_SECONDS) or 0.0)
+
+        def is_over(state: RetryCallState) -> bool:
+            return loop_time() + self._wait(state) >= end
+
+        retrying = AsyncRetrying(
+            retry=_is_worth_repeating, stop=is_over, wait=self._jittered, retry_error_callback=_last, reraise=True
+        )
+        try:
+            answer: Answer = await retrying(self._exchange, "GET", path, query, None)
+        finally:
+            # It refers to itself, and would keep the last answer until the garbage collector gets to it.
+            retrying.iter_state.reset()
+        return answer
+
+    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """
+        Write, once.
+
+        Raises:
+            NotSent: It certainly had no effect.
+            Unanswered: Nobody knows whether it had.
+        """
+        return await self._exchange(method, path, (), body)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def _exchange(self, method: str, path: str, query: Query, body: Mapping[str, Any] | None) -> Answer:
+        data = None if body is None else orjson.dumps(body)
+        headers = {} if data is None else {"Content-Type": "application/json"}
+        async with self._slots:
+            seconds = time_left(self._timeout) or 0.0
+            timeout = aiohttp.ClientTimeout(total=seconds or 1e-3, sock_connect=_CONNECT_SECONDS)
+            try:
+                async with self._session.request(
+                    method,
+                    self.url + path,
+                    params=list(query),
+                    data=data,
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                ) as answer:
+                    return self._read(answer, await answer.read())
+            except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+                raise NotSent(_plain(error)) from None
+            except TimeoutError:
+                raise Unanswered(f"no answer within {seconds:.1f} seconds") from None
+            except (aiohttp.ClientError, OSError) as error:
+                raise Unanswered(_plain(error)) from None
+
+    def _read(self, answer: aiohttp.ClientResponse, data: bytes) -> Answer:
+        body, is_json = None, not data
+        with contextlib.suppress(ValueError):
+            body, is_json = orjson.loads(data) if data else None, True
+        return Answer(
+            answer.status,
+            body,
+            answer.headers.get("X-Influxdb-Version", ""),
+            self._asked_wait(answer.headers.get("Retry-After", "")),
+            is_json or answer.status >= 300,
+        )
+
+    def _asked_wait(self, text: str) -> float | None:
+        if text.isascii() and text.isdigit():
+            return float(text[:6])
+        try:
+            return max(parsedate_to_datetime(text).timestamp() - self._clock() / 1e6, 0.0)
+        except (ValueError, TypeError):
+            return None
+
+    def _jittered(self, state: RetryCallState) -> float:
+        outcome = state.outcome
+        asked = outcome.result().retry_after if outcome and not outcome.failed else None
+        return max(asked or 0.0, self._wait(state) * self._ids.fraction())
+
+    def _wait(self, state: RetryCallState) -> float:
+        """The longest wait before the next attempt."""
+        outcome = state.outcome
+        asked = outcome.result().retry_after if outcome and not outcome.failed else None
+        doublings = min(state.attempt_number - 1, _MOST_DOUBLINGS)
+        return max(asked or 0.0, min(_FIRST_WAIT * 2.0**doublings, _LONGEST_WAIT))
+
+
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    # The library would send a PUT, DELETE or GET again whose connection broke; a write may be on its way already.
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise Unanswered(_plain(error)) from None
+
+
+def _is_worth_repeating(state: RetryCallState) -> bool:
+    outcome = state.outcome
+    if outcome is None:
+        return False
+    if outcome.failed:
+        return isinstance(outcome.exception(), NotSent | Unanswered)
+    answer: Answer = outcome.result()
+    return answer.status in _BUSY or not answer.is_whole
+
+
+def _last(state: RetryCallState) -> Any:
+    """What the last attempt gave: an answer, or its error."""
+    if state.outcome is None:
+        raise Unanswered("nothing was asked")
+    return state.outcome.result()
+
+
+def _plain(error: BaseException) -> str:
+    """What happened to a connection, in words; the errors of the library never show headers."""
+    return str(error) or type(error).__name__

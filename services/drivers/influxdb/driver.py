@@ -1,0 +1,127 @@
+"""The driver of a real InfluxDB OSS 2.7 to 2.9."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from services.core.errors import RequestInvalid, ServiceUnavailable
+from services.core.model import Organization, PlatformTraits, Spec
+from services.drivers.influxdb.client import Client
+from services.drivers.influxdb.kinds import traits
+from services.drivers.influxdb.options import options_of, place, tls_of, token_of
+from services.drivers.influxdb.preparing import prepared_or_rejected
+from services.drivers.influxdb.reading import CannotRead, OrgUnknown, Reader
+from services.drivers.influxdb.writing import Batch
+from services.drivers.mutation import (
+    Create,
+    Fence,
+    Mutation,
+    Rejected,
+    ResourceId,
+    Result,
+    StoredResource,
+    Update,
+)
+from services.engine.outcome import RejectionReason
+from services.machine import Clock, Ids
+from services.platforms import Platform
+
+_OF_ENDPOINTS = re.compile("[0-9a-f]{16}-(token|username|password|routing-key)")
+"""Keys that the server itself gives to the credentials of endpoints."""
+
+
+class InfluxdbDriver:
+    """One server, seen with one token; organisations are told by their names."""
+
+    def __init__(self, client: Client, clock: Clock, platform: str = "") -> None:
+        """
+        Serve what *client* reaches; it is closed with the driver.
+
+        Args:
+            client: Sends the requests.
+            clock: Tells the time of day: some resources take the time of their change from who changes them.
+            platform: Name of the platform, for errors.
+        """
+        self._client = client
+        self._clock = clock
+        self._platform = platform
+        self._reader = Reader(client)
+        self._traits: PlatformTraits | None = None
+
+    async def describe(self) -> PlatformTraits:
+        """See ``Driver``; the server is asked for its version once."""
+        if self._traits is None:
+            async with self._reading():
+                self._traits = traits(await self._reader.version())
+        return self._traits
+
+    async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
+        """See ``Driver``."""
+        async with self._reading():
+            # An empty list proves nothing; that the organisation can be read does.
+            org_id = await self._reader.org_id(org)
+            return await self._reader.resources(org_id, kinds)
+
+    async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
+        """See ``Driver``."""
+        async with self._reading():
+            held = await self._reader.read(await self._reader.org_id(org), ids)
+        return [held.get(id_) for id_ in ids]
+
+    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
+        """See ``Driver``; nothing is asked for it."""
+        return [prepared_or_rejected(item) for item in wanted]
+
+    async def secret_keys(self, org: str) -> list[str]:
+        """See ``Driver``; without those that the server keeps for endpoints."""
+        async with self._reading():
+            keys = await self._reader.secret_keys(await self._reader.org_id(org))
+        return [key for key in keys if not _OF_ENDPOINTS.fullmatch(key)]
+
+    async def orgs(self) -> list[Organization]:
+        """See ``Driver``: those that the token can read."""
+        async with self._reading():
+            return await self._reader.orgs()
+
+    async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Result]:
+        """See ``Driver``; the items are carried out side by side."""
+        if not batch:
+            return []
+        try:
+            org_id = await self._reader.org_id(org)
+        except OrgUnknown as error:
+            return [Rejected(RejectionReason.NOT_FOUND, str(error))] * len(batch)
+        except CannotRead as error:
+            return [Rejected(error.reason, str(error))] * len(batch)
+        return await Batch(self._client, self._reader, org_id, self._clock).carry_out(batch)
+
+    async def show_token(self, fence: Fence) -> Fence | None:
+        """See ``Driver``; the platform does not fence."""
+        return None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[None]:
+        """While something is read: what stands in the way is told as the contract has it."""
+        try:
+            yield
+        except OrgUnknown as error:
+            raise RequestInvalid("org", str(error)) from error
+        except CannotRead as error:
+            raise ServiceUnavailable("platform", self._client.url, str(error), self._platform) from error
+
+
+async def open_driver(platform: Platform, data: Path, ids: Ids, clock: Clock) -> InfluxdbDriver:
+    """See ``OpenDriver``."""
+    options = options_of(platform)
+    token, tls = token_of(platform, options, data), tls_of(platform, options, data)
+    return InfluxdbDriver(Client(place(options.url), token, tls, ids, clock), clock, platform.name)
+
+
+def place_of(platform: Platform, data: Path) -> str:
+    """See ``PlaceOf``: the address of the server."""
+    return place(options_of(platform).url)

@@ -1,0 +1,89 @@
+"""What an InfluxDB server has: its kinds and limits, as ``Describe`` tells them."""
+
+from services.core.model import (
+    LABEL,
+    Identity,
+    KindTraits,
+    NameUniqueness,
+    PlatformTraits,
+    Precondition,
+    Undo,
+)
+from services.drivers.influxdb.codecs.endpoint import HTTP, PAGERDUTY, SLACK
+
+_LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
+"""Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
+
+_CHECK, _ENDPOINT = "check", "endpoint"
+"""Scopes of names: checks of all types share theirs, and so do endpoints."""
+
+_MAX_BATCH_SIZE, _MAX_CONCURRENCY = 64, 2
+"""A batch ends well within the deadline of a call, as checks and rules take the server 10 to 80 ms each."""
+
+
+def _named(
+    kind: str,
+    names: NameUniqueness,
+    *,
+    stage: int = _PRIMARY_KINDS,
+    delete_undo: Undo = Undo.RECREATE,
+    immutable_paths: tuple[str, ...] = (),
+    labelled: bool = True,
+    name_scope: str = "",
+    sensitive_paths: tuple[str, ...] = (),
+) -> KindTraits:
+    return KindTraits(
+        kind,
+        Identity.NATURAL_KEY,
+        names,
+        stage,
+        delete_undo,
+        immutable_paths=immutable_paths,
+        labelled=labelled,
+        name_scope=name_scope,
+        sensitive_paths=sensitive_paths,
+    )
+
+
+def _repeating(kind: str, stage: int = _PRIMARY_KINDS, costly_listing: bool = False) -> KindTraits:
+    return KindTraits(kind, Identity.SEARCH, NameUniqueness.NONE, stage, Undo.RECREATE, costly_listing=costly_listing)
+
+
+def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
+    return _named(kind, NameUniqueness.EXACT, name_scope=_ENDPOINT, sensitive_paths=sensitive_paths)
+
+
+_KINDS = (
+    # The server trims the names of labels before it compares them.
+    _named(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=_LABELS, labelled=False),
+    _named("Bucket", NameUniqueness.EXACT, delete_undo=Undo.NONE, immutable_paths=("/schemaType",)),
+    _named("Variable", NameUniqueness.CASE_INSENSITIVE),
+    _named("CheckThreshold", NameUniqueness.EXACT, name_scope=_CHECK),
+    _named("CheckDeadman", NameUniqueness.EXACT, name_scope=_CHECK),
+    _endpoint(HTTP, "/password", "/token", "/username"),
+    _endpoint(SLACK, "/token"),
+    _endpoint(PAGERDUTY, "/routingKey"),
+    _repeating("NotificationRule", stage=_REFERRING_KINDS),
+    _repeating("Task"),
+    # The views of each dashboard are a request of their own.
+    _repeating("Dashboard", costly_listing=True),
+    _repeating("Telegraf"),
+)
+
+
+def traits(version: str) -> PlatformTraits:
+    """What a server of this *version* can do."""
+    return PlatformTraits(
+        platform="influxdb",
+        version=version,
+        kinds={kind.kind: kind for kind in _KINDS},
+        max_batch_size=_MAX_BATCH_SIZE,
+        max_concurrency=_MAX_CONCURRENCY,
+        fences=False,
+        holds_secrets=True,
+        precondition=Precondition.READ_FIRST,
+    )
+
+
+TRAITS = {kind.kind: kind for kind in _KINDS}
+"""What the engine must know of each kind, whatever the version."""

@@ -1,0 +1,116 @@
+"""What a row of the platforms file may set for an InfluxDB server, and the credential that it names."""
+
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from services.drivers.options import OptionsInvalid, read_options
+from services.platforms import Platform
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """
+    The options of a row.
+
+    Attributes:
+        url: The server, such as ``https://influx.example.com:8086``.
+        token_file: A file that has the token and nothing else; relative to the folder of the databases.
+        token_variable: An environment variable that has it; one of the two is given.
+        ca_file: Certificates, besides those of the machine, that the server's may be signed by; relative likewise.
+        verify: Whether the certificate of the server is looked at.
+    """
+
+    url: str
+    token_file: str = ""
+    token_variable: str = ""
+    ca_file: str = ""
+    verify: bool = True
+
+
+def options_of(platform: Platform) -> Options:
+    """
+    The options of *platform*.
+
+    Raises:
+        OptionsInvalid: They are not as they should be.
+    """
+    options = read_options(Options, platform)
+    problems = _url_problems(options.url)
+    if bool(options.token_file) == bool(options.token_variable):
+        problems.append("name the token by one of the options 'token_file' and 'token_variable'")
+    if options.ca_file and not options.verify:
+        problems.append("option 'ca_file' has no effect beside verify: false; remove one of them")
+    if problems:
+        raise OptionsInvalid(platform, problems)
+    return options
+
+
+def place(url: str) -> str:
+    """The server that *url* means, the same text for the same server."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}:{parts.port or _PORTS[parts.scheme]}{parts.path.rstrip('/')}"
+
+
+def token_of(platform: Platform, options: Options, data: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """
+    The token that *options* name.
+
+    Raises:
+        OptionsInvalid: There is none, or it is no token.
+        OSError: The file cannot be opened.
+    """
+    where = f"the variable {options.token_variable}" if options.token_variable else f"the file {options.token_file}"
+    if options.token_variable:
+        token = environ.get(options.token_variable, "").strip()
+    else:
+        token = (data / options.token_file).read_bytes().decode(errors="replace").strip()
+    if not token:
+        raise OptionsInvalid(platform, [f"{where} has no token"])
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise OptionsInvalid(
+            platform, [f"{where} has something else than a token: white space, or letters beyond ASCII"]
+        )
+    return token
+
+
+def tls_of(platform: Platform, options: Options, data: Path) -> ssl.SSLContext | bool:
+    """
+    How the certificate of the server is looked at.
+
+    Raises:
+        OptionsInvalid: The file has no certificates.
+        OSError: It cannot be opened.
+    """
+    if not options.verify:
+        return False
+    if not options.ca_file:
+        return True
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(data / options.ca_file)
+    except ssl.SSLError:
+        raise OptionsInvalid(platform, ["option 'ca_file' names a file without certificates in PEM"]) from None
+    return context
+
+
+def _url_problems(url: str) -> list[str]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return ["option 'url' is no URL such as https://influx.example.com:8086"]
+    if parts.scheme not in _PORTS or not parts.hostname or port == 0:
+        return ["option 'url' is no URL such as https://influx.example.com:8086"]
+    if parts.username is not None or parts.password is not None:
+        return ["option 'url' holds a credential; name the token by 'token_file' or 'token_variable'"]
+    if parts.query or parts.fragment:
+        return ["option 'url' ends before ? and #"]
+    return []

@@ -1,0 +1,325 @@
+"""Reads what an InfluxDB server holds: whole lists in few requests, and single resources for sure."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from services.core.model import Organization, Reference
+from services.drivers.influxdb.answers import is_gone, is_unreadable
+from services.drivers.influxdb.client import Answer, Client, NotSent, Query, Unanswered
+from services.drivers.influxdb.codecs.codec import Body
+from services.drivers.influxdb.codecs.registry import CODECS, kind_of
+from services.drivers.influxdb.codecs.rule import ENDPOINT
+from services.drivers.mutation import ResourceId, StoredResource
+from services.engine.outcome import RejectionReason
+from services.kinds.format.canonical import canonical_text
+
+DASHBOARDS, ENDPOINTS, RULES, LABELS = "dashboards", "notificationEndpoints", "notificationRules", "labels"
+
+_ID = re.compile("(?!0{16})[0-9a-f]{16}")
+
+_PAGE, _TASK_PAGE = 100, 500
+"""Most resources that the server puts on a page; a larger limit is an error."""
+
+_BY_OFFSET = frozenset(("checks", ENDPOINTS, RULES))
+_BY_LAST_ID = {"buckets": _PAGE, "tasks": _TASK_PAGE}
+"""How a list is paged; the others come as a whole, whatever they say of further pages."""
+
+_LIST_KEYS = {"telegrafs": "configurations"}
+
+_RESTARTS = 5
+"""How often a list is read anew because somebody deletes while it is read."""
+
+_FEW = 2
+"""So many resources of a kind are read one by one; more of them in a list."""
+
+
+class CannotRead(Exception):
+    """What is there cannot be known; *reason*: what a write that needs it is rejected for, None for this time only."""
+
+    def __init__(self, message: str, reason: RejectionReason | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class OrgUnknown(Exception):
+    """The server has no organisation of that name, or shows none to this token."""
+
+
+class Reader:
+    """Reads resources as the API has them, and as the contract of drivers has them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._org_ids: dict[str, str] = {}
+
+    async def version(self) -> str:
+        """
+        The version of the server.
+
+        Raises:
+            CannotRead: It does not answer, or is no InfluxDB 2.x.
+        """
+        answer = await self._get("/health")
+        if not answer.version:
+            raise CannotRead(f"this is no InfluxDB 2.x: /health answers {answer.told}, without a version")
+        return answer.version
+
+    async def orgs(self) -> list[Organization]:
+        """
+        The organisations that the token can read.
+
+        Raises:
+            CannotRead: The server does not tell.
+        """
+        found: dict[str, Organization] = {}
+        while page := await self._page("orgs", [("limit", str(_PAGE)), ("offset", str(len(found)))]):
+            before = len(found)
+            found |= {org["id"]: Organization(org["name"], org["name"]) for org in page}
+            if len(found) == before:
+                break
+        return list(found.values())
+
+    async def org_id(self, name: str) -> str:
+        """
+        The id of the organisation *name*, which the token can read: after this, a list can be believed.
+
+        Raises:
+            OrgUnknown: There is none.
+            CannotRead: The server does not tell; it does not know the token, or the token is inactive.
+        """
+        if known := self._org_ids.pop(name, None):
+            answer = await self._get(f"/api/v2/orgs/{known}")
+            if answer.status == 200 and answer.body.get("name") == name:
+                self._org_ids[name] = known
+                return known
+            if answer.status not in {200, 404}:
+                raise _unreadable(f"organisation {name!r}", answer)
+        answer = await self._get("/api/v2/orgs", [("org", name)])
+        if answer.status == 404:
+            raise OrgUnknown(f"the platform has no organisation {name!r}, or the token may not read it")
+        if answer.status != 200:
+            raise _unreadable(f"organisation {name!r}", answer)
+        # An inactive token gets an empty list; blanks at the ends of a name do not count for the server.
+        ids = [org["id"] for org in answer.body.get("orgs") or () if org["name"] == name]
+        if not ids:
+            raise OrgUnknown(f"the token can read no organisation {name!r}: there is none, or the token is inactive")
+        answer = await self._get(f"/api/v2/orgs/{ids[0]}")
+        if answer.status != 200:
+            raise _unreadable(f"organisation {name!r}", answer)
+        self._org_ids[name] = ids[0]
+        return str(ids[0])
+
+    async def secret_keys(self, org_id: str) -> list[str]:
+        """
+        The keys of all secrets.
+
+        Raises:
+            CannotRead: The server does not tell.
+        """
+        answer = await self._get(f"/api/v2/orgs/{org_id}/secrets")
+        if answer.status != 200:
+            raise _unreadable("the secrets", answer)
+        return list(answer.body.get("secrets") or ())
+
+    async def listed(self, org_id: str, collection: str) -> list[Body]:
+        """
+        All resources of a *collection*, dashboards without what their cells show.
+
+        Raises:
+            CannotRead: The server does not tell, or somebody changes the list all the time.
+        """
+        query = [("orgID", org_id)]
+        if collection in _BY_LAST_ID:
+            return await self._listed_by_last_id(collection, query)
+        if collection not in _BY_OFFSET:
+            return await self._page(collection, query)
+        for _ in range(_RESTARTS):
+            found = await self._listed_by_offset(collection, query)
+            if found is not None:
+                return found
+        raise CannotRead(f"the list of {collection} changes while it is read")
+
+    async def found(self, org_id: str, collection: str, id_: str) -> Body | None:
+        """
+        The resource with an id, dashboards with what their cells show; None: there certainly is none in this org.
+
+        Raises:
+            CannotRead: The server does not tell.
+        """
+        if not _ID.fullmatch(id_):
+            return None
+        query = [("include", "properties")] if collection == DASHBOARDS else []
+        answer = await self._get(f"/api/v2/{collection}/{id_}", query)
+        if collection == DASHBOARDS and answer.status == 404 and "view" in answer.message:
+            return await self._found_with_lost_views(org_id, id_)
+        return _in_org(org_id, collection, id_, answer)
+
+    async def resources(self, org_id: str, kinds: Iterable[str]) -> list[StoredResource]:
+        """
+        All resources of *kinds*.
+
+        Raises:
+            CannotRead: The server does not tell.
+        """
+        wanted = frozenset(kinds)
+        collections = sorted({CODECS[kind].collection for kind in wanted})
+        needed = sorted({*collections, *([ENDPOINTS] if RULES in collections else [])})
+        lists = await asyncio.gather(*(self.listed(org_id, collection) for collection in needed))
+        held = dict(zip(needed, lists, strict=True))
+        if DASHBOARDS in collections:
+            held[DASHBOARDS] = await self._all_found(org_id, DASHBOARDS, [each["id"] for each in held[DASHBOARDS]])
+        endpoints = {each["id"]: kind_of(ENDPOINTS, each) for each in held.get(ENDPOINTS, ())}
+        return [
+            stored(kind, body, endpoints)
+            for collection in collections
+            for body in held[collection]
+            if (kind := kind_of(collection, body)) in wanted
+        ]
+
+    async def read(self, org_id: str, ids: Sequence[ResourceId]) -> dict[ResourceId, StoredResource]:
+        """
+        The resources with these ids; those that are missing certainly are not there.
+
+        Raises:
+            CannotRead: The server does not tell of one of them.
+        """
+        by_collection: dict[str, set[str]] = {}
+        for id_ in ids:
+            by_collection.setdefault(CODECS[id_.kind].collection, set()).add(id_.id)
+        lists = await asyncio.gather(
+            *(self._many(org_id, collection, sorted(wanted)) for collection, wanted in by_collection.items())
+        )
+        held = dict(zip(by_collection, lists, strict=True))
+        endpoints = await self.endpoint_kinds(org_id, {rule["endpointID"] for rule in held.get(RULES, ())})
+        found = (
+            stored(kind, body, endpoints)
+            for collection, bodies in held.items()
+            for body in bodies
+            if (kind := kind_of(collection, body))
+        )
+        asked = set(ids)
+        return {resource.id: resource for resource in found if resource.id in asked}
+
+    async def endpoint_kinds(self, org_id: str, ids: Iterable[str]) -> dict[str, str]:
+        """
+        The kind of each endpoint that is there.
+
+        Raises:
+            CannotRead: The server does not tell.
+        """
+        held = await self._many(org_id, ENDPOINTS, sorted(ids))
+        return {each["id"]: kind_of(ENDPOINTS, each) for each in held}
+
+    async def _many(self, org_id: str, collection: str, ids: Sequence[str]) -> list[Body]:
+        """What there is of these ids: by a list where that is less, and one by one what the list lacks."""
+        if collection == DASHBOARDS or len(ids) <= _FEW:
+            return await self._all_found(org_id, collection, ids)
+        wanted = set(ids)
+        listed = [body for body in await self.listed(org_id, collection) if body["id"] in wanted]
+        lacking = wanted - {body["id"] for body in listed}
+        return listed + await self._all_found(org_id, collection, sorted(lacking))
+
+    async def _all_found(self, org_id: str, collection: str, ids: Iterable[str]) -> list[Body]:
+        found = await asyncio.gather(*(self.found(org_id, collection, id_) for id_ in ids))
+        return [body for body in found if body is not None]
+
+    async def _found_with_lost_views(self, org_id: str, id_: str) -> Body | None:
+        """A dashboard one of whose cells has lost its view: nothing but reading cell by cell is answered then."""
+        body = _in_org(org_id, DASHBOARDS, id_, await self._get(f"/api/v2/dashboards/{id_}"))
+        if body is None:
+            return None
+        paths = [f"/api/v2/dashboards/{id_}/cells/{cell['id']}/view" for cell in body.get("cells") or ()]
+        views = await asyncio.gather(*map(self._get, paths))
+        cells = []
+        for cell, view in zip(body.get("cells") or (), views, strict=True):
+            if view.status not in (200, 404):
+                raise _unreadable(f"cell {cell['id']} of dashboard {id_!r}", view)
+            shown = {key: view.body[key] for key in ("name", "properties") if key in view.body}
+            cells.append({**cell, **(shown if view.status == 200 else {})})
+        return {**body, "cells": cells}
+
+    async def _listed_by_last_id(self, collection: str, query: Query) -> list[Body]:
+        limit, found = _BY_LAST_ID[collection], list[Body]()
+        further: Query = ()
+        # Pages are shortened by what the token may not read: only an empty one is the last.
+        while page := await self._page(collection, [*query, ("limit", str(limit)), *further]):
+            found += page
+            further = [("after", page[-1]["id"])]
+        return found
+
+    async def _listed_by_offset(self, collection: str, query: Query) -> list[Body] | None:
+        """All pages; None: something was deleted in between, so that what comes behind it was shifted past a page."""
+        found: dict[str, Body] = {}
+        offset, last = 0, ""
+        while page := await self._page(collection, [*query, ("limit", str(_PAGE)), ("offset", str(offset))]):
+            # Pages lap over by one, which has to be the same on both.
+            if last and page[0]["id"] != last:
+                return None
+            if last and len(page) == 1:
+                break
+            found |= {body["id"]: body for body in page}
+            last = page[-1]["id"] if len(page) == _PAGE else ""
+            offset += _PAGE - 1 if last else _PAGE
+        else:
+            if last:
+                return None
+        return list(found.values())
+
+    async def _page(self, collection: str, query: Query) -> list[Body]:
+        answer = await self._get(f"/api/v2/{collection}", query)
+        if answer.status != 200:
+            raise _unreadable(f"the list of {collection}", answer)
+        return list(answer.body.get(_LIST_KEYS.get(collection, collection)) or ())
+
+    async def _get(self, path: str, query: Query = ()) -> Answer:
+        try:
+            answer = await self._client.get(path, query)
+        except (NotSent, Unanswered) as error:
+            raise CannotRead(str(error)) from None
+        if answer.status == 200 and not (answer.is_whole and isinstance(answer.body, dict)):
+            raise CannotRead(f"{path} is answered with what is no JSON object")
+        return answer
+
+
+def stored(kind: str, body: Body, endpoints: Mapping[str, str], labels: Body | None = None) -> StoredResource:
+    """
+    A resource as the contract has it.
+
+    Args:
+        kind: Its kind.
+        body: What the server answered.
+        endpoints: Kinds of the endpoints that are there, by id.
+        labels: Where its labels stand, if not in *body*.
+    """
+    spec = CODECS[kind].read(body)
+    label_ids = {label["id"] for label in (body if labels is None else labels).get("labels") or ()}
+    used = body.get("endpointID", "") if CODECS[kind].collection == RULES else ""
+    references = (Reference(ENDPOINT, endpoints[used], used),) if endpoints.get(used) else ()
+    return StoredResource(
+        ResourceId(kind, body["id"]), canonical_text(spec), spec["name"], tuple(sorted(label_ids)), references
+    )
+
+
+def unwrapped(collection: str, body: Mapping[str, Any]) -> Body:
+    """A resource in an answer; that of a label is wrapped."""
+    return body["label"] if collection == LABELS else body
+
+
+def _in_org(org_id: str, collection: str, id_: str, answer: Answer) -> Body | None:
+    if answer.status == 200:
+        body = unwrapped(collection, answer.body)
+        # Ids are found in every organisation that the token can read.
+        return body if body.get("orgID") == org_id else None
+    if is_gone(collection, answer):
+        return None
+    raise _unreadable(f"{id_!r} of {collection}", answer)
+
+
+def _unreadable(what: str, answer: Answer) -> CannotRead:
+    if answer.status == 401 and answer.message in {"unauthorized access", "token is inactive"}:
+        return CannotRead(f"the token is unknown or inactive: {answer.told}", RejectionReason.NOT_PERMITTED)
+    if is_unreadable("tasks", answer):
+        return CannotRead(f"the token may not read {what}: {answer.told}", RejectionReason.NOT_PERMITTED)
+    return CannotRead(f"{what} cannot be read: {answer.told}")

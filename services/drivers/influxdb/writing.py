@@ -1,0 +1,352 @@
+"""Carries out a batch on an InfluxDB server: each write is sent once, updates and deletions after a read."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from services.core.model import LABEL
+from services.drivers.expecting import held_to
+from services.drivers.influxdb.answers import Request, refusal
+from services.drivers.influxdb.client import Answer, Client, NotSent, Unanswered
+from services.drivers.influxdb.codecs.codec import Body, Codec, Refused
+from services.drivers.influxdb.codecs.dashboard import shown_charts
+from services.drivers.influxdb.codecs.endpoint import changes_scripts
+from services.drivers.influxdb.codecs.registry import CODECS, kind_of
+from services.drivers.influxdb.codecs.rule import endpoint_of
+from services.drivers.influxdb.kinds import TRAITS
+from services.drivers.influxdb.preparing import prepared
+from services.drivers.influxdb.reading import (
+    DASHBOARDS,
+    ENDPOINTS,
+    LABELS,
+    RULES,
+    CannotRead,
+    Reader,
+    stored,
+    unwrapped,
+)
+from services.drivers.mutation import (
+    Ambiguous,
+    Attach,
+    Create,
+    Delete,
+    DeleteSecret,
+    Detach,
+    Done,
+    Mutation,
+    PutSecret,
+    Rejected,
+    ResourceId,
+    Result,
+    StoredResource,
+    Update,
+)
+from services.engine.outcome import RejectionReason
+from services.machine import Clock
+
+log = logging.getLogger("pkger.platform")
+
+IN_FLIGHT = 4
+"""Most mutations of one batch at once."""
+
+_CHECKED_BY_SERVER = frozenset(("buckets", DASHBOARDS))
+"""Where a label on what is not there is refused; elsewhere the server keeps it for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A resource before a write: as the API has it, and as the contract has it."""
+
+    body: Body
+    resource: StoredResource
+
+
+class Stopped(Exception):
+    """A mutation ended before it was done; *result* says how."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(str(result))
+        self.result = result
+
+
+class Batch:
+    """One batch in one organisation."""
+
+    def __init__(self, client: Client, reader: Reader, org_id: str, clock: Clock) -> None:
+        self._client = client
+        self._reader = reader
+        self._org_id = org_id
+        self._clock = clock
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
+        self._lists: dict[str, asyncio.Future[frozenset[str]]] = {}
+
+    async def carry_out(self, batch: Sequence[Mutation]) -> list[Result]:
+        """How each item of *batch* ended, in order; secrets are written together, all else by itself."""
+        secrets = [item for item in batch if isinstance(item, PutSecret | DeleteSecret)]
+        resources = [item for item in batch if not isinstance(item, PutSecret | DeleteSecret)]
+        ends, results = await asyncio.gather(self._secrets(secrets), asyncio.gather(*map(self._ended, resources)))
+        by_secret, by_resource = iter(ends), iter(results)
+        return [next(by_secret if isinstance(item, PutSecret | DeleteSecret) else by_resource) for item in batch]
+
+    async def _ended(self, item: Mutation) -> Result:
+        async with self._slots:
+            return await _result_of(lambda: self._carry_out(item))
+
+    async def _carry_out(self, item: Mutation) -> Result:
+        match item:
+            case Create(kind, spec):
+                return await self._create(replace(item, spec=prepared(kind, spec, item.references)))
+            case Update(id_, spec):
+                return await self._update(replace(item, spec=prepared(id_.kind, spec, item.references)))
+            case Delete():
+                return await self._delete(item)
+            case Attach():
+                return await self._attach(item)
+            case Detach(id_, label_id):
+                path = f"{_path(id_)}/labels/{label_id}"
+                await self._write(Request("DELETE", CODECS[id_.kind].collection, deletes=True), path)
+                return Done()
+            case _:
+                raise TypeError(f"{type(item).__name__} is no mutation of a resource")
+
+    async def _create(self, item: Create) -> Done:
+        codec = CODECS[item.kind]
+        endpoints = await self._endpoints(item, codec)
+        body = codec.write(item.spec.value, item.references, None) | {"orgID": self._org_id}
+        made = await self._written(Request("POST", codec.collection), f"/api/v2/{codec.collection}", body)
+        if codec.collection == DASHBOARDS and shown_charts(made) != item.spec.value["charts"]:
+            await self._write(
+                Request("DELETE", DASHBOARDS, deletes=True), f"/api/v2/{DASHBOARDS}/{made['id']}", unsure=True
+            )
+            raise Stopped(_views_lost())
+        return Done(stored(item.kind, made, endpoints))
+
+    async def _update(self, item: Update) -> Result:
+        codec = CODECS[item.id.kind]
+        held = await self._held(item.id)
+        if held is None:
+            return Rejected(RejectionReason.NOT_FOUND, f"there is no {item.id}")
+        if (ended := held_to(item, held.resource, TRAITS[item.id.kind])) is not None:
+            return ended
+        endpoints = await self._endpoints(item, codec)
+        body = self._body(codec, codec.write(item.spec.value, item.references, held.body))
+        request = Request("PUT" if codec.replaces else "PATCH", codec.collection)
+        if codec.collection == "checks":
+            written = await self._written_check(item, held, body)
+        else:
+            written = await self._written(request, _path(item.id), body)
+        if codec.collection == DASHBOARDS and shown_charts(written) != item.spec.value["charts"]:
+            await self._restored(codec, held, request)
+            return _views_lost()
+        if codec.collection == ENDPOINTS and changes_scripts(codec.read(held.body), item.spec.value):
+            await self._write_scripts(item.id)
+        # Not every answer to an update shows the labels.
+        return Done(stored(item.id.kind, written, endpoints, labels=held.body))
+
+    async def _delete(self, item: Delete) -> Result:
+        held = await self._held(item.id)
+        if held is None:
+            return Done()
+        if (ended := held_to(item, held.resource, TRAITS[item.id.kind])) is not None:
+            return ended
+        await self._write(Request("DELETE", CODECS[item.id.kind].collection, deletes=True), _path(item.id))
+        return Done()
+
+    async def _attach(self, item: Attach) -> Done:
+        collection = CODECS[item.id.kind].collection
+        await self._refuse_missing(LABELS, ResourceId(LABEL, item.label_id))
+        if collection not in _CHECKED_BY_SERVER:
+            await self._refuse_missing(collection, item.id)
+        request = Request("POST", collection, attaches=True)
+        await self._write(request, f"{_path(item.id)}/labels", {"labelID": item.label_id})
+        return Done()
+
+    async def _refuse_missing(self, collection: str, id_: ResourceId) -> None:
+        """Stop where there certainly is no such resource: looked up in one list for the whole batch."""
+        if (
+            id_.id not in await self._listed(collection)
+            and await self._reader.found(self._org_id, collection, id_.id) is None
+        ):
+            raise Stopped(Rejected(RejectionReason.NOT_FOUND, f"there is no {id_}"))
+
+    async def _listed(self, collection: str) -> frozenset[str]:
+        if collection not in self._lists:
+            self._lists[collection] = asyncio.ensure_future(self._ids(collection))
+        return await asyncio.shield(self._lists[collection])
+
+    async def _ids(self, collection: str) -> frozenset[str]:
+        return frozenset(body["id"] for body in await self._reader.listed(self._org_id, collection))
+
+    async def _held(self, id_: ResourceId) -> Held | None:
+        collection = CODECS[id_.kind].collection
+        body = await self._reader.found(self._org_id, collection, id_.id)
+        # A system bucket is of no kind: the server would erase its data, and then refuse to delete it.
+        if body is None or kind_of(collection, body) != id_.kind:
+            return None
+        used = [body["endpointID"]] if collection == RULES else []
+        endpoints = await self._reader.endpoint_kinds(self._org_id, used) if used else {}
+        return Held(body, stored(id_.kind, body, endpoints))
+
+    async def _endpoints(self, item: Create | Update, codec: Codec) -> Mapping[str, str]:
+        """The endpoint that a rule is to refer to, which has to be there and of its kind."""
+        if codec.collection != RULES:
+            return {}
+        wanted = endpoint_of(item.references)
+        if wanted is None:
+            raise Stopped(Rejected(RejectionReason.NOT_FOUND, "a rule needs an endpoint, and refers to none"))
+        found = await self._reader.endpoint_kinds(self._org_id, [wanted.id])
+        if found.get(wanted.id) != wanted.kind:
+            raise Stopped(Rejected(RejectionReason.NOT_FOUND, f"there is no {ResourceId(wanted.kind, wanted.id)}"))
+        return found
+
+    async def _written_check(self, item: Update, held: Held, body: Body) -> Body:
+        """
+        Update a check. The server stores one before it makes its script, so a refused one has to be put back.
+
+        One that reads as it was to be is not done either: what runs is the script of before.
+        """
+        try:
+            return await self._written(Request("PUT", "checks"), _path(item.id), body)
+        except Stopped as stopped:
+            answer = stopped.__cause__
+            if not isinstance(answer, _Answered) or answer.status not in {400, 500}:
+                raise
+            message = f"the server answered {answer}"
+        codec = CODECS[item.id.kind]
+        unsure = Stopped(Ambiguous(f"{message}, and what it made of the check cannot be known"))
+        try:
+            now = await self._reader.found(self._org_id, "checks", item.id.id)
+        except CannotRead:
+            raise unsure from None
+        if now is None:
+            raise unsure
+        if kind_of("checks", now) != item.id.kind or codec.read(now) != codec.read(held.body):
+            await self._restored(codec, held, Request("PUT", "checks"))
+        raise Stopped(Rejected(RejectionReason.CONTENT_REFUSED, message))
+
+    async def _restored(self, codec: Codec, held: Held, request: Request) -> None:
+        """Write back what was *held*; where that cannot be told to have worked, nobody knows what is there."""
+        unsure = Stopped(Ambiguous("a write was refused after it had an effect, and could not be taken back"))
+        before = codec.read(held.body)
+        body = self._body(codec, codec.write(before, held.resource.references, held.body))
+        path = _path(held.resource.id)
+        try:
+            await self._write(request, path, body)
+            now = await self._reader.found(self._org_id, codec.collection, held.resource.id.id)
+        except (Stopped, CannotRead):
+            raise unsure from None
+        if now is None or codec.read(now) != before:
+            raise unsure
+
+    async def _write_scripts(self, endpoint: ResourceId) -> None:
+        """Let the server write the scripts of the rules anew that use a changed endpoint: they hold what it was."""
+        try:
+            rules = await self._reader.listed(self._org_id, RULES)
+            using = [rule for rule in rules if rule.get("endpointID") == endpoint.id]
+            for rule in using:
+                await self._write(Request("PATCH", RULES), f"/api/v2/{RULES}/{rule['id']}", {"name": rule["name"]})
+        except (Stopped, CannotRead) as error:
+            log.warning("rules keep the scripts of a former endpoint", extra={"endpoint": endpoint.id})
+            told = f"{endpoint} is written, but the scripts of its rules are not: {error}"
+            raise Stopped(Ambiguous(told)) from None
+
+    async def _secrets(self, batch: Sequence[PutSecret | DeleteSecret]) -> list[Result]:
+        """Neighbours of one verb are one request; a value stands in no result."""
+        results: list[Result] = []
+        path = f"/api/v2/orgs/{self._org_id}/secrets"
+        for verb, group in groupby(batch, key=type):
+            items = list(group)
+            if verb is PutSecret:
+                values = {item.key: item.value for item in items if isinstance(item, PutSecret)}
+                result = await self._secrets_written(Request("PATCH", "secrets"), path, values)
+            else:
+                # The form with the key in the path does nothing for a key with a slash.
+                keys = {"secrets": [item.key for item in items]}
+                result = await self._secrets_written(Request("POST", "secrets"), f"{path}/delete", keys)
+            results += [result] * len(items)
+        return results
+
+    async def _secrets_written(self, request: Request, path: str, body: Mapping[str, Any]) -> Result:
+        async def written() -> Result:
+            await self._write(request, path, body)
+            return Done()
+
+        return await _result_of(written)
+
+    def _body(self, codec: Codec, body: dict[str, Any]) -> dict[str, Any]:
+        """The body of an update, as its kind wants it."""
+        if not codec.replaces:
+            return body
+        # Another organisation would move an endpoint there, and show a variable in both.
+        further = {"orgID": self._org_id}
+        if codec.collection == "variables":
+            further["updatedAt"] = _rfc3339(self._clock())
+        return body | further
+
+    async def _written(self, request: Request, path: str, body: Mapping[str, Any]) -> Body:
+        """The resource in the answer to a write."""
+        answer = await self._write(request, path, body)
+        if not isinstance(answer.body, dict):
+            raise Stopped(Ambiguous("the server answered without the resource"))
+        return unwrapped(request.collection, answer.body)
+
+    async def _write(
+        self, request: Request, path: str, body: Mapping[str, Any] | None = None, unsure: bool = False
+    ) -> Answer:
+        """
+        Send a write.
+
+        *unsure*: another write has had an effect before, so whatever ends this one leaves it open what is there.
+
+        Raises:
+            Stopped: It is not, or not certainly, done.
+        """
+        try:
+            answer = await self._client.send(request.method, path, body)
+        except NotSent as error:
+            ended: Rejected | Ambiguous = Rejected(None, f"nothing was sent: {error}")
+            cause: Exception = error
+        except Unanswered as error:
+            ended, cause = Ambiguous(str(error)), error
+        else:
+            refused = refusal(request, answer)
+            if refused is None:
+                return answer
+            ended, cause = refused, _Answered(answer)
+        raise Stopped(Ambiguous(ended.message) if unsure else ended) from cause
+
+
+class _Answered(Exception):
+    """The answer that stopped a mutation."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.told)
+        self.status = answer.status
+
+
+async def _result_of(work: Callable[[], Awaitable[Result]]) -> Result:
+    try:
+        return await work()
+    except Stopped as stopped:
+        return stopped.result
+    except Refused as refused:
+        return Rejected(RejectionReason.CONTENT_REFUSED, str(refused))
+    except CannotRead as error:
+        # What was to be written was not sent.
+        return Rejected(error.reason, str(error))
+
+
+def _views_lost() -> Rejected:
+    return Rejected(RejectionReason.CONTENT_REFUSED, "the server could not keep a chart, and would have shown none")
+
+
+def _path(id_: ResourceId) -> str:
+    return f"/api/v2/{CODECS[id_.kind].collection}/{id_.id}"
+
+
+def _rfc3339(microseconds: int) -> str:
+    return datetime.fromtimestamp(microseconds / 1e6, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
