@@ -1,7 +1,7 @@
 """A driver as tests call it: real gRPC, values of the contract in, messages out."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
@@ -9,8 +9,10 @@ from pkger.model.v1 import object_pb2, operation_pb2
 
 from services.core.model import PlatformTraits
 from services.kinds.format.canonical import canonical_text
+from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb
+from tests.drivers.influxdb.samples import influxdb_sample
 
 ORG = "acme"
 
@@ -28,13 +30,29 @@ class DriverClient:
         address: Where it is.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, orgs: Mapping[str, str] | None = None, refers_to: str = "") -> None:
+        """
+        Call the driver at *address*.
+
+        Args:
+            address: Where it is.
+            orgs: What the organisations of the tests are called on the platform, where that is not as in the tests.
+            refers_to: A kind of which there is made one for each organisation, for what refers to nothing in a test;
+                empty: what refers to nothing is sent so.
+        """
         self.address = address
+        self._orgs = orgs or {}
+        self._refers_to = refers_to
+        self._referred: dict[str, str] = {}
         self._peer = Peer("platform", address)
         self._stub = driver_pb2_grpc.DriverServiceStub(self._peer.channel)
 
     async def close(self) -> None:
         await self._peer.close()
+
+    def org_name(self, org: str) -> str:
+        """What the platform calls an organisation of the tests."""
+        return self._orgs.get(org, org)
 
     async def describe(self) -> PlatformTraits:
         return platform_from_pb(await self.describe_raw())
@@ -46,13 +64,13 @@ class DriverClient:
         return [resource for chunk in await self.chunks(*kinds, org=org) for resource in chunk.resources]
 
     async def chunks(self, *kinds: str, org: str = ORG) -> Sequence[driver_pb2.ListResourcesResponse]:
-        request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
+        request = driver_pb2.ListResourcesRequest(org=self.org_name(org), kinds=kinds)
         return [chunk async for chunk in self._peer.stream(self._stub.ListResources, request)]
 
     async def read(self, *ids: tuple[str, str], org: str = ORG) -> list[object_pb2.Resource | None]:
         """The resource of each (kind, id), in order; None for what is gone."""
         request = driver_pb2.ReadResourcesRequest(
-            org=org, ids=[object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids]
+            org=self.org_name(org), ids=[object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids]
         )
         response = await self._peer.call(self._stub.ReadResources, request)
         assert all(result.WhichOneof("result") for result in response.results)
@@ -65,7 +83,9 @@ class DriverClient:
         fence: tuple[str, int] | None = None,
         transient: bool = False,
     ) -> list[driver_pb2.MutationResult]:
-        request = driver_pb2.MutateRequest(org=org, mutations=mutations)
+        for mutation in mutations:
+            await self._let_refer(mutation, org)
+        request = driver_pb2.MutateRequest(org=self.org_name(org), mutations=mutations)
         if fence:
             scope, token = fence
             request.fence.CopyFrom(
@@ -93,7 +113,7 @@ class DriverClient:
         self, *specs: driver_pb2.WantedSpec, org: str = ORG
     ) -> list[tuple[str, driver_pb2.Rejected | None]]:
         """For each spec, the text that the platform would hold, or an empty one and why it would hold none."""
-        request = driver_pb2.PrepareSpecsRequest(org=org, specs=specs)
+        request = driver_pb2.PrepareSpecsRequest(org=self.org_name(org), specs=specs)
         answers = (await self._peer.call(self._stub.PrepareSpecs, request)).specs
         assert [answer.position for answer in answers] == list(range(len(specs)))
         assert all(answer.WhichOneof("result") for answer in answers)
@@ -108,14 +128,31 @@ class DriverClient:
                 found.append((answer.held.spec_json or wanted.spec_json, None))
         return found
 
+    async def would_hold(self, mutation: driver_pb2.Mutation) -> Any:
+        """What the platform would hold after *mutation*; None where it refuses its content."""
+        [(text, refused)] = await self.prepared(wanted(mutation))
+        return None if refused else json.loads(text)
+
     async def secret_keys(self, org: str = ORG) -> list[str]:
-        request = driver_pb2.ListSecretKeysRequest(org=org)
+        request = driver_pb2.ListSecretKeysRequest(org=self.org_name(org))
         return list((await self._peer.call(self._stub.ListSecretKeys, request)).keys)
 
     async def orgs(self) -> list[tuple[str, str]]:
         """Id and name of each organisation."""
         answer = await self._peer.call(self._stub.ListOrgs, driver_pb2.ListOrgsRequest())
         return [(org.id, org.name) for org in answer.orgs]
+
+    async def _let_refer(self, mutation: driver_pb2.Mutation, org: str) -> None:
+        """Let a write that refers to nothing refer to something, if its kind has to."""
+        change = mutation.create if mutation.HasField("create") else mutation.update
+        if not self._refers_to or change.kind not in KINDS or change.references:
+            return
+        for field in KINDS[change.kind].uses:
+            if org not in self._referred:
+                wanted = create(self._refers_to, influxdb_sample(self._refers_to, "referred", ""))
+                [result] = await self.mutate(wanted, org=org)
+                self._referred[org] = result.done.id
+            change.references.append(reference(f"/{field}", self._refers_to, self._referred[org]))
 
     async def made(self, *mutations: driver_pb2.Mutation, org: str = ORG) -> list[object_pb2.Resource]:
         """What creates or updates left on the platform, as reading tells; they are to be accepted."""

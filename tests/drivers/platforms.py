@@ -12,6 +12,8 @@ from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.server import serving
 from tests.drivers.client import DriverClient
+from tests.drivers.influxdb.running import REAL, real_server, stand_in
+from tests.drivers.influxdb.samples import influxdb_sample
 
 Sample = Callable[[str, str, str], dict[str, Any]]
 """Makes a normalised spec that the platform accepts: kind, name, and a description that tells two specs apart."""
@@ -29,12 +31,14 @@ class PlatformUnderTest:
         sample: Specs for it.
         missing_id: A well-formed id that no resource has.
         immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
+        needs_references: Whether what may refer to a resource has to.
     """
 
     running: Running
     sample: Sample
     missing_id: str
     immutable_change: Mapping[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]
+    needs_references: bool = False
 
 
 @asynccontextmanager
@@ -89,6 +93,18 @@ def sample(kind: str, name: str, description: str) -> dict[str, Any]:
     return {"name": name, "description": description, **_CONTENT[kind]}
 
 
+def _influxdb(running: Running) -> PlatformUnderTest:
+    """An InfluxDB server, which has no schemas of buckets: to ask for them is refused in any bucket."""
+    bucket = influxdb_sample("Bucket", "measured", "")
+    return PlatformUnderTest(
+        running,
+        influxdb_sample,
+        missing_id="00000000deadbeef",
+        immutable_change={("Bucket", "/schemaType"): (bucket, {**bucket, "schemaType": "explicit"})},
+        needs_references=True,
+    )
+
+
 PLATFORMS = {
     "embedded": PlatformUnderTest(
         run_here("embedded"),
@@ -100,5 +116,7 @@ PLATFORMS = {
                 {**sample("Bucket", "measured", ""), "schemaType": "explicit"},
             )
         },
-    )
+    ),
+    "influxdb": _influxdb(stand_in),
+    **({"real-influxdb": _influxdb(real_server)} if REAL else {}),
 }

@@ -326,6 +326,7 @@ async def test_names_that_differ_in_case_or_white_space_are_compared_as_describe
     ignoring: set[NameUniqueness],
 ) -> None:
     """*ignoring*: the rules for which the two are one name. A plan relies on the platform to see names as it does."""
+    await _skip_refused_names(driver, sample, kind, first, second)
     _, other = await driver.made(
         create(kind, sample(kind, first, ""), "1"), create(kind, sample(kind, "other", ""), "2")
     )
@@ -336,18 +337,27 @@ async def test_names_that_differ_in_case_or_white_space_are_compared_as_describe
     if rule in ignoring:
         assert [result.rejected.reason for result in results] == [NAME_TAKEN, NAME_TAKEN]
     else:
-        # The second of the two has the name of the one before it.
-        assert ends(results) == ["done", "done" if rule is NameUniqueness.NONE else "rejected"]
+        # One of the two has the name before the other; which one is, nobody promises.
+        assert sorted(map(str, ends(results))) == ["done", "done" if rule is NameUniqueness.NONE else "rejected"]
+
+
+async def _skip_refused_names(driver: DriverClient, sample: Sample, kind: str, *names: str) -> None:
+    """Skip the test if the platform refuses one of the names for what it is, as plans tell."""
+    for name in names:
+        if await driver.would_hold(create(kind, sample(kind, name, ""))) is None:
+            pytest.skip(f"the platform has no {kind} with the name {name!r}")
 
 
 @pytest.mark.parametrize("changed", ["name", "NAME", " Name "])
 async def test_a_resource_may_keep_its_name_or_change_how_it_is_written(
     driver: DriverClient, sample: Sample, kind: str, changed: str
 ) -> None:
-    """Names are stored as they were written, and not as they are compared."""
+    """Names are stored as plans tell, and not as they are compared."""
+    await _skip_refused_names(driver, sample, kind, changed)
     [made] = await driver.made(create(kind, sample(kind, "name", "old"), "key"))
-    [written] = await driver.made(update(kind, made.id, sample(kind, changed, "new")))
-    assert spec(written) == sample(kind, changed, "new")
+    change = update(kind, made.id, sample(kind, changed, "new"))
+    [written] = await driver.made(change)
+    assert spec(written) == await driver.would_hold(change)
     assert await driver.listing(kind) == [written]
 
 

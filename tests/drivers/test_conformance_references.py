@@ -52,7 +52,7 @@ async def test_what_refers_comes_after_what_it_refers_to(traits: PlatformTraits,
 
 
 async def test_references_are_told_as_they_were_written(
-    driver: DriverClient, sample: Sample, use: tuple[str, str, str]
+    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, use: tuple[str, str, str]
 ) -> None:
     kind, pointer, other = use
     first, second = await two_of(driver, sample, other)
@@ -65,6 +65,8 @@ async def test_references_are_told_as_they_were_written(
     [written] = await driver.made(update(kind, made.id, sample(kind, "refers", ""), moved))
     assert list(written.references) == moved
     assert await driver.listing(kind) == [written]
+    if platform.needs_references:
+        return
     [bare] = await driver.made(update(kind, made.id, sample(kind, "refers", "")))
     assert list(bare.references) == []
     assert await driver.listing(kind) == [bare]
@@ -138,7 +140,11 @@ async def test_a_credential_itself_is_refused_and_told_nowhere(
     [made] = await driver.made(create(kind, sample(kind, "named", ""), "named"))
     for path in traits.kinds[kind].sensitive_paths:
         for wanted in (None, "", {"secretRef": {"key": "k"}}):
-            [made] = await driver.made(update(kind, made.id, _with(sample(kind, "named", ""), path, wanted)))
+            named = update(kind, made.id, _with(sample(kind, "named", ""), path, wanted))
+            if await driver.would_hold(named) is not None:
+                [made] = await driver.made(named)
+            else:
+                assert not wanted
         written = _with(sample(kind, "written", ""), path, text)
         results = await driver.mutate(create(kind, written, "written"), update(kind, made.id, written))
         assert [result.rejected.reason for result in results] == [CONTENT_REFUSED] * 2
