@@ -100,3 +100,9 @@ async def _asked(session: aiohttp.ClientSession, method: str, url: str, body: An
     async with session.request(method, url, json=body) as answer:
         assert answer.status < 300, f"{method} {url}: {answer.status} {await answer.text()}"
         return None if answer.status == 204 else await answer.json()
+
+
+async def organisation(url: str, token: str, name: str) -> str:
+    """Make an organisation; its id."""
+    async with aiohttp.ClientSession(headers={"Authorization": f"Token {token}"}) as session:
+        return str((await _asked(session, "POST", f"{url}/api/v2/orgs", {"name": name}))["id"])

@@ -1,0 +1,40 @@
+"""A stand-in for an InfluxDB server, and all services with it as their platform."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import services.drivers.__main__ as platform_process
+from services.platforms import Platform
+from tests.cluster import Cluster, cluster
+from tests.drivers.client import ORG, DriverClient
+from tests.drivers.influxdb.running import influxdb_client, organisation
+from tests.influx.server import Influx, influx
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Influx]:
+    async with influx() as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: Influx, tmp_path: Path) -> AsyncIterator[DriverClient]:
+    """The driver of the stand-in, in which there is the organisation of the suite."""
+    await organisation(server.url, server.token, ORG)
+    async with influxdb_client(server.url, server.token, {}, tmp_path) as driver:
+        server.records.clear()
+        yield driver
+
+
+@pytest.fixture
+async def on_influxdb(server: Influx, tmp_path: Path) -> AsyncIterator[Cluster]:
+    """All services; their platform is the stand-in."""
+    await organisation(server.url, server.token, "default")
+    (tmp_path / "token").write_text(server.token)
+    options = {"url": server.url, "token_file": "token"}
+    opened = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
+    async with cluster(tmp_path, {"platform": opened}) as running:
+        yield running
