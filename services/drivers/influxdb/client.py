@@ -27,6 +27,8 @@ _IDLE_SECONDS = 60.0
 
 _READ_SECONDS = 20.0
 """How long a read is repeated, if its caller waits that long."""
+_CONNECTIONS = 4
+"""How often a connection is tried for one read: a server that is away is soon told, and callers ask again."""
 _FIRST_WAIT, _LONGEST_WAIT, _MOST_DOUBLINGS = 0.1, 2.0, 10
 
 _BUSY = frozenset((429, 502, 503, 504))
@@ -122,7 +124,10 @@ class Client:
         end = loop_time() + (time_left(_READ_SECONDS) or 0.0)
 
         def is_over(state: RetryCallState) -> bool:
-            return loop_time() + self._wait(state) >= end
+            is_away = (
+                state.outcome is not None and state.outcome.failed and isinstance(state.outcome.exception(), NotSent)
+            )
+            return (is_away and state.attempt_number >= _CONNECTIONS) or loop_time() + self._wait(state) >= end
 
         retrying = AsyncRetrying(
             retry=_is_worth_repeating, stop=is_over, wait=self._jittered, retry_error_callback=_last, reraise=True

@@ -1,0 +1,154 @@
+"""What the driver leaves as it is: what no spec knows, scripts that would fall behind, system buckets, secrets."""
+
+from typing import Any
+
+import aiohttp
+
+from tests.drivers.client import (
+    CONTENT_REFUSED,
+    NAME_TAKEN,
+    ORG,
+    DriverClient,
+    create,
+    delete,
+    ends,
+    put_secret,
+    reference,
+    spec,
+    update,
+)
+from tests.drivers.influxdb.samples import influxdb_sample as sample
+from tests.influx import faults
+from tests.influx.server import Influx
+
+
+async def asked(server: Influx, method: str, path: str, body: Any = None) -> Any:
+    """What people do to the server by themselves."""
+    headers = {"Authorization": f"Token {server.token}", "Accept": "application/json"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.request(method, f"{server.url}/api/v2/{path}", json=body) as answer,
+    ):
+        assert answer.status < 300, await answer.text()
+        return None if answer.status == 204 else await answer.json()
+
+
+async def test_cells_keep_their_ids_and_what_their_views_say_besides(client: DriverClient, server: Influx) -> None:
+    [made] = await client.made(create("Dashboard", sample("Dashboard", "d", "")))
+    path = f"dashboards/{made.id}"
+    [cell] = (await asked(server, "GET", f"{path}?include=properties"))["cells"]
+    builder = {**cell["properties"]["queries"][0], "editMode": "builder", "name": "by hand"}
+    shown = {**cell["properties"], "queries": [builder]}
+    await asked(server, "PATCH", f"{path}/cells/{cell['id']}/view", {"name": cell["name"], "properties": shown})
+    log = await asked(server, "POST", f"{path}/cells", {"x": 0, "y": 9, "w": 1, "h": 1})
+
+    [written] = await client.made(update("Dashboard", made.id, sample("Dashboard", "renamed", "")))
+    assert spec(written)["charts"] == spec(made)["charts"]
+    cells = (await asked(server, "GET", f"{path}?include=properties"))["cells"]
+    assert [each["id"] for each in cells] == [cell["id"], log["id"]]
+    assert cells[0]["properties"]["queries"][0]["name"] == "by hand"
+
+    [chart] = sample("Dashboard", "d", "")["charts"]
+    await client.made(
+        update("Dashboard", made.id, {**sample("Dashboard", "d", ""), "charts": [{**chart, "note": "n"}]})
+    )
+    cells = (await asked(server, "GET", f"{path}?include=properties"))["cells"]
+    assert [each["id"] for each in cells] == [cell["id"], log["id"]]
+
+
+async def test_what_endpoints_checks_rules_and_variables_have_besides_stays(
+    client: DriverClient, server: Influx
+) -> None:
+    endpoint, check, variable = await client.made(
+        *(create(kind, sample(kind, "it", "")) for kind in ("NotificationEndpointHTTP", "CheckThreshold", "Variable"))
+    )
+    [rule] = await client.made(create("NotificationRule", sample("NotificationRule", "it", "")))
+    for held, further in (
+        (f"notificationEndpoints/{endpoint.id}", {"headers": {"a": "b"}, "contentTemplate": "t"}),
+        (f"notificationRules/{rule.id}", {"runbookLink": "http://x", "limit": 2, "limitEvery": 3}),
+    ):
+        await asked(server, "PUT", held, {**await asked(server, "GET", held), **further})
+        change = endpoint if "Endpoints" in held else rule
+        await client.made(update(change.kind, change.id, sample(change.kind, "it", "new"), change.references))
+        answer = await asked(server, "GET", held)
+        assert {key: answer[key] for key in further} == further
+    held = f"checks/{check.id}"
+    before = await asked(server, "GET", held)
+    query = {**before["query"], "editMode": "builder", "name": "by hand"}
+    await asked(server, "PUT", held, {**before, "query": query})
+    await client.made(update("CheckThreshold", check.id, sample("CheckThreshold", "it", "new")))
+    assert (await asked(server, "GET", held))["query"]["name"] == "by hand"
+    created = (await asked(server, "GET", f"variables/{variable.id}"))["createdAt"]
+    await client.made(update("Variable", variable.id, sample("Variable", "it", "new")))
+    assert (await asked(server, "GET", f"variables/{variable.id}"))["createdAt"] == created
+
+
+async def test_a_changed_endpoint_takes_the_scripts_of_its_rules_along(client: DriverClient, server: Influx) -> None:
+    kind = "NotificationEndpointSlack"
+    [endpoint] = await client.made(create(kind, sample(kind, "e", "")))
+    refers = [reference("/endpointName", kind, endpoint.id)]
+    [rule] = await client.made(create("NotificationRule", sample("NotificationRule", "r", ""), references=refers))
+    task = (await asked(server, "GET", f"notificationRules/{rule.id}"))["taskID"]
+    await client.made(update(kind, endpoint.id, {**sample(kind, "e", ""), "url": "https://moved.example.com"}))
+    assert "moved.example.com" in (await asked(server, "GET", f"tasks/{task}"))["flux"]
+    server.records.clear()
+    await client.made(update(kind, endpoint.id, {**sample(kind, "e", "told"), "url": "https://moved.example.com"}))
+    assert server.records.count("PATCH") == 0
+
+
+async def test_a_refused_check_is_put_back(client: DriverClient, server: Influx) -> None:
+    """The server has stored it by then, and its script is the one of before."""
+    [made] = await client.made(create("CheckThreshold", sample("CheckThreshold", "c", "")))
+    server.faults.add(faults.failed(500), "PUT", f"/api/v2/checks/{made.id}")
+    server.records.clear()
+    assert (
+        await client.refusal(update("CheckThreshold", made.id, sample("CheckThreshold", "c", "new"))) == CONTENT_REFUSED
+    )
+    assert await client.listing("CheckThreshold") == [made]
+    assert server.records.count("PUT") == 2
+
+    server.faults.add(faults.failed(500), "PUT", f"/api/v2/checks/{made.id}")
+    server.faults.add(faults.refused(500), "PUT", f"/api/v2/checks/{made.id}", nth=2)
+    wanted = update("CheckThreshold", made.id, sample("CheckThreshold", "c", "new"))
+    assert ends(await client.mutate(wanted)) == ["ambiguous"]
+
+
+async def test_system_buckets_are_not_there(client: DriverClient, server: Influx) -> None:
+    assert await client.listing("Bucket") == []
+    [org] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == ORG]
+    for bucket in (await asked(server, "GET", f"buckets?orgID={org['id']}"))["buckets"]:
+        assert bucket["type"] == "system"
+        assert await client.read(("Bucket", bucket["id"])) == [None]
+        server.records.clear()
+        assert ends(await client.mutate(delete("Bucket", bucket["id"]))) == ["done"]
+        assert server.records.count("write") == 0
+    assert not server.state.erased
+
+
+async def test_retention_brings_its_shards_along_and_back(client: DriverClient, server: Influx) -> None:
+    kept = sample("Bucket", "b", "")
+    [made] = await client.made(create("Bucket", kept))
+    for rules in ([], [{"type": "expire", "everySeconds": 200_000}], kept["retentionRules"]):
+        [written] = await client.made(update("Bucket", made.id, {**kept, "retentionRules": rules}))
+        assert spec(written)["retentionRules"] == rules
+    [rule] = (await asked(server, "GET", f"buckets/{made.id}"))["retentionRules"]
+    assert rule["shardGroupDurationSeconds"] == 3600
+
+
+async def test_keys_that_the_server_keeps_for_endpoints_are_not_told(client: DriverClient, server: Influx) -> None:
+    [org] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == ORG]
+    body = {"type": "slack", "name": "s", "url": "http://x", "status": "active", "token": "abc", "orgID": org["id"]}
+    await asked(server, "POST", "notificationEndpoints", body)
+    await client.mutate(put_secret("ours", "v"))
+    assert await client.secret_keys() == ["ours"]
+    [endpoint] = await client.listing("NotificationEndpointSlack")
+    assert "abc" not in endpoint.spec_json
+
+
+async def test_what_is_of_no_kind_is_not_told_but_keeps_its_name(client: DriverClient, server: Influx) -> None:
+    kind = "NotificationEndpointHTTP"
+    [org] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == ORG]
+    telegram = {"type": "telegram", "name": "t", "token": "x", "channel": "c", "status": "active", "orgID": org["id"]}
+    await asked(server, "POST", "notificationEndpoints", telegram)
+    assert await client.listing(kind) == []
+    assert await client.refusal(create(kind, sample(kind, "t", ""))) == NAME_TAKEN

@@ -1,0 +1,83 @@
+"""Tokens that may not do everything: what cannot be read is never gone, and what may not be written says so."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pkger.model.v1.operation_pb2 import REJECTION_REASON_NOT_PERMITTED as NOT_PERMITTED
+
+from services.core.errors import RequestInvalid, ServiceUnavailable
+from tests.drivers.client import ORG, DriverClient, create, delete, update
+from tests.drivers.influxdb.running import influxdb_client
+from tests.drivers.influxdb.samples import influxdb_sample as sample
+from tests.drivers.influxdb.test_keeping import asked
+from tests.influx.server import Influx
+
+READ_LABELS = ("read", "labels")
+
+
+@asynccontextmanager
+async def with_token(
+    server: Influx, folder: Path, rights: Sequence[tuple[str, str]], org: str = ORG, status: str = "active"
+) -> AsyncIterator[DriverClient]:
+    """A driver whose token can read the organisation *org* and has some *rights* in it."""
+    [found] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == org]
+    resources: list[tuple[str, dict[str, Any]]] = [("read", {"type": "orgs", "id": found["id"]})]
+    resources += [(action, {"type": type_, "orgID": found["id"]}) for action, type_ in rights]
+    body = {
+        "orgID": found["id"],
+        "status": status,
+        "permissions": [{"action": action, "resource": resource} for action, resource in resources],
+    }
+    made = await asked(server, "POST", "authorizations", body)
+    folder.mkdir()
+    async with influxdb_client(server.url, made["token"], {}, folder) as client:
+        yield client
+
+
+async def test_what_may_not_be_read_is_an_error_and_never_gone(
+    client: DriverClient, server: Influx, tmp_path: Path
+) -> None:
+    made = await client.made(
+        *(create(kind, sample(kind, "it", "")) for kind in ("Label", "Task", "Dashboard", "Bucket"))
+    )
+    async with with_token(server, tmp_path / "blind", []) as blind:
+        for resource in made:
+            with pytest.raises(ServiceUnavailable, match="may not"):
+                await blind.read((resource.kind, resource.id))
+            assert await blind.refusal(delete(resource.kind, resource.id)) == NOT_PERMITTED
+    assert await client.read(*((each.kind, each.id) for each in made)) == made
+
+
+async def test_what_may_not_be_written_says_so(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+    kinds = ("Label", "Task", "Dashboard")
+    made = await client.made(*(create(kind, sample(kind, "it", "")) for kind in kinds))
+    rights = [("read", "labels"), ("read", "tasks"), ("read", "dashboards")]
+    async with with_token(server, tmp_path / "reader", rights) as reader:
+        for resource in made:
+            assert await reader.listing(resource.kind) == [resource]
+            for mutation in (
+                create(resource.kind, sample(resource.kind, "new", "")),
+                update(resource.kind, resource.id, sample(resource.kind, "renamed", "")),
+                delete(resource.kind, resource.id),
+            ):
+                assert await reader.refusal(mutation) == NOT_PERMITTED
+    assert await client.read(*((each.kind, each.id) for each in made)) == made
+
+
+async def test_an_inactive_token_reads_no_empty_organisation(
+    client: DriverClient, server: Influx, tmp_path: Path
+) -> None:
+    server.records.clear()
+    async with with_token(server, tmp_path / "inactive", [READ_LABELS], status="inactive") as inactive:
+        with pytest.raises((ServiceUnavailable, RequestInvalid), match="inactive"):
+            await inactive.listing("Label")
+
+
+async def test_a_token_of_another_organisation_reads_none(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+    async with with_token(server, tmp_path / "other", [READ_LABELS], org=server.org_name) as other:
+        with pytest.raises((ServiceUnavailable, RequestInvalid)):
+            await other.listing("Label")
+        assert await other.listing("Label", org=server.org_name) == []
