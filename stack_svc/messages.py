@@ -209,7 +209,11 @@ def policy_from_pb(message: Struct) -> dict[str, Any]:
         RequestInvalid: It has a field or a word that nobody knows or that nothing acts on.
     """
     try:
-        return policy.checked(json_format.MessageToDict(message))
+        said = json_format.MessageToDict(message)
+    except ValueError:
+        raise RequestInvalid("policy", "it has a number that is not finite") from None
+    try:
+        return policy.checked(said)
     except policy.PolicyInvalidError as error:
         raise RequestInvalid(f"policy.{error.field}", str(error)) from None
 

@@ -5,10 +5,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
+from google.protobuf import json_format
 from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.cli.escapes import escaped
+from services.kinds.format.canonical import plain
 
 
 def document_of(message: Message) -> dict[str, Any]:
@@ -32,9 +35,16 @@ def document_of(message: Message) -> dict[str, Any]:
     return document
 
 
+def data_of(struct: Struct) -> Any:
+    """JSON data of a message that holds any; a Struct knows one type of number, so integers are told from others."""
+    return plain(json_format.MessageToDict(struct))
+
+
 def _value(field: Any, value: Any) -> Any:
     if isinstance(value, Timestamp):
         return value.ToJsonString()
+    if isinstance(value, Struct):
+        return data_of(value)
     if isinstance(value, Message):
         return document_of(value)
     if field.enum_type:

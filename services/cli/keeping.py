@@ -15,7 +15,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
-from services.cli.documents import print_document
+from services.cli.documents import data_of, print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
@@ -49,7 +49,7 @@ async def policy(
     with Interrupts() as interrupts, told_plainly():
         async with session(READING, environ) as services:
             stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
-    said = json_format.MessageToDict(stack.policy)
+    said = data_of(stack.policy)
     if output != "text":
         print_document(said, output)
     else:
@@ -144,7 +144,7 @@ async def _policy(
     stack = (await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
     if wanted is None and not changes:
         return stack
-    said = dict(json_format.MessageToDict(stack.policy) if wanted is None else wanted)
+    said = dict(data_of(stack.policy) if wanted is None else wanted)
     for change in changes:
         field, _, text = change.partition("=")
         said.pop(field, None)

@@ -137,6 +137,9 @@ _target_option = click.option(
     expose_value=False,
     help="Platform and organisation.  [default: embedded/default]",
 )
+REVISION = click.IntRange(max=2**63 - 1)
+"""Number of a revision; which there are, the store knows."""
+
 _output_option = click.option(
     "-o",
     "--output",

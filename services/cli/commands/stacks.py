@@ -162,8 +162,8 @@ Examples:
   pkger stacks diff fleet 1 2""",
 )
 @click.argument("name")
-@click.argument("old", type=int)
-@click.argument("new", type=int)
+@click.argument("old", type=options.REVISION)
+@click.argument("new", type=options.REVISION)
 @options.platform_option
 @options.org_option
 @options.full_option
@@ -185,7 +185,7 @@ Examples:
   pkger stacks rollback fleet 3""",
 )
 @click.argument("name")
-@click.argument("revision", type=int)
+@click.argument("revision", type=options.REVISION)
 @options.platform_option
 @options.org_option
 @options.skip_option

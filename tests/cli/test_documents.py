@@ -1,0 +1,23 @@
+"""Messages as documents: the JSON that ``-o json`` prints."""
+
+from google.protobuf.json_format import ParseDict
+from google.protobuf.struct_pb2 import Struct
+from pkger.stack.v1 import stack_pb2
+
+from services.cli.documents import document_of, text_document
+
+POLICY = {"history": 5, "protect": True, "overrides": [{"match": {"kind": "*"}, "ignore": ["/a"]}], "share": "always"}
+
+
+def test_a_policy_is_the_data_that_it_holds() -> None:
+    stack = stack_pb2.Stack(name="s", policy=ParseDict(POLICY, Struct()))
+
+    document = document_of(stack)
+
+    assert document["policy"] == POLICY
+    # A Struct holds no integers, and 5.0 is nothing that anybody wrote.
+    assert '"history":5,' in text_document(document, "json", one_line=True)
+
+
+def test_a_stack_without_a_policy_tells_none() -> None:
+    assert "policy" not in document_of(stack_pb2.Stack(name="s"))
