@@ -36,8 +36,8 @@ def document_of(message: Message) -> dict[str, Any]:
 
 
 def data_of(struct: Struct) -> Any:
-    """JSON data of a message that holds any; a Struct knows one type of number, so integers are told from others."""
-    return plain(json_format.MessageToDict(struct))
+    """JSON data of a message that holds any, sorted by key; it knows one type of number, so integers are told apart."""
+    return orjson.loads(orjson.dumps(plain(json_format.MessageToDict(struct)), option=orjson.OPT_SORT_KEYS))
 
 
 def _value(field: Any, value: Any) -> Any:

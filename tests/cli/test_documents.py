@@ -16,7 +16,7 @@ def test_a_policy_is_the_data_that_it_holds() -> None:
 
     assert document["policy"] == POLICY
     # A Struct holds no integers, and 5.0 is nothing that anybody wrote.
-    assert '"history":5,' in text_document(document, "json", one_line=True)
+    assert '"policy":{"history":5,"overrides":[' in text_document(document, "json", one_line=True)
 
 
 def test_a_stack_without_a_policy_tells_none() -> None:
