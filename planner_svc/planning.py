@@ -175,8 +175,12 @@ def _inventory(
     """What the stack owns once the plan has run."""
     gone = {key for key, match in matching.matches.items() if match.is_removal}
     entries = [
-        entry._replace(associations=tuple(sorted(recorded_labels(entry, matching) - gone)))
-        for entry in matching.untouched.values()
+        entry._replace(
+            associations=tuple(sorted(recorded_labels(entry, matching) - gone)),
+            # What is protected stays, and has the policy of this apply like all others; what is skipped has its own.
+            policy=entry.policy if desired.skips(key) else resolved(stack.policy, key).text,
+        )
+        for key, entry in matching.untouched.items()
     ]
     for key, match in matching.matches.items():
         if match.wanted:

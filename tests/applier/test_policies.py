@@ -148,6 +148,20 @@ async def test_what_is_protected_is_not_replaced_and_the_rest_goes_on(faulty: Wo
     assert json.loads((await resource(case, "Label")).spec_json)["name"] == "probes"
 
 
+async def test_what_was_not_replaced_as_it_is_protected_takes_two_applies_to_delete_like_all_else(
+    faulty: World,
+) -> None:
+    case = await faulty.case_with(text(LABEL, a_check("Deadman", "c", "silent", timeSince="90s", level="CRIT")))
+    await set_policy(case, overrides=[{"match": {"kind": "Check"}, "protect": True}])
+    await ended(case, LABEL, a_check("Threshold", "c", "silent"))
+    await set_policy(case)
+
+    await ended(case, LABEL)
+    assert await recorded(case) == ["c", "l"]
+    await ended(case, LABEL)
+    assert await recorded(case) == ["l"]
+
+
 async def test_a_stack_that_owns_what_is_protected_is_not_removed(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     await set_policy(case, overrides=[{"match": {"kind": "Bucket"}, "protect": True}])
