@@ -22,8 +22,8 @@ async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
 
     first, last = json.loads(records[1]), json.loads(records[6])
     assert list(first) == [
-        "stack_id", "name", "target", "generation", "revision", "lastLook", "sources", "createdAt", "updatedAt", "resources", "description",
-        "urls", "etag",
+        "stack_id", "name", "target", "generation", "revision", "lastLook", "sources", "createdAt", "updatedAt",
+        "resources", "description", "urls", "etag",
     ]  # fmt: skip
     assert first["createdAt"] == first["updatedAt"]
     assert first["resources"][0] == {
