@@ -43,8 +43,8 @@ _ATTEMPTS = 100
 
 _MOST_SKIPS = 5
 
-Answer = operation_pb2.Finished | PkgerError
-"""How an operation ended, or why there was none."""
+Answer = operation_pb2.Finished | PkgerError | None
+"""How an operation ended, or why there was none; None: the stack that was to be deleted is not there."""
 
 
 @dataclass
@@ -184,7 +184,7 @@ class Caller:
         return await self._ask(events)
 
     async def _ask(self, asked: Callable[[Case], AsyncIterator[operation_pb2.OperationEvent]]) -> Answer:
-        answers = []
+        answers = list[str]()
         for _ in range(_ATTEMPTS):
             await self.shared.processes.one_serves(APPLIERS)
             case = replace(self.shared.case(self.stack), services=self.rng.choice(self.shared.callers))
@@ -202,7 +202,10 @@ class Caller:
                 if error.reason in _AT_WORK:
                     await self.shared.decide(error.metadata["operation"])
             else:
-                if last and last.HasField("finished"):
+                if last is None:
+                    self.shared.note("not there")
+                    return None
+                if last.HasField("finished"):
                     self.shared.note(operation_pb2.OperationState.Name(last.finished.state))
                     return last.finished
         raise AssertionError(f"{self.stack} gets no answer, but {answers}")
