@@ -9,7 +9,7 @@ from typing import TypeGuard
 import pytest
 from pkger.model.v1 import object_pb2, operation_pb2
 
-from services.core.errors import PkgerError, SharedDiffers
+from services.core.errors import SharedDiffers
 from tests.applier.world import SUCCEEDED
 from tests.apply.test_shared_packages import FOLDER, lack_nothing
 from tests.crash.stacks import APPLIERS, Answer, Caller, Shared, live
@@ -59,7 +59,7 @@ async def test_real_packages_live_side_by_side_and_appliers_die(world: Crashing,
 
 
 def _has_succeeded(answer: Answer) -> TypeGuard[operation_pb2.Finished]:
-    return not isinstance(answer, PkgerError) and answer.state == SUCCEEDED
+    return isinstance(answer, operation_pb2.Finished) and answer.state == SUCCEEDED
 
 
 async def _applied(stacks: Sequence[Caller], packages: dict[str, str]) -> list[Caller]:
