@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from services.core.errors import LeaseLost, RequestInvalid, StackLeased
-from stack_svc.store.leases import Lease
+from stack_svc.store.leases import GIVEN_BACK, Lease
 from stack_svc.store.stacks import Stack
 
 SECOND = 1_000_000
@@ -12,9 +12,6 @@ SECOND = 1_000_000
 
 SHORTEST, LONGEST = 1 * SECOND, 600 * SECOND
 """Bounds of the time a lease lasts without renewal (journal.proto)."""
-
-GIVEN_BACK = 0
-"""``expires`` of a lease that its operation gave back: long past."""
 
 
 def is_free(lease: Lease, now: int) -> bool:

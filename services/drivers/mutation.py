@@ -114,9 +114,16 @@ Mutation: TypeAlias = Create | Update | Delete | Attach | Detach | PutSecret | D
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The mutation took effect; ``resource`` is what the platform holds after a create or an update."""
+    """
+    The mutation took effect.
+
+    Attributes:
+        resource: What the platform holds after a create or an update.
+        is_replayed: Whether a create made nothing now, as an earlier one with its idempotency key did.
+    """
 
     resource: StoredResource | None = None
+    is_replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

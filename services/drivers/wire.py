@@ -238,8 +238,8 @@ def results_to_pb(mutations: Iterable[driver_pb2.Mutation], results: Sequence[Re
 
 def _result_fields(mutation: driver_pb2.Mutation, result: Result) -> Any:
     match result:
-        case Done(resource):
-            return {"done": _done_fields(mutation, resource)}
+        case Done(resource, is_replayed):
+            return {"done": _done_fields(mutation, resource, is_replayed)}
         case Rejected():
             return {"rejected": _rejected_fields(result)}
         case Ambiguous(message, retry_after):
@@ -255,7 +255,7 @@ def _rejected_fields(rejected: Rejected) -> Any:
     }
 
 
-def _done_fields(mutation: driver_pb2.Mutation, resource: StoredResource | None) -> Any:
+def _done_fields(mutation: driver_pb2.Mutation, resource: StoredResource | None, is_replayed: bool) -> Any:
     """The id of a created resource, and its spec where the platform does not hold the text that was sent."""
     if resource is None:
         return {}
@@ -264,6 +264,7 @@ def _done_fields(mutation: driver_pb2.Mutation, resource: StoredResource | None)
     return {
         "id": resource.id.id if creates else "",
         "observed_spec_json": resource.spec_json if resource.spec_json != sent else "",
+        "replayed": is_replayed,
     }
 
 

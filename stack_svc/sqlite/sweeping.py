@@ -4,6 +4,7 @@ import sqlite_utils
 
 from stack_svc.sqlite.leases import IS_FREE
 from stack_svc.sqlite.operations import IS_FINISHED, IS_UNFINISHED
+from stack_svc.store.leases import GIVEN_BACK
 from stack_svc.store.operations import GONE
 from stack_svc.store.store import Limits, Swept
 
@@ -33,11 +34,13 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
             SELECT name FROM operations JOIN leases ON leases.stack = operations.stack
             WHERE operations.{IS_UNFINISHED} AND operations.state = 'PREPARING' AND {IS_FREE} LIMIT :most
         )
-        RETURNING name
+        RETURNING name, stack
         """,  # noqa: S608
         known,
     ).fetchall()
-    db.conn.executemany("DELETE FROM requests WHERE result = ?", ended)
+    db.conn.executemany("DELETE FROM requests WHERE result = ?", [(name,) for name, _ in ended])
+    # Where a clock was set back, its holder lives and could renew what it had.
+    db.conn.executemany("UPDATE leases SET expires = ? WHERE stack = ?", [(GIVEN_BACK, stack) for _, stack in ended])
     attachments = _sweep_attachments(db, limits, now)
     stacks = rows(
         f"""

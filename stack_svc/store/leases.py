@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+GIVEN_BACK = 0
+"""``expires`` of a lease that its operation gave back: long past."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:

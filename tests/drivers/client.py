@@ -216,9 +216,9 @@ def delete_secret(key: str) -> driver_pb2.Mutation:
     return driver_pb2.Mutation(delete_secret=driver_pb2.DeleteSecret(key=key))
 
 
-def done(id_: str = "", observed: str = "") -> driver_pb2.MutationResult:
+def done(id_: str = "", observed: str = "", replayed: bool = False) -> driver_pb2.MutationResult:
     """The result of a mutation that took effect."""
-    return driver_pb2.MutationResult(done=driver_pb2.Done(id=id_, observed_spec_json=observed))
+    return driver_pb2.MutationResult(done=driver_pb2.Done(id=id_, observed_spec_json=observed, replayed=replayed))
 
 
 def written_id(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -> tuple[str, str]:

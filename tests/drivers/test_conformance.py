@@ -261,7 +261,7 @@ async def test_a_create_sent_again_is_the_same_resource_as_it_is_now(
     [made] = await driver.made(sent)
     assert await driver.made(sent) == [made]
     [written] = await driver.made(update(kind, made.id, sample(kind, "renamed", "new")))
-    assert await driver.mutate(sent, sent) == [done(made.id, written.spec_json)] * 2
+    assert await driver.mutate(sent, sent) == [done(made.id, written.spec_json, replayed=True)] * 2
     assert await driver.listing(kind) == [written]
     await driver.mutate(delete(kind, made.id))
     assert await driver.refusal(sent) == NOT_FOUND

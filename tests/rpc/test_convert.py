@@ -350,6 +350,11 @@ def test_every_effect_has_a_mutation_and_every_mutation_an_effect() -> None:
             {"done": {"id": "9", "observed_spec_json": '{"name":"a"}'}},
             outcome.Done("9", '{"name":"a"}'),
         ),
+        (
+            model.Verb.CREATE,
+            {"done": {"id": "9", "observed_spec_json": '{"name":"a"}', "replayed": True}},
+            outcome.Done("9"),
+        ),
         (model.Verb.CREATE, {"done": {}}, outcome.Unknown("the driver did not say what it created")),
         (
             model.Verb.UPDATE,

@@ -98,7 +98,8 @@ def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | R
     key = (item.kind, item.idempotency_key)
     if key in extract.created:
         known = ResourceId(item.kind, extract.created[key])
-        return Done(extract.resources[known]) if known in extract.resources else _created_and_gone(known)
+        held = extract.resources.get(known)
+        return Done(held, is_replayed=True) if held else _created_and_gone(known)
     if refused := refusal(item) or _name_taken(item.kind, item.spec, extract) or _refers_to_nothing(item, extract):
         return refused
     new_id = ResourceId(item.kind, next(free_ids))

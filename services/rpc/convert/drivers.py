@@ -131,7 +131,8 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
     match result.WhichOneof("result"):
         case "done" if effect.makes:
             if result.done.id:
-                return Done(result.done.id, _observed(result.done))
+                # What an earlier sending made may have been edited since: its undo has to see that (engine.md 11.2).
+                return Done(result.done.id, "" if result.done.replayed else _observed(result.done))
             return Unknown("the driver did not say what it created")
         case "done":
             return Done(sending.resource_id, _observed(result.done))

@@ -11,7 +11,7 @@ from services.core.errors import StackNotFound
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, Target
 from services.engine.operation import OperationState
 from stack_svc.store.journal import Row
-from stack_svc.store.leases import Lease
+from stack_svc.store.leases import GIVEN_BACK, Lease
 from stack_svc.store.locks import LockedTooLateError
 from stack_svc.store.operations import START as FIRST_OPERATION
 from stack_svc.store.operations import Blocks, Filter, Operation
@@ -582,6 +582,20 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
     assert await store.read(lambda tx: tx.journal.rows("operations/f0")) == []
     for stack, is_there in (("p", True), ("a", True), ("active", True), ("d0", False)):
         assert (await store.read(lambda tx, s=stack: tx.stacks.find(s)) is not None) is is_there  # type: ignore[misc]
+
+
+async def test_a_sweep_takes_the_lease_of_what_it_ends(store: Store, clock: Clock) -> None:
+    """A lease that ends later than it can last is over, and its holder, who does not know, could renew it."""
+    far = Lease("me", "operations/dead", 1, 10, clock.now + 11)
+
+    def fill(tx: Transaction) -> None:
+        tx.stacks.insert(a_stack("s", "s", state=State.ACTIVE))
+        tx.leases.put("s", far)
+        tx.operations.insert(an_operation("operations/dead", "s"))
+
+    await store.write(fill)
+    assert (await store.sweep(Limits())).ended == 1
+    assert await store.read(lambda tx: tx.leases.of("s")) == replace(far, expires=GIVEN_BACK)
 
 
 async def filled(store: Store, clock: Clock, *operations: tuple[str, str, int, int]) -> None:
