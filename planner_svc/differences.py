@@ -59,12 +59,25 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
             references[key] = _with_live(references[key], live_references(match.live, names), match.ignored)
     for key, match in matching.matches.items():
         if match.live and match.wanted and (match.live.references or key in references):
-            differing = reference_changes(live_references(match.live, names), references.get(key, ()))
-            told = {change.path for change in changed[key]}
-            further = [change for change in differing if change.path not in told]
-            changed[key] = tuple(sorted([*changed[key], *further], key=lambda change: change.path))
+            before, after = live_references(match.live, names), references.get(key, ())
+            changed[key] = _with_references(changed[key], before, after)
     found = replacements(matching, changed, platform)
     return Differences(changed, found, references, names_of_resources(matching, found.keys()), missing)
+
+
+def _with_references(changed: Sequence[FieldChange], before: References, after: References) -> tuple[FieldChange, ...]:
+    """
+    *changed* with the references that change.
+
+    Where a reference leads to the same resource, its word in the spec is of no account: the object that it names has
+    another metadata.name now, or had one when the spec was written.
+    """
+    differing = reference_changes(before, after)
+    leading = {each.pointer for each in (*before, *after)} - {change.path for change in differing}
+    fields = [change for change in changed if change.path not in leading]
+    told = {change.path for change in fields}
+    fields += [change for change in differing if change.path not in told]
+    return tuple(sorted(fields, key=lambda change: change.path))
 
 
 def _with_live(wanted: References, live: References, ignored: Sequence[str]) -> References:

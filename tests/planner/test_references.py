@@ -59,6 +59,17 @@ def test_a_rule_that_gets_another_endpoint_tells_both_in_the_words_of_the_packag
     assert bound(world) == [world.entry(*SLACK.key).resource_id]
 
 
+def test_a_rule_whose_endpoint_has_another_name_is_not_written() -> None:
+    """The word for the endpoint is the package's own: a rename, or a stack that forgot it, leads to the same one."""
+    world = World()
+    world.apply(a_rule("e"), an_object("NotificationEndpointSlack", "e", name="team"))
+    renamed = an_object("NotificationEndpointSlack", "f", name="team")
+    assert told(world.plan(a_rule("f"), renamed)) == []
+    plan = world.plan(a_rule("f", description="more"), renamed)
+    assert told(plan) == ["0 update NotificationRule r"]
+    assert changes(world) == [("/description", '""', '"more"')]
+
+
 def test_an_endpoint_that_is_created_again_is_given_to_its_rule() -> None:
     world = World()
     world.apply(a_rule(), PAGER)

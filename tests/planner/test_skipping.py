@@ -103,7 +103,7 @@ def test_a_skipped_object_that_got_another_key_keeps_its_resource(old: Object, n
     assert plan.no_change
 
 
-def test_a_rule_refers_to_a_skipped_endpoint_that_got_another_name() -> None:
+def test_a_rule_of_a_skipped_endpoint_that_got_another_name_refers_to_it_already() -> None:
     world = World()
     world.apply(
         an_object("NotificationEndpointSlack", "e1", name="team"), an_object("NotificationRule", "r", endpointName="e1")
@@ -111,8 +111,7 @@ def test_a_rule_refers_to_a_skipped_endpoint_that_got_another_name() -> None:
     endpoint = an_object("NotificationEndpointSlack", "e2", name="team")
     rule = an_object("NotificationRule", "r", endpointName="e2")
     plan = world.plan(endpoint, rule, skip=[endpoint.key])
-    assert told(plan) == ["0 update NotificationRule r"]
-    assert [change.path for change in world.last.diffs().resources[0].changes] == ["/endpointName"]
+    assert told(plan) == []
     assert [entry.key.name for entry in world.owned_after(plan)] == ["e1", "r"]
 
 
