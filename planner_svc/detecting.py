@@ -15,6 +15,7 @@ from planner_svc.sides import Facts, Report, reports_of
 from services.core.drift import DriftCounts, drift_counts
 from services.core.errors import RequestInvalid, StackMoved
 from services.core.model import InventoryEntry, Key, ResourceKey, StackRecord
+from services.kinds.kind_words import meant_kind
 from services.kinds.registry import FAMILY_NAMES, family_of
 from services.rpc.convert.drift import CLASSES, ORIGINS, STATUSES, counts_fields
 from services.rpc.convert.objects import key_fields, target_to_pb
@@ -132,7 +133,9 @@ def selected(keys: Collection[Key], stack: StackRecord) -> Sequence[InventoryEnt
     if unknown := [_called(key) for key in dict.fromkeys(keys) if key not in known]:
         more = f" and {len(unknown) - _NAMED} more" if unknown[_NAMED:] else ""
         raise RequestInvalid(
-            "keys", f"stack {stack.name or stack.id!r} has nothing that is called {', '.join(unknown[:_NAMED])}{more}"
+            "keys",
+            f"stack {stack.name or stack.id!r} has nothing that is called {', '.join(unknown[:_NAMED])}{more}"
+            + (meant_kind(unknown[0].partition(":")[0]) if len(unknown) == 1 else ""),
         )
     wanted = {*keys}
     return [entry for entry in stack.resources if not wanted.isdisjoint(_names_of(entry.key))]

@@ -1,7 +1,7 @@
 """From a request to a plan: gathers what a plan is made from, and has it made."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pkger.model.v1 import object_pb2
@@ -10,7 +10,7 @@ from pkger.planner.v1 import planner_pb2
 
 from planner_svc.credentials import without_credentials
 from planner_svc.ignoring import used_as_they_are, with_ignored
-from planner_svc.matching import Matching, kinds_to_list, match
+from planner_svc.matching import Matching, Spared, kinds_to_list, match
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
@@ -61,7 +61,7 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     """
     run_checks(request)
     header = await reader.header(request)
-    run_checks(Sourced(request, header.urls))
+    run_checks(Sourced(request, header.urls, header.name))
     # The parser is at work for most of the time that a plan takes: enough to read what is there.
     reading = asyncio.create_task(reader.known(header))
     try:
@@ -115,7 +115,8 @@ async def _planned(
         fitted = await _fitted(desired, known, live, reader)
         if spared := protected_replacements(fitted.desired, fitted.matching, fitted.prepared, stack, traits):
             # They are left out like what is skipped, and the rest goes on.
-            fitted = await _fitted(replace(desired, skip=desired.skip | spared), known, live, reader, spared)
+            skip = desired.skip | {key for each in spared for key in (each.key, each.recorded)}
+            fitted = await _fitted(replace(desired, skip=skip), known, live, reader, spared)
         previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
         # In a thread: a large plan takes a moment, in which other calls are answered.
         return await asyncio.to_thread(
@@ -156,7 +157,7 @@ class _Fitted:
 
 
 async def _fitted(
-    desired: Desired, known: Known, live: Sequence[Resource], reader: Reader, spared: Collection[Key] = ()
+    desired: Desired, known: Known, live: Sequence[Resource], reader: Reader, spared: Sequence[Spared] = ()
 ) -> _Fitted:
     """
     Match *desired* with *live*.
@@ -166,15 +167,15 @@ async def _fitted(
         known: Record and platform.
         live: The live resources.
         reader: Asks.
-        spared: Keys of what is protected and would be replaced.
+        spared: What is protected and would be replaced.
 
     Raises:
         PkgerError: A check refuses.
     """
     stack, traits = known.stack, known.platform
     matching = with_ignored(match(desired, stack, live, traits), stack)
-    matching = replace(matching, protected=sorted({*matching.protected, *spared}))
-    if matching.protected:
+    matching = replace(matching, spared=spared)
+    if matching.is_anything_protected:
         # A stack that owns what is protected is not removed.
         desired = replace(desired, then=AfterUninstall.KEEP)
     wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)

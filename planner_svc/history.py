@@ -76,6 +76,8 @@ def kept_package(
     """
     The package as it is applied: what was skipped and is recorded stands in it as in the revision before.
 
+    What is protected stands in it, or not, as the package wants it: a plan for the revision leaves it alone as well.
+
     Args:
         desired: What is wanted.
         matching: The matches.
@@ -84,13 +86,16 @@ def kept_package(
         referred: Keys of the objects that others refer to.
     """
     entries, before = by_key([*inventory]), previous.applied
-    left_alone = {key for key, entry in matching.untouched.items() if not entry.is_pending_delete}
+    kept = matching.protected_entries
+    left_alone = {key for key, entry in matching.untouched.items() if not (entry.is_pending_delete or key in kept)}
+    spared = {each.key for each in matching.spared}
     # Not the objects of the matches: those are as the platform would hold them.
     objects = {
         item.key: _as_applied(item, entries[item.key].associations)
         for item in desired.package.objects
         if item.key in matching.matches
     }
+    objects |= {item.key: item for item in desired.package.objects if item.key in spared}
     # Their labels may have left or got other keys.
     objects |= {key: _as_applied(before[key], entries[key].associations) for key in left_alone & before.keys()}
     unknown = left_alone - before.keys()

@@ -48,6 +48,23 @@ class Holder(NamedTuple):
         return f"stack {self.stack_name or self.stack_id!r}"
 
 
+class Spared(NamedTuple):
+    """
+    What is protected and would be replaced: it is left out of the plan with all that the package changes of it.
+
+    Attributes:
+        key: The object.
+        recorded: The key that the stack has its resource under; another one where the object changes its name or kind.
+        reason: What of the resource cannot change: a field, or its kind.
+        fields: What else would change, sorted by pointer.
+    """
+
+    key: Key
+    recorded: Key
+    reason: str
+    fields: tuple[str, ...] = ()
+
+
 class Match(NamedTuple):
     """
     One object key with all that is known of it; object and entry are never both None.
@@ -134,7 +151,8 @@ class Matching:
         released: Recorded entries that the stack gives up without deleting their resource, by key, sorted.
         live: All resources that were listed, by kind and id.
         renamed: The keys that recorded objects had before, each with the one that it has now.
-        protected: Keys of what would be deleted, or replaced, and is left alone as it is protected, sorted.
+        protected: Keys of what would be deleted, and is left alone as it is protected, sorted.
+        spared: What would be replaced, and is left alone as it is protected, sorted.
         clashes: Errors of the objects whose name several resources have, then of those that claim the resource of
             another object.
     """
@@ -145,7 +163,18 @@ class Matching:
     live: Mapping[ResourceKey, Resource]
     renamed: Mapping[Key, Key]
     protected: Sequence[Key] = ()
+    spared: Sequence[Spared] = ()
     clashes: Sequence[NameTaken] = ()
+
+    @property
+    def is_anything_protected(self) -> bool:
+        """Whether something is left alone as it is protected."""
+        return bool(self.protected or self.spared)
+
+    @property
+    def protected_entries(self) -> frozenset[Key]:
+        """The recorded keys of what is left alone as it is protected, unlike what a caller skips."""
+        return frozenset({*self.protected, *(each.recorded for each in self.spared)})
 
     @property
     def adopted(self) -> list[Match]:
@@ -261,7 +290,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         # A resource whose object got another key moves to that instead of being deleted.
         if key not in taken and key not in kept
     }
-    untouched |= _protected(desired, leaving, holders, platform)
+    untouched |= _skipped_by_name(desired, leaving, holders, platform)
     released: dict[Key, InventoryEntry] = {}
     protected: list[Key] = []
     for resource_key, entry in sorted(leaving.items(), key=lambda item: item[1].key):
@@ -276,7 +305,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
     ordered = {key: matches[key] for key in sorted(matches)}
-    return Matching(ordered, untouched, released, by_id, _renamed(matches), protected, clashes)
+    return Matching(ordered, untouched, released, by_id, _renamed(matches), protected, (), clashes)
 
 
 def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
@@ -313,7 +342,7 @@ def _taken(matches: Iterable[Match], clashes: list[NameTaken]) -> dict[ResourceK
     return taken
 
 
-def _protected(
+def _skipped_by_name(
     desired: Desired, leaving: Mapping[ResourceKey, InventoryEntry], holders: Holders, platform: PlatformTraits
 ) -> dict[Key, InventoryEntry]:
     """What of *leaving* a skipped object means, which got another key: it is left alone under the key of the record."""

@@ -91,7 +91,8 @@ def make_plan(
     run_checks(scheduled)
     replaced = frozenset(found.replaced)
     links = associations(matching, replaced, platform)
-    ordered = stages(scheduled, matching, found, links, secret_steps(desired.secret_keys, held_secrets))
+    secrets = secret_steps(desired.secret_keys, held_secrets)
+    ordered = stages(scheduled, matching, found, links, secrets, is_end=desired.is_end)
     steps = tuple(step for stage in ordered for step in stage.steps)
     run_checks(Staged(steps, matching, holders, stack))
     inventory = _inventory(desired, matching, replaced, stack)
@@ -178,7 +179,9 @@ def _inventory(
         entry._replace(
             associations=tuple(sorted(recorded_labels(entry, matching) - gone)),
             # What is protected stays, and has the policy of this apply like all others; what is skipped has its own.
-            policy=entry.policy if desired.skips(key) else resolved(stack.policy, key).text,
+            policy=resolved(stack.policy, key).text
+            if key in matching.protected_entries or not desired.skips(key)
+            else entry.policy,
         )
         for key, entry in matching.untouched.items()
     ]

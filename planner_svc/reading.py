@@ -27,7 +27,14 @@ from services.core.model import (
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.objects import key_from_pb, object_from_pb, stack_from_pb, target_from_pb, target_to_pb
+from services.rpc.convert.objects import (
+    key_from_pb,
+    new_target_from_pb,
+    object_from_pb,
+    stack_from_pb,
+    target_from_pb,
+    target_to_pb,
+)
 from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import (
     find_holders,
@@ -97,7 +104,7 @@ class Reader:
             StackNotFound: No stack of that id, or nothing to destroy.
             RequestInvalid: The target is not the stack's, or a stack is not named.
         """
-        target = target_from_pb(request.target)
+        target = new_target_from_pb(request.target)
         match request.stack.WhichOneof("stack"):
             case "id":
                 return await self._header_by_id(request)

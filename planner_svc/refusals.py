@@ -48,10 +48,12 @@ class Sourced:
     Attributes:
         request: The request.
         urls: The URLs of its stack.
+        stack_name: The name of that; empty: it has none, or there is none.
     """
 
     request: planner_pb2.CreatePlanRequest
     urls: Sequence[str]
+    stack_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _refuse_nothing_desired(request: planner_pb2.CreatePlanRequest) -> None:
 def _refuse_no_sources(sourced: Sourced) -> None:
     request = sourced.request
     if request.HasField("package") and not (request.package.sources or sourced.urls):
-        stack = request.stack.name or request.stack.id
+        stack = sourced.stack_name or request.stack.name or request.stack.id
         problem = f"stack {stack!r} has no URLs, so name at least one source" if stack else "name at least one source"
         raise RequestInvalid("package.sources", problem)
 

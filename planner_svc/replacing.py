@@ -1,11 +1,11 @@
 """What is protected from being replaced (lifecycle.md 2, ``protect``)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from planner_svc.differences import differences
-from planner_svc.matching import Matching
+from planner_svc.matching import Matching, Spared
 from planner_svc.preparing import with_prepared
-from services.core.model import Desired, Key, PlatformTraits, Spec, StackRecord, by_key
+from services.core.model import Desired, FieldChange, Key, PlatformTraits, Spec, StackRecord, by_key
 from services.engine.outcome import Failed
 from services.kinds.policy import read, resolved
 
@@ -16,9 +16,9 @@ def protected_replacements(
     prepared: Mapping[Key, Spec | Failed],
     stack: StackRecord,
     platform: PlatformTraits,
-) -> frozenset[Key]:
+) -> list[Spared]:
     """
-    The keys of objects whose resource would be replaced, and is protected: now, or since the last apply.
+    The objects whose resource would be replaced, and is protected: now, or since the last apply; sorted.
 
     Raises:
         UnreadableSpecError: The spec of a live resource is none.
@@ -27,6 +27,15 @@ def protected_replacements(
     kept = {key for key, entry in recorded.items() if read(entry.policy).protect}
     kept |= {key for key in matching.matches if stack.policy and resolved(stack.policy, key).protect}
     if not kept:
-        return frozenset()
+        return []
     found = differences(desired, with_prepared(matching, prepared), platform)
-    return frozenset(key for key in found.replaced if key in kept or matching.matches[key].live_key in kept)
+    return [
+        Spared(key, matching.matches[key].live_key, reason, _others(reason, found.changed[key]))
+        for key, reason in sorted(found.replaced.items())
+        if key in kept or matching.matches[key].live_key in kept
+    ]
+
+
+def _others(reason: str, changed: Iterable[FieldChange]) -> tuple[str, ...]:
+    fields = (change.path.lstrip("/") for change in changed)
+    return tuple(field for field in fields if f"{field}/".partition("/")[0] != reason.partition("/")[0])

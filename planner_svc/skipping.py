@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Package, StackRecord
+from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED, FAMILY_NAMES, family_of, kinds_of
 
 
@@ -26,9 +27,7 @@ def refuse_unknown_kinds(skips: Iterable[Key]) -> None:
     """
     for place, skip in enumerate(skips):
         if skip.kind not in ACCEPTED:
-            known = ", ".join(sorted(ACCEPTED))
-            problem = f"{skip.kind!r} is no kind; write one of {known}" if skip.kind else "name a kind"
-            raise RequestInvalid(f"skip[{place}].kind", problem)
+            raise RequestInvalid(f"skip[{place}].kind", unknown_kind(skip.kind))
 
 
 def _relatives(kind: str) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ class Stage:
     steps: tuple[Step, ...]
 
 
+_ENDS = "the stack is uninstalled"
+
 _REMOVALS = {1: "removals", 2: "irreversible removals"}
 """The turns in which things are deleted."""
 
@@ -81,6 +83,8 @@ def stages(
     found: Differences,
     links: Sequence[Association],
     secrets: Sequence[Step] = (),
+    *,
+    is_end: bool = False,
 ) -> list[Stage]:
     """
     Put the steps in order: what can be taken back first, what cannot last.
@@ -101,7 +105,7 @@ def stages(
     ordered.append(Stage("references", tuple(losing)))
     ordered.append(Stage("associations", _links(link for link in links if not _turn_of(link, turns))))
     for turn, title in _REMOVALS.items():
-        ordered += _deletions(matching, found, turn, scheduled.deletions, platform, title)
+        ordered += _deletions(matching, found, turn, scheduled, title, "left the package" if not is_end else _ENDS)
         ordered += _by_kind_stage("replacements", {key: late[key] for key in late if turns[key] == turn}, platform)
         ordered.append(Stage("references to replacements", tuple(step for at, step in following if at == turn)))
         ordered.append(
@@ -238,13 +242,14 @@ def _in_waves(scheduled: Schedule) -> list[Stage]:
 
 
 def _deletions(
-    matching: Matching, found: Differences, turn: int, turns: Mapping[Key, int], platform: PlatformTraits, title: str
+    matching: Matching, found: Differences, turn: int, scheduled: Schedule, title: str, why: str
 ) -> list[Stage]:
     steps: dict[Key, Step] = {}
+    turns, platform = scheduled.deletions, scheduled.platform
     for key, match in matching.matches.items():
         if match.live and turns.get(key) == turn:
             undo = platform.kinds[match.live.kind].delete_undo
-            reason = _why_replaced(found.replaced[key], undo) if key in found.replaced else "left the package"
+            reason = _why_replaced(found.replaced[key], undo) if key in found.replaced else why
             steps[match.live_key] = Step(
                 0,
                 0,

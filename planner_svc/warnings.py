@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from planner_svc.matching import Matching
+from planner_svc.matching import Matching, Spared
 from services.core.model import Desired, Key, Origin, PlatformTraits, StackRecord, Step
+
+_SHOWN_FIELDS = 5
 
 
 def warnings_of(
@@ -40,15 +42,16 @@ def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTrait
 
 
 def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
-    """Warnings of what a plan changes of skipped objects, as it deletes what they hang on; one for each change."""
+    """Warnings of what a plan changes of what it leaves alone, as it deletes what they hang on; one for each change."""
     found: dict[tuple[Key, Key | None], str] = {}
     for step in steps:
         if step.key not in matching.untouched or (step.label and step.label in matching.untouched):
             continue
+        how = "protected" if step.key in matching.protected_entries else "skipped"
         found[step.key, step.label] = (
-            f"{step.key} is skipped, and loses the label {step.label.name or step.label_id}, which is deleted"
+            f"{step.key} is {how}, and loses the label {step.label.name or step.label_id}, which is deleted"
             if step.label
-            else f"{step.key} is skipped, and is changed all the same: {step.reason}"
+            else f"{step.key} is {how}, and is changed all the same: {step.reason}"
         )
     return list(found.values())
 
@@ -56,7 +59,20 @@ def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
 def _protections(matching: Matching, desired: Desired) -> list[str]:
     """Warnings of what is left out because it is protected."""
     rest = ", and so does the stack" if desired.is_end else ""
-    return [f"protected: {key} stays{rest}" for key in matching.protected]
+    return [
+        *(f"protected: {key} stays{rest}" for key in matching.protected),
+        *(_sparing(each) for each in matching.spared),
+    ]
+
+
+def _sparing(spared: Spared) -> str:
+    dropped = f", nor does {', '.join(spared.fields[:_SHOWN_FIELDS])}" if spared.fields else ""
+    dropped += f" and {len(spared.fields) - _SHOWN_FIELDS} more fields" if spared.fields[_SHOWN_FIELDS:] else ""
+    was = "" if spared.recorded == spared.key else f", recorded as {spared.recorded},"
+    return (
+        f"protected: {spared.key}{was} stays as it is: {spared.reason} can change only by replacing the resource,"
+        f" so it does not change{dropped}"
+    )
 
 
 def _releases(matching: Matching, desired: Desired) -> list[str]:

@@ -13,7 +13,7 @@ from planner_svc.export.wanted import wanted_from_pb
 from services.core.errors import ResourceNotFound
 from services.core.model import PlatformTraits, Resource, ResourceKey
 from services.kinds.registry import KINDS
-from services.rpc.convert.objects import target_from_pb
+from services.rpc.convert.objects import new_target_from_pb
 from services.writing import Writer
 
 
@@ -25,7 +25,7 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
         PkgerError: There is no export; planner.proto lists the reasons.
     """
     stack = await reader.record(request.target, request.stack) if request.HasField("stack") else None
-    target = stack.target if stack else target_from_pb(request.target)
+    target = stack.target if stack else new_target_from_pb(request.target)
     platform = await reader.traits(target)
     wanted = wanted_from_pb(request, platform)
     own = own_names(stack) if stack else {}

@@ -83,6 +83,20 @@ class Saving:
     detailed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """
+    An operation that did all that it was to do.
+
+    Attributes:
+        plan: The header of its plan.
+        finished: Its last event.
+    """
+
+    plan: plan_pb2.Plan
+    finished: operation_pb2.Finished
+
+
 async def plan(wanted: Wanted, environ: Mapping[str, str], manner: Manner, saving: Saving) -> int:
     """
     Show what an apply would do, and save the plan to be applied later.
@@ -142,9 +156,12 @@ def named_plan(text: str) -> tuple[str, str]:
         raise Failed(f"{text}: is no file that `pkger plan --out` wrote") from error
 
 
-async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
+async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> Done:
     """
     Apply a package, or uninstall a stack: show the plan, ask for it, run that plan and no other.
+
+    Returns:
+        What was run, and its end.
 
     Raises:
         Failed: Nothing was done, or what was done was undone.
@@ -157,13 +174,12 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> N
                 run = _Run(services, interrupts, live, manner)
                 if manner.yes:
                     # Nobody is asked, so the plan to show is the one that runs: made once.
-                    await run.to_its_end(lambda: _start(services, request, wanted), _planning(request))
-                    return
+                    return await run.to_its_end(lambda: _start(services, request, wanted), _planning(request))
                 request.view.extend(SHOWN)
                 asking = manner.asking(terminal, interrupts, live, wanted.allow_missing)
                 async with agreed(services, request, asking) as found:
                     made, how = found.made, replace(wanted, secrets={**wanted.secrets, **found.secrets})
-                    await run.to_its_end(lambda: _apply_plan(services, made.header, how), "applying", made)
+                    return await run.to_its_end(lambda: _apply_plan(services, made.header, how), "applying", made)
 
 
 async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, how: Wanted) -> None:
@@ -203,7 +219,7 @@ class _Run:
     def __init__(self, services: Session, interrupts: Interrupts, live: Live, manner: Manner) -> None:
         self._services, self._interrupts, self._live, self._manner = services, interrupts, live, manner
 
-    async def to_its_end(self, begin: Begin, doing: str, shown: JoinedPlan | None = None) -> None:
+    async def to_its_end(self, begin: Begin, doing: str, shown: JoinedPlan | None = None) -> Done:
         """
         Show how an operation goes and how it ends; and its plan, unless that is *shown* already.
 
@@ -227,6 +243,7 @@ class _Run:
             raise Failed(f"{progress.cause(finished)}; {end}", outcome_code(finished))
         if manner.output == "text":
             _tell_end(made.header, finished)
+        return Done(made.header, finished)
 
     async def _read(self, name: str) -> JoinedPlan:
         return await stored(self._services, name, SHOWN)
@@ -236,8 +253,7 @@ def _tell_end(header: plan_pb2.Plan, finished: operation_pb2.Finished) -> None:
     """Tell what is there now, in one line."""
     name = header.stack_name or finished.stack_id or header.stack_id
     if header.kind == plan_pb2.OPERATION_KIND_UNINSTALL:
-        end = "is kept, and owns nothing" if finished.stack_id else "is gone"
-        talk().print(Text(f"stack {name} {end}"))
+        talk().print(Text(f"stack {name} {_left(header) if finished.stack_id else 'is gone'}"))
     elif finished.stack_id:
         target, here = header.target, Target()
         place = "".join(
@@ -250,6 +266,19 @@ def _tell_end(header: plan_pb2.Plan, finished: operation_pb2.Finished) -> None:
         )
         way_on = f"; `pkger stacks show {shlex.quote(header.stack_name)}{place}` shows it" if header.stack_name else ""
         talk().print(Text(f"stack {name}, generation {finished.generation}{way_on}"))
+
+
+def _left(header: plan_pb2.Plan) -> str:
+    """What is left of a stack that an uninstall kept."""
+    if not header.untouched_count:
+        return "is kept, and owns nothing"
+    return f"is kept, and still has {protected(header)}"
+
+
+def protected(header: plan_pb2.Plan) -> str:
+    """What an uninstall left alone, in words."""
+    count = header.untouched_count
+    return "1 resource, which is protected" if count == 1 else f"{count:,} resources, which are protected"
 
 
 def _planning(request: planner_pb2.CreatePlanRequest) -> str:

@@ -7,7 +7,7 @@ from pkger.model.v1 import plan_pb2
 from rich.text import Text
 
 from services.cli.errors import Failed
-from services.cli.packages import Manner, apply
+from services.cli.packages import Manner, apply, protected
 from services.cli.show import talk
 from services.cli.wanted import Wanted
 from services.core.errors import StackNotFound
@@ -28,11 +28,17 @@ async def delete(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> 
     Remove what a stack created, and its record; a stack that is not there is deleted already.
 
     Raises:
-        Failed: Not all was done.
+        Failed: Not all was done; the stack is still there, as it has something that is protected.
     """
     try:
-        await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_DELETE), environ, manner)
+        done = await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_DELETE), environ, manner)
     except Failed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise
         talk().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
+        return
+    if done.finished.stack_id:
+        raise Failed(
+            f"stack {wanted.stack} is not deleted: it still has {protected(done.plan)}. To delete all of it, change its"
+            " policy with `pkger stacks policy` and delete it twice: the first time records the new policy"
+        )

@@ -1,7 +1,7 @@
 """The history of a stack, as a client sees it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pkger.applier.v1 import applier_pb2
@@ -69,8 +69,12 @@ async def baselines(case: Case) -> dict[tuple[str, str], journal_pb2.Baseline]:
     return {(each.key.kind, each.key.name): each for each in answer.baselines}
 
 
-async def check_history(case: Case) -> None:
-    """Each entry has a baseline that is what the platform holds, and the record names its newest revision."""
+async def check_history(case: Case, protected: Collection[tuple[str, str]] = ()) -> None:
+    """
+    Each entry has a baseline that is what the platform holds, and the record names its newest revision.
+
+    What is *protected* has left the package, by kind and name: the revision says what the package says.
+    """
     snapshot = await case.look()
     assert snapshot.record
     stack, found = snapshot.record.stack, await revisions(case)
@@ -84,7 +88,7 @@ async def check_history(case: Case) -> None:
         assert list(baseline.references) == list(resource.references)
         assert not entry.lacks_baseline
     package = await package_of(case, stack.revision)
-    assert {(each.key.kind, each.key.name) for each in package.objects} == kept.keys()
+    assert {(each.key.kind, each.key.name) for each in package.objects} == kept.keys() - {*protected}
 
 
 def _named(case: Case) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import NameTaken, RequestInvalid, ResourceOwned, SharedDiffers, StackMoved
-from tests.applier.history import check_history, numbers
+from tests.applier.drifting import drift
+from tests.applier.history import check_history, numbers, package_of
 from tests.applier.test_people import edit, resource
 from tests.applier.test_sharing import beside, names
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, World, end
@@ -116,7 +117,7 @@ async def test_what_is_protected_is_not_deleted(faulty: World) -> None:
 
     assert (await kinds(case), await recorded(case)) == (["Bucket", "Label"], ["b", "l"])
     assert json.loads((await resource(case, "Label")).spec_json)["color"] == "#ff0000"
-    await check_history(case)
+    await check_history(case, protected=[("Bucket", "b")])
 
 
 async def test_to_unprotect_and_delete_takes_two_applies(faulty: World) -> None:
@@ -146,6 +147,31 @@ async def test_what_is_protected_is_not_replaced_and_the_rest_goes_on(faulty: Wo
 
     assert await resource(case, "CheckDeadman") == before
     assert json.loads((await resource(case, "Label")).spec_json)["name"] == "probes"
+
+
+async def test_what_is_protected_is_pending_and_stands_in_the_history_as_the_package_wants_it(faulty: World) -> None:
+    check = a_check("Deadman", "c", "silent", timeSince="90s", level="CRIT")
+    case = await faulty.case_with(text(LABEL, BUCKET, check))
+    await set_policy(case, protect=True)
+
+    package = text(LABEL, a_check("Threshold", "c", "noisy", description="other"))
+    plan = await case.plan(package)
+    assert [warning for warning in plan.warnings if warning.startswith("protected: ")] == [
+        "protected: Bucket 'b' stays",
+        "protected: CheckThreshold 'c', recorded as CheckDeadman 'c', stays as it is: its kind can change only by"
+        " replacing the resource, so it does not change, nor does description, level, name, reportZero, staleTime"
+        " and 2 more fields",
+    ]
+    await ended(case, LABEL, a_check("Threshold", "c", "noisy", description="other"))
+
+    kept = {(each.key.kind, each.key.name) for each in (await package_of(case, 2)).objects}
+    assert kept == {("CheckThreshold", "c"), ("Label", "l")}
+    found = await drift(case)
+    assert found.statuses == {("Bucket", "b"): "pending", ("CheckDeadman", "c"): "pending"}
+    assert (await case.plan(package)).no_change
+    await set_policy(case)
+    await ended(case, LABEL, BUCKET, check)
+    assert (await drift(case)).statuses == {}
 
 
 async def test_what_was_not_replaced_as_it_is_protected_takes_two_applies_to_delete_like_all_else(
