@@ -9,6 +9,7 @@ from services.core.errors import RequestInvalid, ResourceNotFound
 from services.core.model import Baseline, InventoryEntry, Key, Origin, PlatformTraits, Resource, Target
 from services.kinds.format.names import check_meta_name
 from services.kinds.generated_names import generated_name
+from services.kinds.kind_words import unknown_kind
 from services.kinds.policy import resolved
 from services.kinds.registry import ACCEPTED, kinds_meant
 from services.rpc.client import Peer, Platforms
@@ -61,5 +62,5 @@ async def _resource(
 def _kinds(word: str) -> tuple[str, ...]:
     """The kinds that a word stands for: its own, or those of a family."""
     if word not in ACCEPTED:
-        raise RequestInvalid("kind", f"{word!r} is no kind; write one of {', '.join(sorted(ACCEPTED))}")
+        raise RequestInvalid("kind", unknown_kind(word))
     return kinds_meant(word)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from services.core.errors import RequestInvalid
 from services.core.model import Baseline, InventoryEntry, Key, Origin, RecordChanges
 from services.kinds.format.names import check_meta_name
+from services.kinds.kind_words import meant_kind
 from services.kinds.registry import family_of, kinds_of
 from stack_svc import inheriting, inventory, owners, requests, stacks
 from stack_svc.requests import Request
@@ -122,7 +123,7 @@ def _what(entry: InventoryEntry) -> str:
 def _entry(reading: Reading, stack: Stack, key: Key) -> InventoryEntry:
     for entry in reading.inventory.entries(stack.record.id, [key]):
         return entry
-    raise RequestInvalid("key", f"stack {stack.called!r} has no {key}")
+    raise RequestInvalid("key", f"stack {stack.called!r} has no {key}{meant_kind(key.kind)}")
 
 
 def _refuse_taken(reading: Reading, stack: Stack, key: Key, field: str) -> None:

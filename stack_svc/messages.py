@@ -27,6 +27,7 @@ from services.rpc.convert.objects import (
     entry_from_pb,
     key_fields,
     key_from_pb,
+    new_target_from_pb,
     object_fields,
     target_from_pb,
     target_to_pb,
@@ -69,6 +70,17 @@ def target_of(message: object_pb2.Target) -> Target:
     texts.checked_name(target.platform, "target.platform")
     texts.checked_name(target.org, "target.org")
     return target
+
+
+def new_target_of(message: object_pb2.Target) -> Target:
+    """
+    Translate the target of a new stack.
+
+    Raises:
+        RequestInvalid: A name in it is none, or one that a store cannot hold.
+    """
+    new_target_from_pb(message)
+    return target_of(message)
 
 
 def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Choice:

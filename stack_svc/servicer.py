@@ -103,7 +103,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.CreateStackRequest, context: object
     ) -> stack_pb2.CreateStackResponse:
         """Make an empty stack."""
-        named = Named(messages.target_of(request.target), request.name)
+        named = Named(messages.new_target_of(request.target), request.name)
         urls = checked_urls(request.urls, "urls", self._allow_jsonnet)
         target = named.target
         policy = messages.policy_from_pb(request.policy)

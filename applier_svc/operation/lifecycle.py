@@ -226,7 +226,7 @@ class Operation:
         if asked.digest and asked.digest != header.digest:
             raise PlanStale(asked.digest, f"the plan made now is {header.digest}")
         if not asked.allow_missing:
-            refuse_missing_values(made.remarks)
+            refuse_missing_values(made.remarks, header.rollback_of)
         # An operation and the plan that it made for itself are found by one word.
         header.name = self.name.replace("operations/", "plans/")
         plan = work_from_pb(header, made.body)
@@ -260,7 +260,7 @@ class Operation:
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(header.name, problem_of(parts))
         if not asked.allow_missing:
-            refuse_missing_values(body.remarks)
+            refuse_missing_values(body.remarks, header.rollback_of)
         return _Prepared(header, None, plan, place)
 
     async def _place(self, plan: Plan) -> Place:

@@ -58,7 +58,7 @@ class Asking:
             ValuesMissing: The answer would not help.
         """
         if not self.allow_missing:
-            refuse_missing_values(made.remarks)
+            refuse_missing_values(made.remarks, made.header.rollback_of)
         if self.out:
             print_plan(self.out, made, self.full)
         if not made.steps and made.header.kind != plan_pb2.OPERATION_KIND_UNINSTALL:
@@ -173,7 +173,8 @@ async def _is_completed(
     """
     env = [key for key in remarks.unresolved_env_refs if key not in request.package.env]
     secrets = [key for key in remarks.missing_secrets if key not in typed]
-    if not asking.terminal or asking.allow_missing or not (env or secrets):
+    # A rollback takes no values: the platform has them, or they are written with an apply.
+    if not asking.terminal or asking.allow_missing or request.revision or not (env or secrets):
         return False
     for key in env:
         request.package.env[key].string_value = _given(

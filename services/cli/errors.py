@@ -136,8 +136,17 @@ def text_of(error: PkgerError) -> str:
     """The text of *error*, and the command or the options that help with it in parentheses."""
     if error.reason is Reason.CONTENT_REFUSED:
         return _listed(error)
-    hint = HINTS.get(error.reason)
+    hint = _usable(HINTS.get(error.reason, ""))
     if error.reason is Reason.OPERATION_UNFINISHED and error.metadata.get("state") != "BLOCKED":
         # An applier resumes it without anybody's help.
         hint = "`pkger operations list`"
     return f"{error} ({hint})" if hint else str(error)
+
+
+def _usable(hint: str) -> str:
+    """*hint* without the options that the command that runs does not have."""
+    context = click.get_current_context(silent=True)
+    if context is None or not hint.startswith("--"):
+        return hint
+    known = {name for option in context.command.params for name in option.opts}
+    return ", ".join(option for option in hint.split(", ") if option in known)

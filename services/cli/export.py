@@ -46,6 +46,7 @@ class Wanted:
         encoding: ``yml`` or ``json``; empty: as the ending of *file* says.
         schema: What the first line of each document names for editors; empty: no such line.
         file: Where to write; empty for standard output.
+        full: Whether all warnings are told.
     """
 
     platform: str = ""
@@ -58,6 +59,7 @@ class Wanted:
     encoding: str = ""
     schema: str = ""
     file: str = ""
+    full: bool = False
 
     def request(self) -> planner_pb2.ExportPackageRequest:
         """The request for the export."""
@@ -117,7 +119,7 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
     else:
         sys.stdout.buffer.writelines(piece.encode() for piece in made.pieces)
         sys.stdout.buffer.flush()
-    _tell(made, wanted.file)
+    _tell(made, wanted)
 
 
 async def _make(services: Session, wanted: Wanted) -> _Export:
@@ -138,12 +140,13 @@ async def _joined(services: Session, request: planner_pb2.ExportPackageRequest) 
     return made
 
 
-def _tell(made: _Export, file: str) -> None:
-    out = console(stderr=True)
-    for warning in made.warnings[:LISTED]:
+def _tell(made: _Export, wanted: Wanted) -> None:
+    out, file = console(stderr=True), wanted.file
+    shown = made.warnings if wanted.full else made.warnings[:LISTED]
+    for warning in shown:
         out.print(Text(f"warning: {warning}", "yellow"))
-    if len(made.warnings) > LISTED:
-        out.print(Text(f"warning: and {len(made.warnings) - LISTED:,} more", "yellow"))
+    if more := len(made.warnings) - len(shown):
+        out.print(Text(f"and {more:,} more warnings; --full shows all", "yellow"))
     if made.secret_keys:
         options = " ".join(f"--secret {shlex.quote(key)}" for key in made.secret_keys)
         out.print(Text(f"Another target needs secrets that the package names: pkger apply {options}"))

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+from rich.text import Text
 
 from services.cli.documents import print_document
 from services.cli.errors import told_plainly
+from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import entries_lines
@@ -59,7 +61,8 @@ async def diff(
     if output != "text":
         print_document(message_document(found), output)
         return
-    print_lines(console(), entries_lines(difference_entries(found), full))
+    lines = entries_lines(difference_entries(found), full)
+    print_lines(console(), lines or [Text(f"Revisions {old} and {new} of stack {one_line(name)} are equal.")])
 
 
 def _target(platform: str, org: str) -> object_pb2.Target:

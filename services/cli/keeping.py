@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -15,6 +14,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
+from services.cli import values
 from services.cli.documents import data_of, print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.escapes import one_line
@@ -45,7 +45,8 @@ async def policy(
     Raises:
         Failed: A file cannot be read, or the policy is none.
     """
-    wanted = _read(file) if file else None
+    # An empty file says nothing: to leave all to the defaults, it holds {}.
+    wanted = values.mapping("--file", file) if file else None
     with Interrupts() as interrupts, told_plainly():
         async with session(READING, environ) as services:
             stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
@@ -149,7 +150,7 @@ async def _policy(
         field, _, text = change.partition("=")
         said.pop(field, None)
         if text:
-            said[field] = _value(field, text)
+            said[field] = values.yaml_value(f"--set {change}", text)
     request = stack_pb2.UpdateStackRequest(stack=ref, target=target, policy=_struct(said), etag=stack.etag)
     return (await services.stack.call(stub.UpdateStack, request)).stack
 
@@ -160,24 +161,3 @@ def _struct(value: Mapping[str, Any]) -> Struct:
         return json_format.Parse(json.dumps(value, default=str), Struct())
     except (json_format.ParseError, TypeError, ValueError) as error:
         raise Failed(f"the policy is none: {error}") from None
-
-
-def _value(field: str, text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise Failed(f"{field}={text}: the value is no YAML") from None
-
-
-def _read(file: str) -> Mapping[str, Any]:
-    try:
-        value = yaml.safe_load(Path(file).read_text("utf-8"))
-    except OSError as error:
-        raise Failed(f"{file} cannot be read: {error.strerror}") from None
-    except (UnicodeError, yaml.YAMLError) as error:
-        raise Failed(f"{file} is no YAML: {str(error).splitlines()[0]}") from None
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Failed(f"{file}: a policy is a mapping of fields")
-    return value

@@ -11,6 +11,7 @@ from services.cli.interrupts import Interrupts
 from services.cli.parsers import parser
 from services.cli.show import console
 from services.cli.tables import print_table
+from services.kinds.format.shapes import nearest
 
 
 async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:
@@ -23,7 +24,10 @@ async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) ->
     answer = await _kinds(environ)
     schemas = {found.name: found.schema_json for found in answer.kinds}
     if kind and kind not in schemas:
-        raise Failed(f"there is no kind {kind!r}; there are {', '.join(schemas)}")
+        alike = nearest(kind, schemas)
+        raise Failed(
+            f"there is no kind {kind!r}; " + (f"did you mean {alike}?" if alike else f"there are {', '.join(schemas)}")
+        )
     schema = json.loads(schemas[kind] if kind else answer.schema_json)
     if is_array:
         # What the schema of an object refers to within itself has to stay at the top.

@@ -21,6 +21,8 @@ from services.cli.session import Session, session
 from services.cli.show import LARGEST_PAGE, LISTED, console, moment, print_blocked, print_facts, print_more, talk
 from services.cli.tables import print_table
 from services.core.errors import OperationNotFound
+from services.core.model import Target
+from services.rpc.convert.objects import target_from_pb
 from services.rpc.plan_parts import JoinedPlan
 
 DECISIONS = {
@@ -36,11 +38,23 @@ _UNFINISHED = (
 )
 
 
-async def list_all(environ: Mapping[str, str], unfinished: bool, output: str, limit: int | None) -> None:
-    """Print the newest operations, or those that are not finished; at most *limit* of them."""
+async def list_all(
+    environ: Mapping[str, str], unfinished: bool, place: tuple[str, str], output: str, limit: int | None
+) -> None:
+    """
+    Print the newest operations; at most *limit* of them.
+
+    Args:
+        environ: The environment.
+        unfinished: Whether only those that are not finished.
+        place: Only those on this platform and organisation, the default ones where empty; both empty: all.
+        output: How to print.
+        limit: How many; None: as many as are listed unasked.
+    """
+    target = Target(place[0] or Target().platform, place[1] or Target().org) if any(place) else None
     with told_plainly():
         async with session(APPLYING, environ) as services:
-            found = await _newest(services, _UNFINISHED if unfinished else (), limit or LISTED)
+            found = await _newest(services, _UNFINISHED if unfinished else (), target, limit or LISTED)
     operations, has_more = found
     if output == "text":
         _print_table(console(), operations)
@@ -50,18 +64,25 @@ async def list_all(environ: Mapping[str, str], unfinished: bool, output: str, li
 
 
 async def _newest(
-    services: Session, states: Sequence[operation_pb2.OperationState.ValueType], limit: int
+    services: Session,
+    states: Sequence[operation_pb2.OperationState.ValueType],
+    target: Target | None,
+    limit: int,
 ) -> tuple[list[operation_pb2.Operation], bool]:
-    """The newest operations, and whether there are older ones; a page may have fewer than it is asked for."""
+    """
+    The newest operations, and whether there may be older ones; a page may have fewer than it is asked for.
+
+    The applier lists those of all targets: the store keeps few that are over.
+    """
     request = applier_pb2.ListOperationsRequest(states=states)
     operations: list[operation_pb2.Operation] = []
     while True:
-        request.page_size = min(limit - len(operations), LARGEST_PAGE)
+        request.page_size = LARGEST_PAGE if target else min(limit - len(operations), LARGEST_PAGE)
         page = await services.applier.call(_stub(services).ListOperations, request)
-        operations += page.operations
+        operations += (each for each in page.operations if target in (None, target_from_pb(each.target)))
         request.page_token = page.next_page_token
         if len(operations) >= limit or not request.page_token:
-            return operations, bool(request.page_token)
+            return operations[:limit], bool(request.page_token or operations[limit:])
 
 
 async def show(name: str, environ: Mapping[str, str], output: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+_LONGEST_SECONDS = 365 * 86_400
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 SERVER_HELP = (
@@ -106,8 +108,14 @@ def _split(value: str) -> tuple[str, str]:
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value <= 86_400 * 365:
+    if value is not None and not 0 < value <= _LONGEST_SECONDS:
         raise click.BadParameter("write a number of seconds above 0")
+    return value
+
+
+def _waiting(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    if not 0 <= value <= _LONGEST_SECONDS:
+        raise click.BadParameter("write a number of seconds, at most a year")
     return value
 
 
@@ -179,15 +187,24 @@ def common_options(command: F) -> F:
 def stack_name(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
     """The name of a stack; empty when none is named. A name that is empty is that of a variable that is not set."""
     if value == "":
-        raise click.BadParameter("the name is empty; leave the option out to work without a stack")
+        raise click.BadParameter("the name is empty; leave it out to work without a stack, or without a name")
+    return value or ""
+
+
+def _place(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
+    """A platform or an organisation; empty when none is named."""
+    if value == "":
+        raise click.BadParameter("the name is empty; leave the option out for the default")
     return value or ""
 
 
 stack_option = click.option("--stack", callback=stack_name, metavar="NAME", help="Stack that keeps what is applied.")
 platform_option = click.option(
-    "--platform", default="", metavar="NAME", help="Platform, a row of the platforms file.  [default: embedded]"
+    "--platform", callback=_place, metavar="NAME", help="Platform, a row of the platforms file.  [default: embedded]"
 )
-org_option = click.option("--org", default="", metavar="ORG", help="Organisation on the platform.  [default: default]")
+org_option = click.option(
+    "--org", callback=_place, metavar="ORG", help="Organisation on the platform.  [default: default]"
+)
 file_option = click.option(
     "-f", "--file", "files", multiple=True, metavar="FILE", help="Package file or http(s) address; - is stdin."
 )
@@ -277,6 +294,7 @@ wait_option = click.option(
     "--wait",
     type=float,
     default=0,
+    callback=_waiting,
     metavar="SECONDS",
     help="Wait so long for another operation of the stack to end.",
 )

@@ -88,7 +88,7 @@ def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str]) -> 
 def _entry_lines(entry: Entry, full: bool) -> Iterator[Text]:
     words = WORDS[entry.act]
     line = Text("  ").append(f"{words.sign} {_subject(entry)}", words.style)
-    notes = [entry.reason] if entry.act is Act.DELETE else []
+    notes = [entry.reason] if entry.act is Act.DELETE and entry.reason else []
     notes += ["overwritten"] if entry.act is Act.OVERWRITE_SECRET else []
     notes += [_note(mark, entry.old_key) for mark in entry.marks]
     if notes:

@@ -25,11 +25,25 @@ WHOLE = (*SHOWN, plan_pb2.PLAN_VIEW_SUMMARY)
 """What ``-o json`` tells of a plan."""
 
 
-async def list_all(environ: Mapping[str, str], stack: str, output: str, limit: int | None) -> None:
-    """Print the newest plans, or the newest for stacks of one name; at most *limit* of them."""
+async def list_all(
+    environ: Mapping[str, str], stack: str, place: tuple[str, str], output: str, limit: int | None
+) -> None:
+    """
+    Print the newest plans; at most *limit* of them.
+
+    Args:
+        environ: The environment.
+        stack: Only those for stacks of this name; empty: all.
+        place: Only those for this platform and organisation, the default ones where empty; both empty: all.
+        output: How to print.
+        limit: How many; None: as many as are listed unasked.
+    """
+    request = stack_pb2.ListPlansRequest(stack_name=stack)
+    if any(place):
+        request.target.platform, request.target.org = place
     with told_plainly():
         async with session(NEEDS, environ) as services:
-            plans, has_more = await _newest(services, stack, limit or LISTED)
+            plans, has_more = await _newest(services, request, limit or LISTED)
     if output == "text":
         _print_table(console(), plans)
     else:
@@ -37,9 +51,11 @@ async def list_all(environ: Mapping[str, str], stack: str, output: str, limit: i
     print_more(has_more)
 
 
-async def _newest(services: Session, stack: str, limit: int) -> tuple[list[plan_pb2.Plan], bool]:
+async def _newest(
+    services: Session, request: stack_pb2.ListPlansRequest, limit: int
+) -> tuple[list[plan_pb2.Plan], bool]:
     """The newest plans, and whether there are older ones; a page may have fewer than it is asked for."""
-    stub, request = StackServiceStub(services.stack.channel), stack_pb2.ListPlansRequest(stack_name=stack)
+    stub = StackServiceStub(services.stack.channel)
     plans: list[plan_pb2.Plan] = []
     while True:
         request.page_size = min(limit - len(plans), LARGEST_PAGE)

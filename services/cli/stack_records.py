@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from pkger.model.v1 import object_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli.documents import document_of, print_document
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
-from services.cli.session import session
+from services.cli.session import Session, session
 from services.cli.shares import ALONE
 from services.cli.show import console, print_stack
 from services.core.errors import StackNotFound
 from services.core.model import Target
+from services.drivers.registry import DRIVERS
+from services.platforms import find_platform, read_platforms
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.resources import read_header
+from services.settings import is_configured, load
 
 NEEDS = ("stack",)
 
@@ -68,7 +73,7 @@ async def init(described: Described, platform: str, org: str, environ: Mapping[s
     Make an empty stack, and print it.
 
     Raises:
-        Failed: There is such a stack, or a name or a URL is none.
+        Failed: There is such a stack or no such platform, or a name or a URL is none.
     """
     request = stack_pb2.CreateStackRequest(
         target=object_pb2.Target(platform=platform, org=org),
@@ -77,10 +82,36 @@ async def init(described: Described, platform: str, org: str, environ: Mapping[s
         urls=described.urls,
     )
     with Interrupts() as interrupts, told_plainly():
+        _refuse_unknown(platform, environ)
         async with session(NEEDS, environ) as services:
+            await interrupts.or_stop(_refuse_unserved(services, platform, environ))
             stub = StackServiceStub(services.stack.channel)
             made = (await interrupts.or_stop(services.stack.call(stub.CreateStack, request))).stack
     _print(made, output)
+
+
+def _refuse_unknown(platform: str, environ: Mapping[str, str]) -> None:
+    """
+    Refuse a platform that the file of this machine does not have, where no server is named.
+
+    Raises:
+        PlatformUnknown: There is none of that name.
+        PlatformsInvalid: The platforms file cannot be used.
+    """
+    if platform and not is_configured(environ):
+        find_platform(read_platforms(load(environ), DRIVERS), platform)
+
+
+async def _refuse_unserved(services: Session, platform: str, environ: Mapping[str, str]) -> None:
+    """
+    Refuse a platform that the planner of a server does not have: the store knows none.
+
+    Raises:
+        PlatformUnknown: There is none of that name.
+    """
+    if platform and is_configured(environ):
+        stub = PlannerServiceStub(services.planner.channel)
+        await services.planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest(platform=platform))
 
 
 async def update(

@@ -12,6 +12,7 @@ from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.session import open_log
 from services.cli.show import console
+from services.cli.single import single
 from services.cli.supervisor import MODULES, Child, Supervisor, children
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, read_platforms
@@ -37,7 +38,7 @@ async def up(data: Path | None, environ: Mapping[str, str]) -> None:
     settings = load(environ)
     platforms = read_platforms(settings, DRIVERS)
     running = children(MODULES, settings, platforms.values())
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, single(settings.data):
         # People read what goes wrong, and the rest is there if they need it; programs read all of it.
         supervisor = Supervisor(running, environ, lambda name: open_log(settings.home, name) if is_terminal else None)
         await supervisor.start()

@@ -53,7 +53,7 @@ def env_files(names: Sequence[str]) -> dict[str, Any]:
     Raises:
         Failed: A file cannot be read, or holds something else.
     """
-    return {key: value for name in names for key, value in _mapping("--env-file", name).items()}
+    return {key: value for name in names for key, value in mapping("--env-file", name).items()}
 
 
 def secret_files(names: Sequence[str]) -> dict[str, str]:
@@ -65,14 +65,20 @@ def secret_files(names: Sequence[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name in names:
-        for key, value in _mapping("--secret-file", name).items():
+        for key, value in mapping("--secret-file", name).items():
             if not (isinstance(value, str) and value):
                 raise Failed(f"--secret-file {name}: the value of {key} is no text, or empty; write it in quotes")
             found[key] = value
     return found
 
 
-def _mapping(option: str, name: str) -> Mapping[str, Any]:
+def mapping(option: str, name: str) -> Mapping[str, Any]:
+    """
+    What a file holds that is one mapping, in YAML or JSON; *option* names the file in errors.
+
+    Raises:
+        Failed: It cannot be read, or holds something else.
+    """
     # A parser of packages knows YAML 1.2, where `on` and `no` are texts; importing it takes a moment.
     from parser_svc.yaml_reader import read_documents
     from services.core.errors import PkgerError
@@ -89,7 +95,9 @@ def _mapping(option: str, name: str) -> Mapping[str, Any]:
         raise Failed(f"{option} {name}: is no UTF-8 text") from error
     except PkgerError as error:
         # Of a file of secrets, not even a piece is told.
-        told = str(error) if option == "--env-file" else f"{name}:{error.metadata.get('line', '?')}: is no YAML or JSON"
+        told = (
+            str(error) if option != "--secret-file" else f"{name}:{error.metadata.get('line', '?')}: is no YAML or JSON"
+        )
         raise Failed(f"{option} {told}") from error
     roots = [root for root in documents if root is not None]
     if len(roots) != 1 or not isinstance(roots[0], dict) or not all(isinstance(key, str) for key in roots[0]):
@@ -97,3 +105,20 @@ def _mapping(option: str, name: str) -> Mapping[str, Any]:
             f"{option} {name}: must hold one mapping, from keys to values; a key that is a number needs quotes"
         )
     return roots[0]
+
+
+def yaml_value(what: str, text: str) -> Any:
+    """
+    The value that *text* is in YAML.
+
+    Raises:
+        Failed: It is none; *what* names it.
+    """
+    from parser_svc.yaml_reader import read_documents
+    from services.core.errors import PkgerError
+
+    try:
+        [value] = read_documents(what, text)
+    except (PkgerError, ValueError):
+        raise Failed(f"{what}: the value is no YAML") from None
+    return value

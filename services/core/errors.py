@@ -196,7 +196,7 @@ class StackChanged(PkgerError):
 
     def __init__(self, stack: str, expected: str, actual: str) -> None:
         super().__init__(
-            f"stack {stack!r} has changed: its etag is {actual}, and not {expected}; read it again",
+            f"stack {stack!r} has changed: its etag is {actual!r}, and not {expected!r}; read it again",
             stack=stack,
             expected=expected,
             actual=actual,
@@ -426,11 +426,25 @@ class PackageEmpty(PkgerError):
 
 
 class ValuesMissing(PkgerError):
-    """The package refers to values that nobody gave; ``env_refs`` and ``secrets`` are keys, separated by commas."""
+    """
+    The package refers to values that nobody gave; ``env_refs`` and ``secrets`` are keys, separated by commas.
+
+    With *revision*, it is the package of that revision, which somebody goes back to.
+    """
 
     reason = Reason.VALUES_MISSING
 
-    def __init__(self, env_refs: str, secrets: str) -> None:
+    def __init__(self, env_refs: str, secrets: str, revision: int = 0) -> None:
+        if revision:
+            # A revision has its environment values, and no secrets.
+            super().__init__(
+                f"the platform does not have these secrets, which revision {revision} refers to:"
+                f" {_listed(secrets.split(','))}; write them with an apply of a package that refers to them, or set"
+                " allow_missing",
+                env_refs=env_refs,
+                secrets=secrets,
+            )
+            return
         told = [
             f"{what}: {_listed(keys.split(','))}"
             for what, keys in (("environment values without a default", env_refs), ("secrets", secrets))

@@ -22,6 +22,12 @@ HISTORY = 20
 
 _LONGEST_HISTORY = 1000
 
+_MOST_OVERRIDES = 100
+_MOST_IGNORED = 200
+"""Rules of one policy about what it ignores; a rule with several paths counts as so many (lifecycle.md 14)."""
+
+_LONGEST_GLOB = 200
+
 
 class PolicyInvalidError(ValueError):
     """
@@ -134,9 +140,35 @@ def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
     Accept the policy of a stack.
 
     Raises:
-        PolicyInvalidError: It has a field or a word that nobody knows or that nothing acts on.
+        PolicyInvalidError: It has a field or a word that nobody knows or that nothing acts on, contradicts itself, or
+            has too much of something.
     """
-    return dict(_checked(policy, _OF_OBJECTS | _OF_STACKS, ""))
+    accepted = dict(_checked(policy, _OF_OBJECTS | _OF_STACKS, ""))
+    _refuse_contradictions(accepted.get("overrides", ()))
+    ignored = sum(map(_rule_count, (accepted, *accepted.get("overrides", ()))))
+    if ignored > _MOST_IGNORED:
+        raise PolicyInvalidError("ignore", f"a policy ignores at most {_MOST_IGNORED} paths, and not {ignored:,}")
+    return accepted
+
+
+def _rule_count(layer: Mapping[str, Any]) -> int:
+    return sum(len(rule["paths"]) if isinstance(rule, Mapping) else 1 for rule in layer.get("ignore", ()))
+
+
+def _refuse_contradictions(overrides: Sequence[Mapping[str, Any]]) -> None:
+    """
+    Refuse overrides that say different things of the very same objects; where they only overlap, the last one wins.
+
+    Raises:
+        PolicyInvalidError: Names the second one.
+    """
+    said: dict[tuple[str, str], tuple[int, Any]] = {}
+    for number, override in enumerate(overrides):
+        for field in override.keys() - {"match", "ignore"}:
+            first, value = said.setdefault((canonical_text(override["match"]), field), (number, override[field]))
+            if value != override[field]:
+                problem = f"contradicts overrides[{first}], which matches the same objects: keep one of them"
+                raise PolicyInvalidError(f"overrides[{number}].{field}", problem)
 
 
 def ignores(pattern: str, pointer: str) -> bool:
@@ -182,7 +214,11 @@ def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> It
                 rules = [_ignore_rule(rule, f"{place}[{at}]", known) for at, rule in enumerate(_listed(value, place))]
                 yield name, rules
             case "overrides":
-                yield name, [_override(each, f"{place}[{at}]") for at, each in enumerate(_listed(value, place))]
+                overrides = _listed(value, place)
+                if len(overrides) > _MOST_OVERRIDES:
+                    problem = f"a policy has at most {_MOST_OVERRIDES} overrides, and not {len(overrides):,}"
+                    raise PolicyInvalidError(place, problem)
+                yield name, [_override(each, f"{place}[{at}]") for at, each in enumerate(overrides)]
             case _:
                 yield name, _word(value, _WORDS[name], place)
 
@@ -215,8 +251,11 @@ def _history(value: Any, place: str) -> int:
 def _override(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, Mapping) or "match" not in value:
         raise PolicyInvalidError(place, "an override is a mapping with match, and the fields that hold there")
+    match = _match(value["match"], f"{place}.match", ())
     fields = {name: item for name, item in value.items() if name != "match"}
-    return {"match": _match(value["match"], f"{place}.match", ()), **dict(_checked(fields, _OF_OBJECTS, place))}
+    if not fields:
+        raise PolicyInvalidError(place, "sets nothing: write a field beside match, such as protect: true")
+    return {"match": match, **dict(_checked(fields, _OF_OBJECTS, place))}
 
 
 def _ignore_rule(value: Any, place: str, known: frozenset[str]) -> Any:
@@ -249,6 +288,9 @@ def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
         names = _listed(value["names"], f"{place}.names")
         if not all(isinstance(name, str) and name for name in names):
             raise PolicyInvalidError(f"{place}.names", "names are texts that are not empty")
+        if (longest := max(map(len, names), default=0)) > _LONGEST_GLOB:
+            problem = f"a name has at most {_LONGEST_GLOB} characters, and not {longest:,}"
+            raise PolicyInvalidError(f"{place}.names", problem)
         found["names"] = list(names)
     return found
 

@@ -22,11 +22,15 @@ BUCKET = "apiVersion: influxdata.com/v2alpha1\nkind: Bucket\nmetadata: {name: ra
 
 CASES: dict[str, list[str]] = {
     "init": ["init", "api-prod", "--url", "URL/raw.yml", "--description", "of the API"],
-    "init-taken": ["init", "api-prod", "--org", "", "--url", "URL/raw.yml"],
+    "init-taken": ["init", "api-prod", "--org", "default", "--url", "URL/raw.yml"],
     "init-nameless": ["init", "--url", "URL/raw.yml", "-o", "json"],
     "init-no-url": ["init", "other", "--url", "raw.yml"],
     "init-program": ["init", "other", "--url", "URL/raw.jsonnet"],
     "init-no-name": ["init", "a\nb"],
+    "init-empty-name": ["init", ""],
+    "init-empty-org": ["init", "other", "--org", ""],
+    "init-no-org": ["init", "other", "--org", "a\nb"],
+    "init-no-platform": ["init", "other", "--platform", "nope"],
     "list-pattern": ["list", "api-*"],
     "list-nothing": ["list", "--name", "none", "--id", "0000", "-o", "json"],
     "list-target": ["list", "--org", "default"],
@@ -113,6 +117,51 @@ async def test_a_stack_without_a_name_is_applied_and_deleted_by_its_id(
     assert await services.stack_names() == []
     code, shown = await at_terminal("stacks", "delete", stack, answers=[], env=env)
     assert (code, f"there is no stack {stack}; nothing to delete".encode() in shown) == (0, True)
+
+
+async def test_a_stack_with_something_protected_is_not_deleted(services: Cluster, tmp_path: Path) -> None:
+    """Who asks for a deletion learns that the stack is still there, from the exit status, too."""
+    env = environment(tmp_path, services.addresses)
+    package = tmp_path / "raw.yml"
+    package.write_text(BUCKET)
+    await pkger("apply", "-f", str(package), "--stack", "prod", env=env)
+    await pkger("stacks", "policy", "prod", "--set", "protect=true", env=env)
+
+    uninstalled = await pkger("stacks", "uninstall", "prod", "--yes", env=env)
+    assert uninstalled.code == 0
+    assert uninstalled.out.endswith("stack prod is kept, and still has 1 resource, which is protected\n")
+    refused = await pkger("stacks", "delete", "prod", "--yes", env=env)
+    assert (refused.code, await services.stack_names()) == (1, ["prod"])
+    assert refused.err.startswith(
+        "Error: stack prod is not deleted: it still has 1 resource, which is protected. To delete all of it,"
+    )
+
+    await pkger("stacks", "policy", "prod", "--set", "protect=", env=env)
+    assert (await pkger("stacks", "delete", "prod", "--yes", env=env)).code == 1
+    assert (await pkger("stacks", "delete", "prod", "--yes", env=env)).code == 0
+    assert (await services.resources(), await services.stack_names()) == ([], [])
+
+
+async def test_an_unknown_stack_without_files_is_called_by_its_name(services: Cluster, tmp_path: Path) -> None:
+    refused = await pkger("apply", "--stack", "none-such", "--yes", env=environment(tmp_path, services.addresses))
+    assert (refused.code, "stack 'none-such' has no URLs" in refused.err) == (1, True)
+
+
+async def test_lists_of_one_organisation(services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
+    package = tmp_path / "raw.yml"
+    package.write_text(BUCKET)
+    for org in ("one", "two", "two"):
+        await pkger("apply", "-f", str(package), "--stack", org, "--org", org, env=env)
+    for what in ("plans", "operations"):
+        for options, orgs in (
+            (["--org", "one"], ["one"]),
+            (["--target", "embedded/two", "--limit", "1"], ["two"]),
+            (["--org", "none"], []),
+            ([], ["two", "two", "one"]),
+        ):
+            listed = await pkger(what, "list", *options, "-o", "json", env=env)
+            assert [each["target"]["org"] for each in json.loads(listed.out)] == orgs, (what, options)
 
 
 async def test_a_stack_without_urls_needs_files(services: Cluster, tmp_path: Path) -> None:

@@ -45,6 +45,29 @@ def test_policies_are_resolved_as_recorded() -> None:
         ({"overrides": [{"protect": True}]}, "overrides[0]", "is a mapping with match"),
         ({"overrides": [{"match": {"kind": 3}}]}, "overrides[0].match.kind", "3 is no kind"),
         ({"overrides": [{"match": {"names": [""]}}]}, "overrides[0].match.names", "texts that are not empty"),
+        ({"overrides": [{"match": {"kind": "Task"}}]}, "overrides[0]", "sets nothing"),
+        (
+            {
+                "overrides": [
+                    {"match": {"kind": "Task"}, "protect": True},
+                    {"match": {"kind": "Task"}, "protect": False},
+                ]
+            },
+            "overrides[1].protect",
+            "contradicts overrides[0]",
+        ),
+        (
+            {"overrides": [{"match": {"names": [f"n{number}"]}, "protect": True} for number in range(101)]},
+            "overrides",
+            "at most 100 overrides, and not 101",
+        ),
+        ({"ignore": ["/a"] * 201}, "ignore", "at most 200 paths, and not 201"),
+        ({"ignore": [{"kind": "Task", "paths": ["/a"] * 201}]}, "ignore", "at most 200 paths, and not 201"),
+        (
+            {"overrides": [{"match": {"names": ["*" * 300]}, "protect": True}]},
+            "overrides[0].match.names",
+            "at most 200 characters, and not 300",
+        ),
         ({"overrides": [{"match": {}, "history": 3}]}, "overrides[0].history", "belongs to the policy of a stack"),
         ({"overrides": [{"match": {}, "ignore": [{"paths": []}]}]}, "overrides[0].ignore[0]", "is no pointer"),
     ],

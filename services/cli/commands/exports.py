@@ -29,6 +29,7 @@ Examples:
     metavar="FILE",
     help="JSON Schema that each YAML document names for editors; empty for none.",
 )
+@click.option("--full", is_flag=True, help="Tell all warnings, however many.")
 @options.platform_option
 @options.org_option
 @export_options
@@ -41,6 +42,7 @@ def export_package(
     out: str,
     encoding: str | None,
     schema: str,
+    full: bool,
     platform: str,
     org: str,
 ) -> None:
@@ -59,5 +61,5 @@ def export_package(
     named = named_resources(pairs)
     if not (everything or stack or kinds or labels or named):
         raise click.UsageError("name what to export: --all, --stack, --kind, --label, or KIND NAME")
-    wanted = Wanted(platform, org, stack, everything, kinds, labels, named, encoding or "", schema, out)
+    wanted = Wanted(platform, org, stack, everything, kinds, labels, named, encoding or "", schema, out, full)
     run(export(wanted, common().environ()))

@@ -13,14 +13,17 @@ def operations() -> None:
 
 @operations.command("list", epilog="\b\nExamples:\n  pkger operations list --unfinished")
 @click.option("--unfinished", is_flag=True, help="Only those that are not finished.")
+@options.platform_option
+@options.org_option
 @options.limit_option
 @common_options
-def list_operations(unfinished: bool, limit: int | None) -> None:
-    """List the newest operations."""
+def list_operations(unfinished: bool, platform: str, org: str, limit: int | None) -> None:
+    """List the newest operations: all, or those of an organisation."""
     from services.cli.operations import list_all
     from services.cli.running import run
 
-    run(list_all(common().environ(), unfinished, common().format, limit))
+    place = common().target or (platform, org)
+    run(list_all(common().environ(), unfinished, place, common().format, limit))
 
 
 @operations.command("show", epilog="\b\nExamples:\n  pkger operations show 0123456789abcdef")

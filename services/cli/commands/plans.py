@@ -13,14 +13,17 @@ def plans() -> None:
 
 @plans.command("list", epilog="\b\nExamples:\n  pkger plans list --stack fleet")
 @click.option("--stack", default="", metavar="NAME", help="Only plans for stacks of this name.")
+@options.platform_option
+@options.org_option
 @options.limit_option
 @common_options
-def list_plans(stack: str, limit: int | None) -> None:
-    """List the newest plans."""
+def list_plans(stack: str, platform: str, org: str, limit: int | None) -> None:
+    """List the newest plans: all, or those of an organisation."""
     from services.cli.plans import list_all
     from services.cli.running import run
 
-    run(list_all(common().environ(), stack, common().format, limit))
+    place = common().target or (platform, org)
+    run(list_all(common().environ(), stack, place, common().format, limit))
 
 
 @plans.command("show", epilog="\b\nExamples:\n  pkger plans show 0123456789abcdef --full")

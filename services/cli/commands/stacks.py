@@ -29,7 +29,7 @@ urls_option = click.option(
 Examples:
   pkger stacks init fleet --url https://example.com/fleet.yml""",
 )
-@click.argument("name", default="")
+@click.argument("name", default=None, callback=options.stack_name)
 @urls_option
 @description_option
 @options.platform_option
@@ -166,7 +166,7 @@ Examples:
 @click.argument("new", type=options.REVISION)
 @options.platform_option
 @options.org_option
-@options.full_option
+@click.option("--full", is_flag=True, help="Show all of the difference: every object, field and line.")
 @common_options
 def diff_revisions(name: str, old: int, new: int, platform: str, org: str, full: bool) -> None:
     """Show what is different between the revisions OLD and NEW of stack NAME."""
@@ -257,6 +257,11 @@ def stack_policy(name: str, file: str, changes: tuple[str, ...], platform: str, 
 
     if any("=" not in change for change in changes):
         raise click.BadParameter("write FIELD=VALUE", param_hint="--set")
+    if file and changes:
+        raise click.UsageError("--file has the whole policy, and --set changes a field of it: use one of them")
+    fields = [change.partition("=")[0] for change in changes]
+    if repeated := [field for field in dict.fromkeys(fields) if fields.count(field) > 1]:
+        raise click.UsageError(f"--set {repeated[0]} is there twice")
     run(policy(name, _target(platform, org), file, changes, common().environ(), common().format))
 
 

@@ -33,6 +33,20 @@ def target_from_pb(message: object_pb2.Target) -> model.Target:
     return model.Target(message.platform or model.DEFAULT_PLATFORM, message.org or model.DEFAULT_ORG)
 
 
+def new_target_from_pb(message: object_pb2.Target) -> model.Target:
+    """
+    Translate a target that somebody wants to write to or to read, as opposed to one that is recorded.
+
+    Raises:
+        RequestInvalid: A name in it is none.
+    """
+    target = target_from_pb(message)
+    for field, name in (("target.platform", target.platform), ("target.org", target.org)):
+        if not name.isprintable() or name != name.strip():
+            raise RequestInvalid(field, f"{name!r} has blanks at an end, or characters that cannot be printed")
+    return target
+
+
 def key_to_pb(key: model.Key) -> object_pb2.ObjectKey:
     """Translate a key."""
     return object_pb2.ObjectKey(kind=key.kind, name=key.name)

@@ -1,0 +1,44 @@
+"""One `pkger up` for one folder of databases."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from services.cli.errors import Failed
+
+
+@contextmanager
+def single(data: Path) -> Iterator[None]:
+    """
+    Hold the folder *data* for this process, until the block is left or the process is gone.
+
+    Raises:
+        Failed: Another process holds it, or it cannot be written.
+    """
+    path = data / "up.lock"
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Failed(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        _lock(descriptor, data)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())  # noqa: TID251 - for people
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, data: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+        process = f" (process {holder})" if holder else ""
+        raise Failed(
+            f"another `pkger up`{process} runs on the databases in {data}; stop it, or give this one another folder"
+            " with --data"
+        ) from None
