@@ -166,13 +166,7 @@ class Supervisor:
                 sys.executable,
                 "-m",
                 *self._services[name].command,
-                # What gRPC itself has to say to people, such as that a port is taken, a service says better.
-                env={
-                    "GRPC_VERBOSITY": "NONE",
-                    **self._environ,
-                    "PKGER_PARENT_PIPE": str(own.reading),
-                    VARIABLE: str(told),
-                },
+                env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading), VARIABLE: str(told)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,

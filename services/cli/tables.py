@@ -9,6 +9,9 @@ from rich.text import Text
 from services.cli.escapes import one_line
 
 _GAP = 2
+_WHOLE = frozenset({"ID", "UPDATED", "RESOURCES", "REVISION", "TIME", "MADE", "BEGAN", "STEPS"})
+"""Titles of the columns that are never broken."""
+
 _LEAST = 8
 """Columns that a column keeps when a table is too wide."""
 
@@ -30,7 +33,9 @@ def print_table(out: Console, titles: Sequence[str], rows: Iterable[Sequence[str
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     limit = width if width is not None else _terminal_width(out)
     if limit:
-        _shrink(widths, limit - _GAP * (len(widths) - 1))
+        # Ids, times and numbers are of one length, and of no use in pieces.
+        loose = [at for at, title in enumerate(titles) if title not in _WHOLE]
+        _shrink(widths, limit - _GAP * (len(widths) - 1), loose)
     gap = " " * _GAP
     lines: list[str] = []
     for row in cells:
@@ -52,10 +57,12 @@ def _terminal_width(out: Console) -> int:
     return max(shutil.get_terminal_size().columns, 40)
 
 
-def _shrink(widths: list[int], room: int) -> None:
-    """Take from the widest columns until all fit, or none can give more."""
-    while sum(widths) > room and max(widths) > _LEAST:
-        widths[widths.index(max(widths))] -= 1
+def _shrink(widths: list[int], room: int, loose: Sequence[int]) -> None:
+    """Take from the widest of the *loose* columns until all fit, or none of those can give more."""
+    while sum(widths) > room and (widest := max(loose, key=widths.__getitem__, default=None)) is not None:
+        if widths[widest] <= _LEAST:
+            return
+        widths[widest] -= 1
 
 
 def _broken(cell: str, size: int) -> list[str]:

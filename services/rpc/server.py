@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection
 from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.dispatcher import Dispatcher, Handler, Register
+from services.rpc.listening import can_listen
 from services.rpc.parent import tell_listening
 
 __all__ = ["Register", "serve_until_stopped", "serving"]
@@ -73,10 +74,13 @@ async def serving(
     reflection.enable_server_reflection(
         [*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME], server
     )
+    refused = f"cannot listen on {listen}: it is in use or not an address of this machine"
+    if not can_listen(listen):
+        raise OSError(refused)
     try:
         port = server.add_insecure_port(listen)
     except RuntimeError as error:
-        raise OSError(f"cannot listen on {listen}: it is in use or not an address of this machine") from error
+        raise OSError(refused) from error
     await server.start()
     await _set_health(health, services, is_serving=True)
     watching = asyncio.create_task(_watch_loops(health, services, loops)) if loops else None

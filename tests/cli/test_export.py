@@ -162,7 +162,8 @@ async def test_many_warnings_are_counted(services: Cluster, env: Mapping[str, st
     ended = await pkger("export", "--all", env=env)
     assert ended.out == ""
     assert ended.err.count("warning: Task 't") == 50
-    assert ended.err.endswith("warning: and 10 more\nExported 0 objects.\n")
+    assert ended.err.endswith("and 10 more warnings; --full shows all\nExported 0 objects.\n")
+    assert (await pkger("export", "--all", "--full", env=env)).err.count("warning: Task 't") == 60
 
 
 async def test_odd_names_are_told_without_effect_on_the_terminal(services: Cluster, env: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 import parser_svc.__main__ as parser
 from services.rpc.process import Service
 from services.settings import Settings
+from tests.apply.packages import an_endpoint, text
 from tests.cli.command import at_terminal, ended, environment, pkger, started
 from tests.cluster import Cluster, cluster
 from tests.parser.web import Web, serving
@@ -145,6 +146,43 @@ async def test_a_stack_with_something_protected_is_not_deleted(services: Cluster
 async def test_an_unknown_stack_without_files_is_called_by_its_name(services: Cluster, tmp_path: Path) -> None:
     refused = await pkger("apply", "--stack", "none-such", "--yes", env=environment(tmp_path, services.addresses))
     assert (refused.code, "stack 'none-such' has no URLs" in refused.err) == (1, True)
+
+
+async def test_a_rollback_names_the_secrets_that_the_platform_lacks(services: Cluster, tmp_path: Path) -> None:
+    """It takes no values, so no option for them is advised."""
+    env = environment(tmp_path, services.addresses)
+    package = tmp_path / "chat.json"
+    package.write_text(text(an_endpoint("Slack", "chat", "chat")))
+    await pkger("apply", "-f", str(package), "--stack", "prod", "--allow-missing", "--yes", env=env)
+    for options in ([], ["--yes"]):
+        refused = await pkger("stacks", "rollback", "prod", "1", *options, env=env)
+        assert (refused.code, refused.err) == (
+            1,
+            "Error: the platform does not have these secrets, which revision 1 refers to: slack-token; write them with"
+            " an apply of a package that refers to them, or set allow_missing (--allow-missing)\n",
+        )
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
+async def test_a_wait_that_is_no_time_is_refused(tmp_path: Path, seconds: str) -> None:
+    refused = await pkger("stacks", "uninstall", "prod", "--wait", seconds, env=environment(tmp_path))
+    assert (refused.code, "write a number of seconds" in refused.err) == (2, True)
+
+
+async def test_a_mistyped_kind_is_told_with_the_nearest_one(services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
+    await pkger("stacks", "init", "prod", env=env)
+    for command in (
+        ["stacks", "import", "prod", "Buckett", "1"],
+        ["stacks", "drift", "prod", "Buckett"],
+        ["stacks", "forget", "prod", "Buckett:raw"],
+        ["stacks", "rollback", "prod", "1", "--skip", "Buckett", "--yes"],
+        ["schema", "Buckett"],
+    ):
+        refused = await pkger(*command, env=env)
+        # What the revision is becomes known first.
+        told = "no revision 1" if "rollback" in command else "did you mean Bucket?"
+        assert (refused.code, told in refused.err) == (1, True), refused.err
 
 
 async def test_lists_of_one_organisation(services: Cluster, tmp_path: Path) -> None:

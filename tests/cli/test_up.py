@@ -157,9 +157,30 @@ async def test_a_taken_port_ends_up_with_one_line(short_path: Path) -> None:
         code, shown = await at_terminal("up", "--data", str(short_path / "data"), answers=[], env=env)
     told = f"Error: the parser service cannot start: cannot listen on 127.0.0.1:{port}: it is in use or not an address"
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err.splitlines()[-1].startswith(told)
+    *logged, last = refused.err.splitlines()
+    assert last.startswith(told)
+    # gRPC itself says nothing.
+    assert all(orjson.loads(each)["message"] for each in logged)
     (line,) = shown.decode().splitlines()
     assert (code, line.startswith(told)) == (1, True)
+
+
+async def test_a_second_one_on_the_same_databases_is_refused(short_path: Path) -> None:
+    async with running(short_path) as (process, _):
+        others = short_path / "others"
+        others.mkdir()
+        data = short_path / "data"
+        refused = await pkger("up", "--data", str(data), env=environment(short_path, sockets(others)))
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err == (
+            f"Error: another `pkger up` (process {process.pid}) runs on the databases in {data}; stop it, or give this"
+            " one another folder with --data\n"
+        )
+        process.kill()
+        await ended(process)
+    # The lock goes with the process.
+    async with running(short_path):
+        pass
 
 
 async def test_the_first_start_at_a_terminal_is_quiet(short_path: Path) -> None:

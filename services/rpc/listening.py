@@ -1,0 +1,29 @@
+"""Whether a server can listen at an address, without the lines that gRPC prints where it cannot."""
+
+import contextlib
+import socket
+
+
+def can_listen(address: str) -> bool:
+    """
+    Whether ``host:port`` is free and of this machine; only gRPC itself knows of sockets with a path.
+
+    As for gRPC, one address that a name stands for is enough.
+    """
+    host, _, port = address.rpartition(":")
+    if address.startswith("unix:"):
+        return True
+    try:
+        found = socket.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        return False
+    return any(_is_free(family, place) for family, _, _, _, place in found)
+
+
+def _is_free(family: int, place: tuple[str | int, ...] | tuple[int, bytes]) -> bool:
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
+        # A port that was closed a moment ago is free, for gRPC as well.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(place)
+        return True
+    return False
