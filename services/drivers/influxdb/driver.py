@@ -12,6 +12,7 @@ from services.drivers.influxdb.kinds import traits
 from services.drivers.influxdb.options import options_of, place, tls_of, token_of
 from services.drivers.influxdb.preparing import prepared_or_rejected
 from services.drivers.influxdb.reading import CannotRead, OrgUnknown, Reader
+from services.drivers.influxdb.rule_scripts import RuleScripts
 from services.drivers.influxdb.writing import Batch
 from services.drivers.mutation import (
     Create,
@@ -47,6 +48,7 @@ class InfluxdbDriver:
         self._clock = clock
         self._platform = platform
         self._reader = Reader(client)
+        self._scripts = RuleScripts(client, self._reader)
         self._traits: PlatformTraits | None = None
 
     async def describe(self) -> PlatformTraits:
@@ -61,12 +63,17 @@ class InfluxdbDriver:
         async with self._reading():
             # An empty list proves nothing; that the organisation can be read does.
             org_id = await self._reader.org_id(org)
-            return await self._reader.resources(org_id, kinds)
+            held = await self._reader.resources(org_id, kinds)
+            await self._scripts.catch_up(org_id, [each.id.id for each in held])
+        return held
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
         """See ``Driver``."""
         async with self._reading():
-            held = await self._reader.read(await self._reader.org_id(org), ids)
+            org_id = await self._reader.org_id(org)
+            held = await self._reader.read(org_id, ids)
+            # An update without an answer is looked for by reading; what it left undone has to be done by then.
+            await self._scripts.catch_up(org_id, [id_.id for id_ in held])
         return [held.get(id_) for id_ in ids]
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
@@ -94,7 +101,7 @@ class InfluxdbDriver:
             return [Rejected(RejectionReason.NOT_FOUND, str(error))] * len(batch)
         except CannotRead as error:
             return [Rejected(error.reason, str(error))] * len(batch)
-        return await Batch(self._client, self._reader, org_id, self._clock).carry_out(batch)
+        return await Batch(self._client, self._reader, self._scripts, org_id, self._clock).carry_out(batch)
 
     async def show_token(self, fence: Fence) -> Fence | None:
         """See ``Driver``; the platform does not fence."""

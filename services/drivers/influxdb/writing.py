@@ -1,7 +1,6 @@
 """Carries out a batch on an InfluxDB server: each write is sent once, updates and deletions after a read."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from services.drivers.influxdb.reading import (
     stored,
     unwrapped,
 )
+from services.drivers.influxdb.rule_scripts import RuleScripts
 from services.drivers.mutation import (
     Ambiguous,
     Attach,
@@ -47,8 +47,6 @@ from services.drivers.mutation import (
 )
 from services.engine.outcome import RejectionReason
 from services.machine import Clock
-
-log = logging.getLogger("pkger.platform")
 
 IN_FLIGHT = 4
 """Most mutations of one batch at once."""
@@ -76,9 +74,10 @@ class Stopped(Exception):
 class Batch:
     """One batch in one organisation."""
 
-    def __init__(self, client: Client, reader: Reader, org_id: str, clock: Clock) -> None:
+    def __init__(self, client: Client, reader: Reader, scripts: RuleScripts, org_id: str, clock: Clock) -> None:
         self._client = client
         self._reader = reader
+        self._scripts = scripts
         self._org_id = org_id
         self._clock = clock
         self._slots = asyncio.Semaphore(IN_FLIGHT)
@@ -131,19 +130,21 @@ class Batch:
         if held is None:
             return Rejected(RejectionReason.NOT_FOUND, f"there is no {item.id}")
         if (ended := held_to(item, held.resource, TRAITS[item.id.kind])) is not None:
+            # It was sent before, and may have stopped between the endpoint and its rules.
+            await self._scripts_written(item.id)
             return ended
         endpoints = await self._endpoints(item, codec)
         body = self._body(codec, codec.write(item.spec.value, item.references, held.body))
         request = Request("PUT" if codec.replaces else "PATCH", codec.collection)
         if codec.collection == "checks":
             written = await self._written_check(item, held, body)
+        elif codec.collection == ENDPOINTS and changes_scripts(codec.read(held.body), item.spec.value):
+            written = await self._written_endpoint(item, body)
         else:
             written = await self._written(request, _path(item.id), body)
         if codec.collection == DASHBOARDS and shown_charts(written) != item.spec.value["charts"]:
             await self._restored(codec, held, request)
             return _views_lost()
-        if codec.collection == ENDPOINTS and changes_scripts(codec.read(held.body), item.spec.value):
-            await self._write_scripts(item.id)
         # Not every answer to an update shows the labels.
         return Done(stored(item.id.kind, written, endpoints, labels=held.body))
 
@@ -242,15 +243,23 @@ class Batch:
         if now is None or codec.read(now) != before:
             raise unsure
 
-    async def _write_scripts(self, endpoint: ResourceId) -> None:
-        """Let the server write the scripts of the rules anew that use a changed endpoint: they hold what it was."""
+    async def _written_endpoint(self, item: Update, body: Body) -> Body:
+        """Update an endpoint that its rules have in their scripts, and then these."""
+        self._scripts.note(self._org_id, item.id.id)
         try:
-            rules = await self._reader.listed(self._org_id, RULES)
-            using = [rule for rule in rules if rule.get("endpointID") == endpoint.id]
-            for rule in using:
-                await self._write(Request("PATCH", RULES), f"/api/v2/{RULES}/{rule['id']}", {"name": rule["name"]})
-        except (Stopped, CannotRead) as error:
-            log.warning("rules keep the scripts of a former endpoint", extra={"endpoint": endpoint.id})
+            written = await self._written(Request("PUT", ENDPOINTS), _path(item.id), body)
+        except Stopped as stopped:
+            if isinstance(stopped.result, Rejected):
+                self._scripts.forget(self._org_id, item.id.id)
+            raise
+        await self._scripts_written(item.id)
+        return written
+
+    async def _scripts_written(self, endpoint: ResourceId) -> None:
+        """Let the rules that use a changed endpoint follow it; what fails here is made up for when it is read."""
+        try:
+            await self._scripts.catch_up(self._org_id, [endpoint.id])
+        except CannotRead as error:
             told = f"{endpoint} is written, but the scripts of its rules are not: {error}"
             raise Stopped(Ambiguous(told)) from None
 

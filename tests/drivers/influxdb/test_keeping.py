@@ -3,6 +3,7 @@
 from typing import Any
 
 import aiohttp
+import pytest
 
 from tests.drivers.client import (
     CONTENT_REFUSED,
@@ -94,6 +95,35 @@ async def test_a_changed_endpoint_takes_the_scripts_of_its_rules_along(client: D
     server.records.clear()
     await client.made(update(kind, endpoint.id, {**sample(kind, "e", "told"), "url": "https://moved.example.com"}))
     assert server.records.count("PATCH") == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "method", "path"),
+    [
+        (faults.unanswered(), "PUT", "/api/v2/notificationEndpoints/*"),
+        (faults.refused(500), "GET", "/api/v2/notificationRules"),
+        (faults.refused(429), "PATCH", "/api/v2/notificationRules/*"),
+    ],
+)
+async def test_scripts_that_stayed_behind_their_endpoint_follow_when_it_is_read(
+    client: DriverClient, server: Influx, fault: faults.Fault, method: str, path: str
+) -> None:
+    """The engine looks for a write without an answer by reading, and is content with an endpoint that is as wanted."""
+    kind = "NotificationEndpointSlack"
+    [endpoint] = await client.made(create(kind, sample(kind, "e", "")))
+    refers = [reference("/endpointName", kind, endpoint.id)]
+    [rule] = await client.made(create("NotificationRule", sample("NotificationRule", "r", ""), references=refers))
+    task = (await asked(server, "GET", f"notificationRules/{rule.id}"))["taskID"]
+    server.faults.add(fault, method, path)
+    moved = {**sample(kind, "e", ""), "url": "https://moved.example.com"}
+    assert ends(await client.mutate(update(kind, endpoint.id, moved))) == ["ambiguous"]
+    assert "moved.example.com" not in (await asked(server, "GET", f"tasks/{task}"))["flux"]
+    [found] = await client.read((kind, endpoint.id))
+    assert spec(found) == moved
+    assert "moved.example.com" in (await asked(server, "GET", f"tasks/{task}"))["flux"]
+    server.records.clear()
+    assert await client.read((kind, endpoint.id)) == [found]
+    assert server.records.count("write") == 0
 
 
 async def test_a_refused_check_is_put_back(client: DriverClient, server: Influx) -> None:
