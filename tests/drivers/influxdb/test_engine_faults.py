@@ -1,0 +1,152 @@
+"""A fault at every single request between driver and server: an apply happens as a whole, or not at all."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from applier_svc.execution.timeouts import Timeouts
+from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Content, Events, Snapshot, check, end
+from tests.drivers.influxdb.lives import LIVES, Life, life
+from tests.influx import faults
+from tests.influx.faults import Fault
+
+# The server may ask for a second of patience.
+BROKEN = replace(QUICK, busy=10.0)
+LATE = replace(BROKEN, settle=0.5)
+"""What arrives late arrives before ``settle`` is over."""
+IMPATIENT = replace(BROKEN, mutate=0.5, settle=1.0)
+"""A batch has half a second, and so has each of its requests."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What happens to one request, and how long the applier waits for what."""
+
+    fault: Fault
+    timeouts: Timeouts = BROKEN
+
+
+SCENES = {
+    "request lost": Scene(faults.lost()),
+    "answer lost": Scene(faults.unanswered()),
+    "answer cut": Scene(faults.cut()),
+    "failed without effect": Scene(faults.refused(500)),
+    "failed with effect": Scene(faults.failed(500)),
+    "bad gateway": Scene(faults.failed(502)),
+    "unavailable": Scene(faults.refused(503)),
+    "unavailable for a second": Scene(faults.refused(503, retry_after="1")),
+    "too many requests": Scene(faults.refused(429, retry_after="1")),
+    "late effect": Scene(faults.late(0.1), LATE),
+    "late answer": Scene(faults.slow(60.0), IMPATIENT),
+    "late effect and answer": Scene(faults.stuck(0.7), IMPATIENT),
+}
+
+QUICK_SCENES = [name for name, scene in SCENES.items() if scene.timeouts is BROKEN]
+READS = [name for name in QUICK_SCENES if name != "unavailable for a second"]
+
+SAMPLE = [
+    ("write", "apply", "answer lost", 0.2),
+    ("write", "apply", "answer cut", 0.9),
+    ("write", "apply", "failed with effect", 0.4),
+    ("write", "apply", "late effect", 0.3),
+    ("write", "update", "request lost", 0.1),
+    ("write", "update", "answer lost", 0.5),
+    ("write", "update", "bad gateway", 0.3),
+    ("write", "update", "late effect and answer", 0.4),
+    ("write", "uninstall", "too many requests", 0.1),
+    ("write", "uninstall", "answer lost", 0.6),
+    ("write", "uninstall", "late answer", 0.95),
+    ("GET", "update", "failed with effect", 0.7),
+    ("GET", "uninstall", "answer cut", 0.3),
+]
+"""Method of the request, life of the stack, scene, and where in the life it happens, from 0 to 1."""
+
+ALL = [("write", name, scene, None) for name in LIVES for scene in SCENES] + [
+    ("GET", name, scene, None) for name in LIVES for scene in READS
+]
+"""None: at each request of the life."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every request with --faults; else a sample."""
+    if "place" in metafunc.fixturenames:
+        cases = ALL if metafunc.config.getoption("--faults") else SAMPLE
+        metafunc.parametrize(("method", "name", "scene", "place"), cases)
+
+
+async def lived(case: Case, after: str) -> Events:
+    """The events of the last part of a life."""
+    return await (case.apply(after) if after else case.uninstall())
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a life leads to without faults: on the server, as the driver tells it, and by how many requests."""
+
+    held: list[str]
+    content: Content
+    requests: int
+
+
+async def without_fault(world: Life, name: str, method: str) -> Wanted:
+    before, after = LIVES[name]
+    case = await world.case_with(before)
+    assert end(await lived(case, after)).state == SUCCEEDED
+    requests = world.server.records.count(method)
+    return Wanted(world.content(case), (await case.look()).content, requests)
+
+
+@pytest.mark.timeout(900)
+async def test_one_fault_changes_nothing_or_nothing_happens(
+    tmp_path: Path, method: str, name: str, scene: str, place: float | None
+) -> None:
+    async with life(tmp_path, SCENES[scene].timeouts) as world:
+        wanted = await without_fault(world, name, method)
+        assert wanted.requests > 10
+        whole = range(1, wanted.requests + 1)
+        for nth in whole if place is None else [1 + round(place * (wanted.requests - 1))]:
+            await one_fault(world, name, wanted, method, SCENES[scene].fault, nth)
+
+
+async def one_fault(world: Life, name: str, wanted: Wanted, method: str, fault: Fault, nth: int) -> None:
+    """Meet *fault* at the *nth* request, and hold what is left to what was and to what is *wanted*."""
+    before, after = LIVES[name]
+    case = await world.case_with(before)
+    at_first, held = await case.look(), world.content(case)
+    world.server.records.clear()
+    world.server.faults.add(fault, method, nth=nth)
+    events = await lived(case, after)
+    world.server.faults.clear()
+    now = await case.look()
+    said = f"{name}, {fault} at {method} {nth}: {end(events)}\n{_requests(world)}"
+    assert_whole(events, at_first, now, wanted, said)
+    left = wanted.held if end(events).state == SUCCEEDED else held
+    assert _differences(world.content(case), left) == [], said
+
+    world.server.records.clear()
+    if end(events).state == ROLLED_BACK:
+        assert end(await lived(case, after)).state == SUCCEEDED, said
+        assert _differences(world.content(case), wanted.held) == [], said
+    elif after:
+        assert end(await case.apply(after)).no_change, said
+        assert world.server.records.count("write") == 0, said
+    else:
+        assert now.record is None, said
+
+
+def assert_whole(events: Events, at_first: Snapshot, now: Snapshot, wanted: Wanted, said: str) -> None:
+    assert end(events).state in (SUCCEEDED, ROLLED_BACK), said
+    assert not end(events).leftover_count, said
+    check(at_first, events, now, wanted.content)
+
+
+def _requests(world: Life) -> str:
+    return "\n".join(f"{each.method} {each.path} {each.status}" for each in world.server.records.matching("write"))
+
+
+def _differences(held: list[str], wanted: list[str]) -> list[str]:
+    """What there is too much (+) or too little (-)."""
+    more, less = Counter(held), Counter(wanted)
+    return [f"+ {each}" for each in (more - less).elements()] + [f"- {each}" for each in (less - more).elements()]
