@@ -10,8 +10,10 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
+from planner_svc.checking import check
 from planner_svc.matching import Holder, kinds_of_record
 from planner_svc.sharing import Holders
+from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
 from services.core.model import (
     Key,
@@ -260,6 +262,15 @@ class Reader:
         except PkgerError as error:
             return name, [], str(error)
         return name, orgs or [], "" if orgs is not None else "its driver does not list organisations"
+
+    async def check(self, name: str, org: str) -> PlatformCheck:
+        """
+        Look at the platform of that *name*, in *org* as far as rights go.
+
+        Raises:
+            PlatformUnknown: There is none of that name.
+        """
+        return await check(self._platforms.driver(name), org)
 
     async def secret_keys(self, target: Target) -> frozenset[str]:
         """Keys of the secrets that the platform holds."""

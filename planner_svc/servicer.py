@@ -15,6 +15,8 @@ from planner_svc.export.reading import ExportReader
 from planner_svc.looking import Looker
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
+from services.core.model import DEFAULT_PLATFORM
+from services.rpc.convert.checks import check_to_pb
 from services.rpc.plan_parts import checked_view
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
@@ -74,6 +76,13 @@ class PlannerServicer(PlannerServiceServicer):
                 for name, orgs, problem in await self._reader.platforms(request.platform)
             ]
         )
+
+    async def CheckPlatform(
+        self, request: planner_pb2.CheckPlatformRequest, context: object
+    ) -> planner_pb2.CheckPlatformResponse:
+        name = request.platform or DEFAULT_PLATFORM
+        found = await self._reader.check(name, request.org)
+        return planner_pb2.CheckPlatformResponse(name=name, check=check_to_pb(found))
 
 
 def register(reader: Reader, plans: PlanStore, exports: ExportReader, looker: Looker, limit: int) -> Register:

@@ -1,4 +1,4 @@
-"""The embedded platform behind an older driver: it foresees no refusal, and does not list organisations."""
+"""The embedded platform behind an older driver: it foresees no refusal, does not list organisations, checks nothing."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,9 +14,11 @@ from services.rpc.process import Service, run_process
 from services.rpc.server import Register
 from services.settings import Settings
 
+_NEWER = ("PrepareSpecs", "ListOrgs", "Check")
+
 
 def older(servicer: DriverServiceServicer) -> Register:
-    """What serves *servicer* without PrepareSpecs and ListOrgs."""
+    """What serves *servicer* without PrepareSpecs, ListOrgs and Check."""
     return lambda server: add_DriverServiceServicer_to_server(servicer, _Without(server))  # type: ignore[arg-type]
 
 
@@ -30,7 +32,7 @@ class _Without:
         self._server.add_generic_rpc_handlers(handlers)
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
-        kept = {name: handler for name, handler in handlers.items() if name not in ("PrepareSpecs", "ListOrgs")}
+        kept = {name: handler for name, handler in handlers.items() if name not in _NEWER}
         self._server.add_registered_method_handlers(service, kept)
 
 

@@ -20,6 +20,7 @@ HINTS: dict[Reason, str] = {
     Reason.PACKAGE_EMPTY: "--allow-empty",
     Reason.VALUES_MISSING: "--env-ref, --secret, --allow-missing",
     Reason.PLATFORM_UNKNOWN: "--platform",
+    Reason.ORG_UNKNOWN: "`pkger platforms check`",
     Reason.REPLACEMENT_REFUSED: "--allow-replace",
 }
 """The command or the options for what the text of an error advises, which names fields and methods of the contract."""
@@ -48,6 +49,7 @@ EXIT_CODES: Mapping[Reason, Exit] = {
     Reason.PLAN_TOO_LARGE: Exit.ERROR,
     Reason.DIGEST_MISMATCH: Exit.STALE,
     Reason.PLATFORM_UNKNOWN: Exit.ERROR,
+    Reason.ORG_UNKNOWN: Exit.ERROR,
     Reason.KIND_UNSUPPORTED: Exit.ERROR,
     Reason.RESOURCE_OWNED: Exit.ERROR,
     Reason.NAME_TAKEN: Exit.ERROR,

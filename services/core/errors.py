@@ -51,6 +51,7 @@ class Reason(StrEnum):
     CONTENT_REFUSED = "CONTENT_REFUSED"
     STACK_CHANGED = "STACK_CHANGED"
     RESOURCE_NOT_FOUND = "RESOURCE_NOT_FOUND"
+    ORG_UNKNOWN = "ORG_UNKNOWN"
 
 
 class PkgerError(Exception):
@@ -270,6 +271,17 @@ class PlatformUnknown(PkgerError):
             f"no platform {platform!r} is configured; those that are: {_listed(names)}",
             platform=platform,
             platforms=",".join(names),
+        )
+
+
+class OrgUnknown(PkgerError):
+    """The platform has no organisation of that name, or its driver may not read it: *problem* says which."""
+
+    reason = Reason.ORG_UNKNOWN
+
+    def __init__(self, platform: str, org: str, problem: str) -> None:
+        super().__init__(
+            f"organisation {org!r} of platform {platform!r}: {problem}", platform=platform, org=org, problem=problem
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from services.core.check import PlatformCheck
 from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.mutation import Create, Fence, Mutation, Rejected, ResourceId, Result, StoredResource, Update
 from services.machine import Clock, Ids
@@ -49,6 +50,14 @@ class Driver(Protocol):
 
     async def orgs(self) -> Sequence[Organization]:
         """The organisations of the platform; where anybody may name one, those that hold something."""
+
+    async def check(self, org: str) -> PlatformCheck:
+        """
+        Look at the platform without writing: does it answer, know the credential of the driver, and let it work.
+
+        Whatever is wrong is a finding, not an error. *org*: where rights are looked at, as far as they can be told;
+        empty: nowhere.
+        """
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> Sequence[Result]:
         """

@@ -15,6 +15,7 @@ from services.core.model import SECRET
 from services.drivers import wire
 from services.drivers.driver import Driver
 from services.drivers.mutation import Fence, Mutation, Rejected, Result
+from services.rpc.convert.checks import check_to_pb
 from services.rpc.convert.drivers import platform_to_pb
 from services.rpc.server import Register
 
@@ -79,6 +80,10 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
         """See driver.proto."""
         found = sorted(await self._driver.orgs())
         return driver_pb2.ListOrgsResponse(orgs=[object_pb2.Organization(id=org.id, name=org.name) for org in found])
+
+    async def Check(self, request: driver_pb2.CheckRequest, context: Context) -> driver_pb2.CheckResponse:
+        """See driver.proto."""
+        return driver_pb2.CheckResponse(check=check_to_pb(await self._driver.check(request.org)))
 
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
         """See driver.proto."""

@@ -10,7 +10,7 @@ from services.rpc.call import MESSAGE_LIMIT
 
 SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
-    "pkger.planner.v1.PlannerService": ("CreatePlan", "ExportPackage", "DetectDrift", "ListPlatforms"),
+    "pkger.planner.v1.PlannerService": ("CreatePlan", "ExportPackage", "DetectDrift", "ListPlatforms", "CheckPlatform"),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
     "pkger.stack.v1.StackService": (
         "GetStack",
@@ -40,6 +40,7 @@ SAFE_METHODS = {
         "PrepareSpecs",
         "ListSecretKeys",
         "ListOrgs",
+        "Check",
     ),
 }
 """Methods that may be sent twice (a test holds this to be their idempotency_level): retried when a server is away."""

@@ -25,6 +25,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.ENCODING_INVALID: grpc.StatusCode.INVALID_ARGUMENT,
     Reason.STACK_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.PLATFORM_UNKNOWN: grpc.StatusCode.NOT_FOUND,
+    Reason.ORG_UNKNOWN: grpc.StatusCode.NOT_FOUND,
     Reason.OPERATION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.PLAN_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.RESOURCE_NOT_FOUND: grpc.StatusCode.NOT_FOUND,

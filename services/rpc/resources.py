@@ -10,6 +10,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
+from services.core.check import PlatformCheck
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
 from services.core.model import (
     NameUniqueness,
@@ -24,6 +25,7 @@ from services.core.model import (
 )
 from services.engine.outcome import Failed
 from services.rpc.client import Peer
+from services.rpc.convert.checks import check_from_pb
 from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields
 from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
 from services.rpc.parts import parts, text_bytes
@@ -258,6 +260,23 @@ async def list_orgs(driver: Peer) -> list[Organization] | None:
             raise
         return None
     return [Organization(org.id, org.name) for org in answer.orgs]
+
+
+async def check_platform(driver: Peer, org: str) -> PlatformCheck | None:
+    """
+    What the driver finds at its platform, in *org* as far as rights go; None where the driver does not look.
+
+    Raises:
+        PkgerError: The driver does not answer.
+    """
+    stub = DriverServiceStub(driver.channel)
+    try:
+        answer = await driver.call(stub.Check, driver_pb2.CheckRequest(org=org))
+    except grpc.aio.AioRpcError as error:
+        if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+            raise
+        return None
+    return check_from_pb(answer.check)
 
 
 async def find_owners(

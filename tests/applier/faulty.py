@@ -232,6 +232,9 @@ class FaultyDriver(DriverServiceServicer):
     async def ListOrgs(self, request: driver_pb2.ListOrgsRequest, context: Context) -> driver_pb2.ListOrgsResponse:
         return await self._behind.call(self._stub.ListOrgs, request)
 
+    async def Check(self, request: driver_pb2.CheckRequest, context: Context) -> driver_pb2.CheckResponse:
+        return await self._behind.call(self._stub.Check, request)
+
     async def _look(self) -> None:
         if self._blind_from is not None and self.looks >= self._blind_from:
             raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
-from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.model.v1 import check_pb2, object_pb2, operation_pb2
 
 from services.core.model import PlatformTraits
 from services.kinds.format.canonical import canonical_text
@@ -141,6 +141,11 @@ class DriverClient:
         """Id and name of each organisation."""
         answer = await self._peer.call(self._stub.ListOrgs, driver_pb2.ListOrgsRequest())
         return [(org.id, org.name) for org in answer.orgs]
+
+    async def check(self, org: str = "") -> check_pb2.PlatformCheck:
+        """What the driver finds, in *org* if one is named."""
+        request = driver_pb2.CheckRequest(org=self.org_name(org) if org else "")
+        return (await self._peer.call(self._stub.Check, request)).check
 
     async def _let_refer(self, mutation: driver_pb2.Mutation, org: str) -> None:
         """Let a write that refers to nothing refer to something, if its kind has to."""

@@ -9,6 +9,7 @@ import grpc
 import pytest
 
 import services.drivers.embedded.driver as embedded
+from services.core.check import PlatformCheck
 from services.core.errors import Internal, KindUnsupported
 from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.driver import Driver, OpenDriver, PlaceOf
@@ -72,6 +73,9 @@ class Scripted:
 
     async def orgs(self) -> list[Organization]:
         return []
+
+    async def check(self, org: str) -> PlatformCheck:
+        return PlatformCheck(())
 
     async def secret_keys(self, org: str) -> Iterable[str]:
         return {"b", "a"}

@@ -31,6 +31,7 @@ EXAMPLES: list[PkgerError] = [
     errors.StackChanged("prod", "abc", "def"),
     errors.PlanStale("plans/1", "Bucket 'one' is gone"),
     errors.PlatformUnknown("moon", ["lab", "embedded"]),
+    errors.OrgUnknown("lab", "größe", "there is none"),
     errors.KindUnsupported("embedded", "Rocket"),
     errors.ResourceOwned([errors.Owned("Bucket", "größe", "resource 1", "1", "0123456789abcdef", "prod")]),
     errors.NameTaken("Bucket", "one", "Bücket 測試 🚀", "Bucket 'two'"),

@@ -90,6 +90,9 @@ class Scripted(DriverServiceServicer):
     async def ListOrgs(self, request: driver_pb2.ListOrgsRequest, context: Context) -> driver_pb2.ListOrgsResponse:
         raise NotImplementedError
 
+    async def Check(self, request: driver_pb2.CheckRequest, context: Context) -> driver_pb2.CheckResponse:
+        raise NotImplementedError
+
 
 def driver(scripted: Scripted) -> Peer:
     network = Network()

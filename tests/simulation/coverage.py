@@ -91,6 +91,7 @@ UNREACHABLE: dict[str, str] = {
             Reason.STACK_NOT_EMPTY,
             Reason.STACK_CHANGED,
             Reason.PLATFORM_UNKNOWN,
+            Reason.ORG_UNKNOWN,
             Reason.DIGEST_MISMATCH,
             Reason.PACKAGE_EMPTY,
             Reason.VALUES_MISSING,

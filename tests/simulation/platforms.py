@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from services.core.check import PlatformCheck
 from services.core.model import Identity, Organization, PlatformTraits, Spec
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.kinds import EMBEDDED
@@ -83,6 +84,9 @@ class SimulatedPlatform:
 
     async def orgs(self) -> list[Organization]:
         return list(await self._driver.orgs())
+
+    async def check(self, org: str) -> PlatformCheck:
+        return await self._driver.check(org)
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Result]:
         answers = {number: answer for number, each in enumerate(batch) if (answer := self._answer_without(each))}

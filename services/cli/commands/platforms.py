@@ -1,13 +1,18 @@
 """``pkger platforms``."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from services.cli.options import common, common_options
 
+if TYPE_CHECKING:
+    from services.cli.exit_codes import Exit
+
 
 @click.group()
 def platforms() -> None:
-    """List platforms."""
+    """List and check platforms."""
 
 
 @platforms.command("list", epilog="\b\nExamples:\n  pkger platforms list -o json")
@@ -18,3 +23,25 @@ def list_platforms() -> None:
     from services.cli.running import run
 
     run(list_all(common().environ(), common().format))
+
+
+@platforms.command(
+    "check",
+    epilog="\b\nExamples:\n  pkger platforms check\n  pkger platforms check eu --org telemetry\n"
+    "  pkger platforms check eu -o json",
+)
+@click.argument("name", default="", metavar="[NAME]")
+@click.option("--org", default="", metavar="ORG", help="Organisation in which rights are looked at, too.")
+@common_options
+def check_platforms(name: str, org: str) -> "Exit":
+    """
+    Check platform NAME, or all: does it answer, does it know the credential, which organisations are there.
+
+    With an organisation, also what can be told of the rights of the credential there. Nothing is written, so rights to
+    write are unknown. The exit status is 1 if something is wrong.
+    """
+    from services.cli.platforms_check import check
+    from services.cli.running import run
+
+    platform, org = common().place(name, org) if common().target else (name, org)
+    return run(check(common().environ(), platform, org, common().format))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from services.core.check import CheckAspect, CheckVerdict, Finding, PlatformCheck
 from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.embedded.batch import refusal
 from services.drivers.embedded.kinds import EMBEDDED
@@ -84,6 +85,15 @@ class EmbeddedDriver:
     async def orgs(self) -> list[Organization]:
         """See ``Driver``: anybody may name one."""
         return [Organization(org, org) for org in await self._database.read(store.orgs)]
+
+    async def check(self, org: str) -> PlatformCheck:
+        """See ``Driver``; the platform knows no credentials and no rights."""
+        orgs = await self.orgs()
+        findings = [Finding(CheckAspect.PLATFORM, CheckVerdict.OK, "its database can be read")]
+        if org:
+            held = "it holds something" if any(org == each.id for each in orgs) else "it holds nothing yet"
+            findings.append(Finding(CheckAspect.ORG, CheckVerdict.OK, f"anybody may name one; {held}", org))
+        return PlatformCheck(tuple(findings), EMBEDDED.platform, EMBEDDED.version, tuple(orgs))
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:
         """See ``Driver``; the items are carried out in order."""

@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from services.core.errors import RequestInvalid, ServiceUnavailable
+from services.core.check import PlatformCheck
+from services.core.errors import OrgUnknown, ServiceUnavailable
 from services.core.model import Organization, PlatformTraits, Spec
+from services.drivers.influxdb.checking import check
 from services.drivers.influxdb.client import Client
 from services.drivers.influxdb.kinds import traits
 from services.drivers.influxdb.options import options_of, place, tls_of, token_of
 from services.drivers.influxdb.preparing import prepared_or_rejected
-from services.drivers.influxdb.reading import CannotRead, OrgUnknown, Reader
+from services.drivers.influxdb.reading import CannotRead, OrgMissing, Reader
 from services.drivers.influxdb.rule_scripts import RuleScripts
 from services.drivers.influxdb.writing import Batch
 from services.drivers.mutation import (
@@ -60,7 +62,7 @@ class InfluxdbDriver:
 
     async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
         """See ``Driver``."""
-        async with self._reading():
+        async with self._reading(org):
             # An empty list proves nothing; that the organisation can be read does.
             org_id = await self._reader.org_id(org)
             held = await self._reader.resources(org_id, kinds)
@@ -69,7 +71,7 @@ class InfluxdbDriver:
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
         """See ``Driver``."""
-        async with self._reading():
+        async with self._reading(org):
             org_id = await self._reader.org_id(org)
             held = await self._reader.read(org_id, ids)
             # An update without an answer is looked for by reading; what it left undone has to be done by then.
@@ -82,7 +84,7 @@ class InfluxdbDriver:
 
     async def secret_keys(self, org: str) -> list[str]:
         """See ``Driver``; without those that the server keeps for endpoints."""
-        async with self._reading():
+        async with self._reading(org):
             keys = await self._reader.secret_keys(await self._reader.org_id(org))
         return [key for key in keys if not _OF_ENDPOINTS.fullmatch(key)]
 
@@ -91,14 +93,19 @@ class InfluxdbDriver:
         async with self._reading():
             return await self._reader.orgs()
 
+    async def check(self, org: str) -> PlatformCheck:
+        """See ``Driver``."""
+        return await check(self._reader, self._client.url, org)
+
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Result]:
         """See ``Driver``; the items are carried out side by side."""
         if not batch:
             return []
         try:
             org_id = await self._reader.org_id(org)
-        except OrgUnknown as error:
-            return [Rejected(RejectionReason.NOT_FOUND, str(error))] * len(batch)
+        except OrgMissing as error:
+            missing = OrgUnknown(self._platform, org, str(error))
+            return [Rejected(RejectionReason.NOT_FOUND, str(missing))] * len(batch)
         except CannotRead as error:
             return [Rejected(error.reason, str(error))] * len(batch)
         return await Batch(self._client, self._reader, self._scripts, org_id, self._clock).carry_out(batch)
@@ -112,12 +119,12 @@ class InfluxdbDriver:
         await self._client.close()
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[None]:
-        """While something is read: what stands in the way is told as the contract has it."""
+    async def _reading(self, org: str = "") -> AsyncIterator[None]:
+        """While something is read, in *org*: what stands in the way is told as the contract has it."""
         try:
             yield
-        except OrgUnknown as error:
-            raise RequestInvalid("org", str(error)) from error
+        except OrgMissing as error:
+            raise OrgUnknown(self._platform, org, str(error)) from error
         except CannotRead as error:
             raise ServiceUnavailable("platform", self._client.url, str(error), self._platform) from error
 

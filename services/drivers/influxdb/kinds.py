@@ -11,6 +11,9 @@ from services.core.model import (
 )
 from services.drivers.influxdb.codecs.endpoint import HTTP, PAGERDUTY, SLACK
 
+PLATFORM = "influxdb"
+"""The sort of platform."""
+
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
 """Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
 
@@ -74,7 +77,7 @@ _KINDS = (
 def traits(version: str) -> PlatformTraits:
     """What a server of this *version* can do."""
     return PlatformTraits(
-        platform="influxdb",
+        platform=PLATFORM,
         version=version,
         kinds={kind.kind: kind for kind in _KINDS},
         max_batch_size=_MAX_BATCH_SIZE,

@@ -43,7 +43,7 @@ class CannotRead(Exception):
         self.reason = reason
 
 
-class OrgUnknown(Exception):
+class OrgMissing(Exception):
     """The server has no organisation of that name, or shows none to this token."""
 
 
@@ -86,7 +86,7 @@ class Reader:
         The id of the organisation *name*, which the token can read: after this, a list can be believed.
 
         Raises:
-            OrgUnknown: There is none.
+            OrgMissing: There is none.
             CannotRead: The server does not tell; it does not know the token, or the token is inactive.
         """
         if known := self._org_ids.pop(name, None):
@@ -97,19 +97,42 @@ class Reader:
             if answer.status not in {200, 404}:
                 raise _unreadable(f"organisation {name!r}", answer)
         answer = await self._get("/api/v2/orgs", [("org", name)])
-        if answer.status == 404:
-            raise OrgUnknown(f"the platform has no organisation {name!r}, or the token may not read it")
-        if answer.status != 200:
+        if answer.status not in {200, 404}:
             raise _unreadable(f"organisation {name!r}", answer)
-        # An inactive token gets an empty list; blanks at the ends of a name do not count for the server.
-        ids = [org["id"] for org in answer.body.get("orgs") or () if org["name"] == name]
+        # Blanks at the ends of a name do not count for the server. What it lists, an active token can read.
+        shown = answer.body.get("orgs") or () if answer.status == 200 else ()
+        ids = [org["id"] for org in shown if org["name"] == name]
         if not ids:
-            raise OrgUnknown(f"the token can read no organisation {name!r}: there is none, or the token is inactive")
-        answer = await self._get(f"/api/v2/orgs/{ids[0]}")
-        if answer.status != 200:
-            raise _unreadable(f"organisation {name!r}", answer)
+            # An inactive token is shown none, without an error.
+            await self.prove_token()
+            raise OrgMissing("there is none of that name, letter by letter, or the token may not read it")
         self._org_ids[name] = ids[0]
         return str(ids[0])
+
+    async def prove_token(self) -> None:
+        """
+        Return where the server knows the token, and it is active; whatever it may read.
+
+        Raises:
+            CannotRead: It is not so, or the server does not tell.
+        """
+        answer = await self._get("/api/v2/me")
+        is_refused_otherwise = answer.status == 401 and not _is_no_token(answer)
+        # Most tokens may not read users: an active one is told so.
+        if answer.status != 200 and not is_refused_otherwise:
+            raise _unreadable("the user of the token", answer)
+
+    async def shows_any(self, org_id: str, collection: str) -> bool:
+        """
+        Whether the server shows any resource of a *collection* that somebody made, in one request.
+
+        Raises:
+            CannotRead: The server does not tell.
+        """
+        # Every organisation has buckets of the server's own, which it shows to everybody.
+        limit = _PAGE if collection == "buckets" else 1
+        page = await self._page(collection, [("orgID", org_id), ("limit", str(limit))])
+        return any(body.get("type") != "system" for body in page)
 
     async def secret_keys(self, org_id: str) -> list[str]:
         """
@@ -318,8 +341,13 @@ def _in_org(org_id: str, collection: str, id_: str, answer: Answer) -> Body | No
 
 
 def _unreadable(what: str, answer: Answer) -> CannotRead:
-    if answer.status == 401 and answer.message in {"unauthorized access", "token is inactive"}:
+    if _is_no_token(answer):
         return CannotRead(f"the token is unknown or inactive: {answer.told}", RejectionReason.NOT_PERMITTED)
     if is_unreadable("tasks", answer):
         return CannotRead(f"the token may not read {what}: {answer.told}", RejectionReason.NOT_PERMITTED)
     return CannotRead(f"{what} cannot be read: {answer.told}")
+
+
+def _is_no_token(answer: Answer) -> bool:
+    """Whether the server does not know the token, or it is inactive."""
+    return answer.status == 401 and answer.message in {"unauthorized access", "token is inactive"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pkger.driver.v1 import driver_pb2
 
-from services.core.errors import RequestInvalid, ServiceUnavailable
+from services.core.errors import OrgUnknown, ServiceUnavailable
 from services.drivers.influxdb.client import Client, Unanswered
 from services.machine import MachineIds, machine_clock
 from tests.drivers.client import (
@@ -144,7 +144,7 @@ async def test_labels_of_a_batch_are_attached_with_one_look_at_each_list(client:
 
 
 async def test_an_organisation_that_is_not_there_is_named(client: DriverClient, server: Influx) -> None:
-    with pytest.raises(RequestInvalid, match="nowhere"):
+    with pytest.raises(OrgUnknown, match="nowhere"):
         await client.listing("Label", org="nowhere")
     assert await client.refusal(a_label(), org="nowhere") == NOT_FOUND
     assert server.records.count("write") == 0

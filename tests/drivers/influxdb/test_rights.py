@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pkger.model.v1.operation_pb2 import REJECTION_REASON_NOT_FOUND as NOT_FOUND
 from pkger.model.v1.operation_pb2 import REJECTION_REASON_NOT_PERMITTED as NOT_PERMITTED
 
-from services.core.errors import RequestInvalid, ServiceUnavailable
+from services.core.errors import OrgUnknown, ServiceUnavailable
 from tests.drivers.client import ORG, DriverClient, create, delete, update
 from tests.drivers.influxdb.running import influxdb_client
 from tests.drivers.influxdb.samples import influxdb_sample as sample
@@ -72,12 +73,13 @@ async def test_an_inactive_token_reads_no_empty_organisation(
 ) -> None:
     server.records.clear()
     async with with_token(server, tmp_path / "inactive", [READ_LABELS], status="inactive") as inactive:
-        with pytest.raises((ServiceUnavailable, RequestInvalid), match="inactive"):
+        with pytest.raises(ServiceUnavailable, match="inactive"):
             await inactive.listing("Label")
 
 
 async def test_a_token_of_another_organisation_reads_none(client: DriverClient, server: Influx, tmp_path: Path) -> None:
     async with with_token(server, tmp_path / "other", [READ_LABELS], org=server.org_name) as other:
-        with pytest.raises((ServiceUnavailable, RequestInvalid)):
+        with pytest.raises(OrgUnknown):
             await other.listing("Label")
+        assert await other.refusal(create("Label", sample("Label", "red", ""))) == NOT_FOUND
         assert await other.listing("Label", org=server.org_name) == []

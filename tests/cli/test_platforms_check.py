@@ -1,0 +1,111 @@
+"""``pkger platforms check``: what people and programs are told of platforms, and the exit status."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests import older_platform
+from tests.cli.command import environment, pkger
+from tests.cluster import cluster
+from tests.influx.server import Influx, influx
+
+ROW = """
+eu:
+  driver: influxdb
+  address: 127.0.0.1:50060
+  options: {{url: "{url}", token_file: token}}
+"""
+
+
+@pytest.fixture
+async def server(short_path: Path) -> AsyncIterator[Influx]:
+    """A server that is platform ``eu``."""
+    async with influx() as running:
+        (short_path / "platforms.yml").write_text(f"embedded: {{driver: embedded}}{ROW.format(url=running.url)}")
+        (short_path / "token").write_text(running.token)
+        yield running
+
+
+async def test_all_platforms_are_checked(short_path: Path, server: Influx) -> None:
+    end = await pkger("platforms", "check", env=environment(short_path))
+    assert (end.code, end.err) == (0, "")
+    assert (
+        end.out
+        == f"""\
+Platform embedded: embedded 1
+  ok       platform  its database can be read
+Platform eu: influxdb v2.9.1
+  ok       platform      {server.url} answers
+  ok       credential    the server knows the token, and it is active
+  ok       organisation  the token can read 1: main
+"""
+    )
+
+
+async def test_a_wrong_token_ends_with_1_and_is_not_shown(short_path: Path, server: Influx) -> None:
+    (short_path / "token").write_text("canary-8a1f")
+    end = await pkger("platforms", "check", "eu", "--org", "main", env=environment(short_path))
+    assert end.code == 1
+    assert (
+        end.out
+        == f"""\
+Platform eu: influxdb v2.9.1
+  ok       platform    {server.url} answers
+  wrong    credential  the token is unknown or inactive: 401: unauthorized access
+"""
+    )
+    logs = "".join(path.read_text() for path in (short_path / "logs").iterdir())
+    assert "canary" not in end.out + end.err + logs
+
+
+async def test_programs_read_findings(short_path: Path, server: Influx) -> None:
+    end = await pkger("platforms", "check", "eu", "--org", "nowhere", "-o", "json", env=environment(short_path))
+    assert end.code == 1
+    [found] = json.loads(end.out)
+    assert (found["name"], found["platform"], found["version"]) == ("eu", "influxdb", "v2.9.1")
+    assert found["orgs"] == [{"id": "main", "name": "main"}]
+    assert found["findings"][-1] == {
+        "aspect": "CHECK_ASPECT_ORG",
+        "verdict": "CHECK_VERDICT_WRONG",
+        "subject": "nowhere",
+        "message": "there is none of that name, letter by letter, or the token may not read it",
+    }
+
+
+async def test_a_target_names_platform_and_organisation(short_path: Path, server: Influx) -> None:
+    end = await pkger("platforms", "check", "--target", "eu/main", env=environment(short_path))
+    assert end.code == 0
+    assert "  ok       read secrets " in end.out
+    assert "  unknown  write " in end.out
+
+
+async def test_a_driver_that_does_not_check_is_told_kindly(tmp_path: Path) -> None:
+    async with cluster(tmp_path, {"platform": older_platform.opened}) as services:
+        end = await pkger(
+            "platforms", "check", "embedded", "--org", "acme", env=environment(tmp_path, services.addresses)
+        )
+    assert (end.code, end.err) == (0, "")
+    assert (
+        end.out
+        == """\
+Platform embedded: embedded 1
+  ok       platform           its driver answers
+  unknown  credential         its driver does not check credentials and rights
+  unknown  organisation acme  its driver does not list organisations
+"""
+    )
+
+
+async def test_a_driver_that_is_away_is_wrong(short_path: Path) -> None:
+    (short_path / "platforms.yml").write_text(f"far: {{address: 'unix:{short_path}/far.sock'}}\n")
+    end = await pkger("platforms", "check", env=environment(short_path))
+    assert end.code == 1
+    assert "  wrong    platform  the platform 'far' at unix:" in end.out
+
+
+async def test_a_platform_that_is_not_configured_is_an_error(short_path: Path) -> None:
+    end = await pkger("platforms", "check", "moon", env=environment(short_path))
+    assert (end.code, end.out) == (1, "")
+    assert end.err == "Error: no platform 'moon' is configured; those that are: embedded (--platform)\n"
