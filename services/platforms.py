@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import yaml
 
 from services.core.errors import PlatformUnknown
 from services.core.model import DEFAULT_PLATFORM
-from services.settings import Settings
+from services.settings import MORE_PLATFORMS, Settings
 
 FILE = "platforms.yml"
 """Name of the file in ``PKGER_HOME``."""
@@ -21,7 +22,8 @@ EMBEDDED = "embedded"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 """A name is part of names of files, also where case does not count, and of sockets, whose paths have a bound."""
 
-_NAME_RULE = "write up to 40 lower-case letters, digits, - and _, the first a letter or digit"
+NAME_RULE = "write up to 40 lower-case letters, digits, - and _, the first a letter or digit"
+"""What to write instead of a name that cannot be used."""
 
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 
@@ -72,7 +74,7 @@ class PlatformsInvalid(SystemExit):
 
 def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -> dict[str, Platform]:
     """
-    Read the platforms by name, in the order of the file.
+    Read the platforms by name, in the order of the file; behind them, those of ``PKGER_MORE_PLATFORMS``.
 
     Args:
         settings: Where the file is. Without one, the only platform is ``embedded``, at ``PKGER_PLATFORM_ADDRESS``.
@@ -96,7 +98,35 @@ def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -
         platforms = list(reading.platforms(text))
         if reading.problems:
             raise PlatformsInvalid([problem for _, problem in sorted(reading.problems)])
+    platforms += _more_platforms(settings, platforms, drivers)
     return {platform.name: _at_socket(platform, settings.platform_sockets) for platform in platforms}
+
+
+def _more_platforms(settings: Settings, known: Collection[Platform], drivers: Collection[str] | None) -> list[Platform]:
+    """
+    The rows that stand in the environment.
+
+    Raises:
+        PlatformsInvalid: They have mistakes, or the name or the address of a platform that is *known*.
+    """
+    if not settings.more_platforms:
+        return []
+    reading = _Reading(Path(MORE_PLATFORMS), settings.addresses["platform"], drivers)
+    more = list(reading.platforms(settings.more_platforms))
+    problems = [problem for _, problem in sorted(reading.problems)]
+    for platform, other in product(more, known):
+        if platform.name == other.name:
+            problems.append(f"{platform.row}: {other.source or 'the default'} has a platform of that name already")
+        elif platform.address == other.address:
+            problems.append(f"{platform.row}: {platform.address} is the address of platform {other.name} already")
+    if problems:
+        raise PlatformsInvalid(problems)
+    return more
+
+
+def is_platform_name(name: str) -> bool:
+    """Whether a platform may have that name."""
+    return bool(_NAME.fullmatch(name))
 
 
 def find_platform(platforms: Mapping[str, Platform], name: str) -> Platform:
@@ -150,7 +180,7 @@ class _Reading:
         for key, value in self._rows(text):
             self._name = _text(key)
             if not _NAME.fullmatch(self._name):
-                self._report(key, f"the name cannot be used; {_NAME_RULE}")
+                self._report(key, f"the name cannot be used; {NAME_RULE}")
             elif self._name in names:
                 self._report(key, f"the name stands in line {_line(names[self._name])} already; each has one row")
             names.setdefault(self._name, key)

@@ -25,6 +25,9 @@ READY_SECONDS = 5.0
 STACK_DATABASE = "stack.db"
 """The database of the stack service, in the folder of the databases; no platform may use it."""
 
+MORE_PLATFORMS = "PKGER_MORE_PLATFORMS"
+"""The environment variable with rows besides those of the platforms file; ``pkger up`` sets it for its services."""
+
 MAX_DEPTH = 200
 """The most that the bound on depth can be set to: what writes JSON for us ends a little above."""
 
@@ -110,6 +113,7 @@ class Settings:
         holder: Name of this applier in leases and operations, for people.
         keep: How much the store keeps of finished operations.
         platforms: The platforms file; None: the one in *home*, if it is there.
+        more_platforms: Rows of a platforms file that count besides those of the file, as its text.
         platform_sockets: Folder with the sockets of the drivers that run here; None: their rows say where they are.
     """
 
@@ -124,6 +128,7 @@ class Settings:
     holder: str = field(default_factory=process_name)
     keep: Keep = Keep()
     platforms: Path | None = None
+    more_platforms: str = ""
     platform_sockets: Path | None = None
 
 
@@ -142,7 +147,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
     ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases;
     ``PKGER_KEEP_<BOUND>`` a field of ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads
-    it); ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers.
+    it), ``PKGER_MORE_PLATFORMS`` further rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers.
 
     Raises:
         SettingInvalid: A bound is no whole number in its range, or a switch is neither 0 nor 1.
@@ -161,6 +166,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         holder=environ.get("PKGER_HOLDER") or process_name(),
         keep=_keep(environ),
         platforms=_path(environ, "PKGER_PLATFORMS"),
+        more_platforms=environ.get(MORE_PLATFORMS, ""),
         platform_sockets=_path(environ, "PKGER_PLATFORM_SOCKETS"),
     )
 

@@ -2,8 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -49,10 +49,9 @@ async def session(
             yield opened
         return
     # Sockets in a folder of this user need no free port, and nobody else can connect to them.
-    folder = _sockets_folder()
-    local = dict(environ) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
-    local["PKGER_PLATFORM_SOCKETS"] = str(folder)
-    try:
+    with sockets_folder() as folder:
+        local = dict(environ) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
+        local["PKGER_PLATFORM_SOCKETS"] = str(folder)
         settings = load(local)
         served = _platforms(settings, platform) if "platform" in needs else []
         supervisor = Supervisor(children(needs, settings, served), local, lambda name: open_log(settings.home, name))
@@ -62,13 +61,12 @@ async def session(
                 yield opened
         finally:
             await supervisor.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _sockets_folder() -> Path:
+@contextmanager
+def sockets_folder() -> Iterator[Path]:
     """
-    A new folder for sockets.
+    A new folder for sockets, until the block is left.
 
     Raises:
         Failed: None can be made, or the paths of sockets in it would be too long.
@@ -84,7 +82,10 @@ def _sockets_folder() -> Path:
         raise Failed(
             f"the path of the folder {folder.parent} is too long for sockets in it; set TMPDIR to a shorter one"
         )
-    return folder
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _platforms(settings: Settings, platform: str | None) -> list[Platform]:

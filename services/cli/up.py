@@ -9,25 +9,39 @@ from rich.console import Console
 from rich.text import Text
 
 from services.cli.escapes import one_line
+from services.cli.given_platform import given_platform, refuse_faulty, row_of
 from services.cli.interrupts import Interrupts
-from services.cli.session import open_log
+from services.cli.session import open_log, sockets_folder
 from services.cli.show import console
 from services.cli.single import single
 from services.cli.supervisor import MODULES, Child, Supervisor, children
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, read_platforms
 from services.rpc.log import log_to_stderr
-from services.settings import load
+from services.settings import MORE_PLATFORMS, load
 
 
-async def up(data: Path | None, environ: Mapping[str, str]) -> None:
+async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]) -> None:
     """
-    Run all services on the databases in *data* (None: what the environment says) until Ctrl-C or SIGTERM.
+    Run all services until Ctrl-C or SIGTERM.
+
+    Args:
+        data: Folder of the databases; None: what the environment says.
+        typed: A platform beside those of the platforms file, as it is typed; at most one.
+        environ: The environment.
 
     Raises:
-        Failed: One of them cannot start.
+        Failed: One of them cannot start, or the platform that is typed cannot be one.
         PlatformsInvalid: The platforms file cannot be used.
     """
+    if not typed:
+        await _run(data, None, environ)
+        return
+    with sockets_folder() as folder:
+        await _run(data, given_platform(typed, folder, environ), environ)
+
+
+async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, str]) -> None:
     is_terminal = sys.stderr.isatty()
     if is_terminal:
         _log_to_people()
@@ -37,6 +51,10 @@ async def up(data: Path | None, environ: Mapping[str, str]) -> None:
     environ = dict(environ) | ({"PKGER_DATA": str(data)} if data else {})
     settings = load(environ)
     platforms = read_platforms(settings, DRIVERS)
+    if given:
+        refuse_faulty(given, platforms, settings.data)
+        environ[MORE_PLATFORMS] = row_of(given)
+        platforms[given.name] = given
     running = children(MODULES, settings, platforms.values())
     with Interrupts() as interrupts, single(settings.data):
         # People read what goes wrong, and the rest is there if they need it; programs read all of it.

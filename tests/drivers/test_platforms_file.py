@@ -215,3 +215,27 @@ def test_an_unknown_platform_is_reported_with_those_that_are_known(tmp_path: Pat
         find_platform(platforms, "embedded")
     assert str(raised.value) == "no platform 'embedded' is configured; those that are: far, lab"
     assert raised.value.metadata == {"platform": "embedded", "platforms": "far,lab"}
+
+
+MORE = "eu: {driver: influxdb, address: 'unix:/eu', options: {url: 'http://host'}}"
+
+
+def test_rows_of_the_environment_stand_behind_those_of_the_file(tmp_path: Path) -> None:
+    found = read_platforms(settings(tmp_path, "lab: {address: 'unix:/lab'}", PKGER_MORE_PLATFORMS=MORE), DRIVERS)
+    assert list(found) == ["lab", "eu"]
+    assert found["eu"] == Platform("eu", "influxdb", "unix:/eu", {"url": "http://host"}, "PKGER_MORE_PLATFORMS:1")
+
+
+@pytest.mark.parametrize(
+    ("file", "more", "problem"),
+    [
+        ("eu: {address: 'unix:/lab'}", MORE, "{file}:1 has a platform of that name already"),
+        ("lab: {address: 'unix:/eu'}", MORE, "unix:/eu is the address of platform lab already"),
+        ("lab: {address: 'unix:/lab'}", "eu: {driver: moon, address: 'unix:/eu'}", "there is no driver 'moon'"),
+    ],
+)
+def test_rows_of_the_environment_are_held_to_the_same_rules(tmp_path: Path, file: str, more: str, problem: str) -> None:
+    with pytest.raises(PlatformsInvalid) as raised:
+        read_platforms(settings(tmp_path, file, PKGER_MORE_PLATFORMS=more), DRIVERS)
+    assert str(raised.value).startswith("Error: PKGER_MORE_PLATFORMS:1: platform eu: ")
+    assert problem.format(file=tmp_path / "platforms.yml") in str(raised.value)

@@ -9,15 +9,25 @@ import click
 from services.cli.options import common, common_options
 
 
-@click.command(epilog="\b\nExamples:\n  pkger up\n  PKGER_PLATFORMS=platforms.yml pkger up --data /var/lib/pkger")
+@click.command(
+    epilog="\b\nExamples:\n  pkger up\n  PKGER_PLATFORMS=platforms.yml pkger up --data /var/lib/pkger\n"
+    "  PKGER_INFLUXDB_TOKEN=... pkger up --platform eu=https://influx.example.com:8086"
+)
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
-def up(data: Path | None) -> None:
+@click.option(
+    "--platform",
+    "platforms",
+    multiple=True,
+    metavar="NAME=URL",
+    help="An InfluxDB server as platform NAME, besides the platforms file. Its token is in PKGER_INFLUXDB_TOKEN.",
+)
+def up(data: Path | None, platforms: tuple[str, ...]) -> None:
     """Run all services, and the drivers of the platforms file, until Ctrl-C."""
     import asyncio
 
     from services.cli.up import up as run
 
-    asyncio.run(run(data, os.environ))
+    asyncio.run(run(data, platforms, os.environ))
 
 
 @click.command(epilog="\b\nExamples:\n  pkger serve parser --listen 127.0.0.1:0\n  pkger serve platform influx")
