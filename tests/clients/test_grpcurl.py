@@ -119,11 +119,12 @@ async def test_a_stack_is_looked_at_and_led_from_its_first_apply_to_its_end(serv
     assert "#ff8800" in json.dumps(diff)
     assert events[-1]["event"]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
 
-    summary, _, header, text, platforms = await answers(looks, services)
+    summary, _, header, text, platforms, check = await answers(looks, services)
     assert summary["summary"]["counts"] == {"in_sync": 1}
     assert header["header"]["object_count"] == 1
     assert "kind: Label" in text["text"]
     assert [each["name"] for each in platforms["platforms"]] == ["embedded"]
+    assert check["check"]["platform"] == "embedded"
 
     updated, forgotten, imported, renamed = await answers(changes_of_record, services)
     assert updated["stack"]["description"] == "All vehicles"
