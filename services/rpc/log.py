@@ -1,5 +1,6 @@
 """One JSON object a line on standard error."""
 
+import asyncio
 import logging
 import sys
 from datetime import UTC, datetime
@@ -29,8 +30,14 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(line, default=str).decode()
 
 
+def _is_of_interest(record: logging.LogRecord) -> bool:
+    """False for a cancelled task: asyncio reports those that a server cancels, before they begin, when it stops."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
 def log_to_stderr() -> None:
     """Send every log record of this process to standard error, from INFO on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
+    handler.addFilter(_is_of_interest)
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
