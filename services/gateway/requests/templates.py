@@ -1,0 +1,157 @@
+"""Templates of an apply as sources of a package."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from services.addresses import is_of_jsonnet
+from services.gateway.answers import Code
+from services.gateway.errors import Problem
+from services.gateway.requests.members import Members
+
+UNNAMED = "byte stream"
+"""Name of a template without sources (service.md 5.6)."""
+
+
+class Encoding(StrEnum):
+    """How a source is written; unknown: the parser finds out."""
+
+    UNKNOWN = ""
+    YAML = "yaml"
+    JSON = "json"
+    JSONNET = "jsonnet"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """
+    One source: objects, a text or an address.
+
+    Attributes:
+        name: Name of the source; empty for an address, which is its own.
+        encoding: How its text is written.
+        objects: Its objects, as a client sent them; None: it is no list of objects.
+        text: Its text; of no meaning beside objects or an address.
+        url: Where its text is; empty: here.
+    """
+
+    name: str = ""
+    encoding: Encoding = Encoding.UNKNOWN
+    objects: Sequence[Any] | None = None
+    text: str = ""
+    url: str = ""
+
+    @property
+    def source_text(self) -> str:
+        """
+        The text for the parser.
+
+        Raises:
+            Problem: It cannot be written.
+        """
+        if self.objects is None:
+            return self.text
+        try:
+            return orjson.dumps(self.objects).decode()
+        except orjson.JSONEncodeError:
+            told = f"{self.name[:200]}: too many lists and objects inside each other"
+            raise Problem(Code.UNPROCESSABLE_ENTITY, told) from None
+
+
+def read_remotes(body: Members) -> list[Template]:
+    """
+    The addresses of a body; entries without an address do not count.
+
+    Raises:
+        Problem: An entry is not what it should be.
+    """
+    return [
+        Template(url=url, encoding=_of_type(remote.text("contentType")))
+        for remote in body.objects("remotes")
+        if (url := remote.text("url"))
+    ]
+
+
+def refuse_bad_escapes(remotes: Sequence[Template]) -> None:
+    """
+    Refuse addresses that cannot be percent-decoded.
+
+    Raises:
+        Problem: Names the first one.
+    """
+    for place, remote in enumerate(remotes):
+        pieces = remote.url.split("%")[1:]
+        if any(len(piece) < 2 or not _is_hex(piece[:2]) for piece in pieces):
+            raise Problem(Code.INVALID, f"remotes[{place}].url: {remote.url[:200]!r} has a % that escapes nothing")
+
+
+def read_templates(body: Members) -> list[Template]:
+    """
+    The templates of a body: ``templates``, then ``template``. What has no contents is none.
+
+    Raises:
+        Problem: An entry is not what it should be.
+    """
+    given = list(body.objects("templates"))
+    if single := body.object("template"):
+        given.append(single)
+    return [template for place, each in enumerate(given) for template in _template(place, each)]
+
+
+def _template(place: int, given: Members) -> Iterator[Template]:
+    names, kind, contents = given.texts("sources"), given.text("contentType"), given.any("contents")
+    encoding = _of_type(kind) or _of_name(names[0] if names else "")
+    name = "; ".join(names) or UNNAMED
+    if isinstance(contents, str):
+        yield Template(name, encoding, text=contents)
+    elif encoding is Encoding.JSONNET:
+        # A list is a program, too; whether programs are read is for the parser to say.
+        yield Template(name, encoding, objects=contents if isinstance(contents, list) else [])
+    elif isinstance(contents, dict):
+        yield Template(name, Encoding.JSON, objects=[contents])
+    elif isinstance(contents, list):
+        if objects := [each for each in contents if not _is_empty_document(each)]:
+            yield Template(name, Encoding.JSON, objects=objects)
+    elif contents is not None:
+        raise Problem(
+            Code.UNPROCESSABLE_ENTITY, f"templates[{place}].contents ({name[:200]}): write a list of objects, or a text"
+        )
+
+
+def _is_empty_document(value: Any) -> bool:
+    """Whether an entry is what InfluxDB's command line makes of an empty YAML document."""
+    if not isinstance(value, dict):
+        return value is None
+    metadata = value.get("metadata") or {}
+    return (
+        not (value.get("apiVersion") or value.get("kind") or value.get("spec"))
+        and isinstance(metadata, dict)
+        and not any(metadata.values())
+        and value.keys() <= {"apiVersion", "kind", "metadata", "spec"}
+    )
+
+
+_TYPES: Mapping[str, Encoding] = {
+    "jsonnet": Encoding.JSONNET,
+    "json": Encoding.JSON,
+    "yaml": Encoding.YAML,
+    "yml": Encoding.YAML,
+}
+
+
+def _of_type(word: str) -> Encoding:
+    """What a ``contentType`` says: a word, or a media type."""
+    return _TYPES.get(word.lower().rpartition("/")[2].removeprefix("x-"), Encoding.UNKNOWN)
+
+
+def _of_name(name: str) -> Encoding:
+    if is_of_jsonnet(name):
+        return Encoding.JSONNET
+    return _TYPES.get(name.lower().rpartition(".")[2], Encoding.UNKNOWN) if "." in name else Encoding.UNKNOWN
+
+
+def _is_hex(text: str) -> bool:
+    return all(character in "0123456789abcdefABCDEF" for character in text)

@@ -1,0 +1,70 @@
+"""Bodies of YAML, with the members of JSON."""
+
+import re
+from typing import Any
+
+import yaml
+
+from services.gateway.answers import Code
+from services.gateway.errors import Problem
+from services.gateway.requests.members import Members
+
+YAML_TYPES = ("text/yml", "text/yaml", "application/x-yaml", "application/yaml")
+"""Media types of YAML."""
+
+DEEPEST = 100
+"""Lists and mappings inside each other."""
+
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_BASE):  # type: ignore[misc]
+    """Reads values as packages have them: words like ``on``, and dates, are texts."""
+
+
+_TEXTS = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:merge")
+
+_Loader.yaml_implicit_resolvers = {
+    first: [row for row in rows if row[0] not in _TEXTS]
+    for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("(?:true|false)$"), ["t", "f"])
+
+
+def decoded_yaml(body: bytes) -> Members:
+    """
+    The mapping that a body is.
+
+    Raises:
+        Problem: It is none, or has what JSON has not.
+    """
+    if not body.strip():
+        raise Problem(Code.INVALID, "the body is empty; send a YAML mapping")
+    try:
+        text = body.decode()
+        _refuse_more_than_json(text)
+        value = yaml.load(text, _Loader)  # noqa: S506 - the loader is a safe one
+    except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
+        raise Problem(Code.INVALID, f"the body is no YAML: {error}") from None
+    _refuse_other_keys(value)
+    return Members.of(value, "the body")
+
+
+def _refuse_more_than_json(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise Problem(Code.INVALID, f"line {line} of the body: aliases and tags are not read here")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise Problem(Code.INVALID, f"the body has more than {DEEPEST} lists and mappings inside each other")
+
+
+def _refuse_other_keys(value: Any) -> None:
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_other_keys(each)
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise Problem(Code.INVALID, f"the body has the key {str(key)[:60]!r}, which is no text; quote it")
