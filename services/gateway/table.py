@@ -5,6 +5,7 @@ from services.gateway.organisations import Organisations
 from services.gateway.probes import Probes
 from services.gateway.routes import Access, Route, Routes
 from services.gateway.services import Services
+from services.gateway.transcoding.table import api_routes
 
 
 def routes(services: Services, organisations: Organisations, version: str) -> Routes:
@@ -28,5 +29,6 @@ def routes(services: Services, organisations: Organisations, version: str) -> Ro
             Route("GET", "/api/v2/me", probes.me),
             Route("GET", "/api/v2/orgs", orgs.list),
             Route("GET", "/api/v2/orgs/{orgID}", orgs.read),
+            *api_routes(services),
         ]
     )
