@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from services.gateway.transcoding.bindings import Binding
 from services.gateway.transcoding.decoding import ANY_JSON, is_map
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
-from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of
+from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of, example_of_field
 from services.gateway.transcoding.streaming import FORMS
 
 PROBLEM = "pkger.Problem"
@@ -145,7 +145,7 @@ class Descriptions:
             about = {"name": name, "in": "query", "description": schema.pop("description", "")}
             inner = field.message_type
             if inner is None or inner.full_name == "google.protobuf.Timestamp":
-                yield {**about, "schema": schema, **_example(field)}
+                yield {**about, "schema": schema, "example": example_of_field(field)}
                 continue
             if inner.full_name in ANY_JSON:
                 continue
@@ -169,12 +169,6 @@ def _headers(binding: Binding) -> Iterator[dict[str, Any]]:
 
 def _is_safe(binding: Binding) -> bool:
     return bool(binding.rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
-
-
-def _example(field: FieldDescriptor) -> dict[str, Any]:
-    assert field.containing_type is not None  # noqa: S101 - what has fields
-    example = example_of(field.containing_type).get(field.name)
-    return {} if example is None else {"example": example}
 
 
 def _field_at(message: Descriptor, path: str) -> FieldDescriptor:

@@ -138,16 +138,19 @@ def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
             if field.is_repeated:
                 example[field.name] = {} if is_map(field) else []
             continue
-        value = _example_of_field(field, depth)
-        if is_map(field):
-            example[field.name] = {"key": value}
-        else:
-            is_list = field.is_repeated and not isinstance(value, list)
-            example[field.name] = [value] if is_list else value
+        example[field.name] = example_of_field(field, depth)
     return example
 
 
-def _example_of_field(field: FieldDescriptor, depth: int) -> Any:
+def example_of_field(field: FieldDescriptor, depth: int = 0) -> Any:
+    """An example of a field; *depth* is that of its message in others."""
+    value = _example_of_value(field, depth)
+    if is_map(field):
+        return {"key": value}
+    return [value] if field.is_repeated and not isinstance(value, list) else value
+
+
+def _example_of_value(field: FieldDescriptor, depth: int) -> Any:
     if is_map(field):
         field = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
     if field.message_type:
