@@ -26,6 +26,7 @@ MODULES = {
     "parser": "parser_svc",
     "planner": "planner_svc",
     "applier": "applier_svc",
+    "http": "services.gateway",
 }
 """
 The module of each service; that of ``platform`` serves one platform.
@@ -33,8 +34,8 @@ The module of each service; that of ``platform`` serves one platform.
 They start in this order and stop in the reverse one: who calls before who is called.
 """
 
-LAST_TO_CALL = "applier"
-"""The service that calls the others, and that none of them calls."""
+FIRST_TO_STOP = ("applier", "http")
+"""What goes first when this process is gone: the services that operations need stay until these are done."""
 
 READY_SECONDS = 30.0
 """How long the services may take to answer their health checks at first."""
@@ -56,11 +57,13 @@ class Child:
         name: What it is called in messages and logs.
         command: Its module and the arguments of that.
         address: Where it will be.
+        has_health: Whether it answers health checks of gRPC; else it is ready once it listens.
     """
 
     name: str
     command: tuple[str, ...]
     address: str
+    has_health: bool = True
 
 
 def children(names: Collection[str], settings: Settings, platforms: Iterable[Platform]) -> list[Child]:
@@ -157,7 +160,7 @@ class Supervisor:
 
     async def _spawn(self, name: str) -> asyncio.subprocess.Process:
         # When this process is gone, however it goes, the applier stops first: its operations need all others.
-        own, held = (self._top, [self._base.writing]) if name == LAST_TO_CALL else (self._base, [])
+        own, held = (self._top, [self._base.writing]) if name in FIRST_TO_STOP else (self._base, [])
         stderr = self._stderr_of(name)
         self._logs[name] = Path(stderr.name) if stderr else None
         news, told = os.pipe()
@@ -197,7 +200,8 @@ class Supervisor:
         if told != LISTENING:
             problem = told.decode(errors="replace").strip() or self._last_words(name)
             raise Failed(f"the {name} service cannot start: {problem}")
-        if problem := await problem_of(self._services[name].address, READY_SECONDS, wait=True):
+        service = self._services[name]
+        if service.has_health and (problem := await problem_of(service.address, READY_SECONDS, wait=True)):
             raise Failed(f"the {name} service is not ready after {READY_SECONDS:.0f} s: {problem}")
 
     async def _told(self, name: str) -> bytes:

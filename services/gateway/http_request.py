@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from multidict import CIMultiDictProxy, MultiMapping
 
+from services.gateway.answers import Code
 from services.gateway.bodies import BodyLimits, read_body
+from services.gateway.errors import Problem
 
 
 @dataclass(slots=True)
@@ -47,6 +49,11 @@ class HttpRequest:
         """The media type of its body in lower case, without parameters; empty when it says none."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
+    @property
+    def charset(self) -> str:
+        """The charset of its body in lower case; empty when it says none."""
+        return (self.http.charset or "").lower()
+
     async def body(self) -> bytes:
         """
         Its body, inflated.
@@ -54,6 +61,8 @@ class HttpRequest:
         Raises:
             Problem: It cannot be read.
         """
+        if self.charset not in ("", "utf-8", "utf8", "us-ascii"):
+            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, f"charset {self.charset[:40]!r} is not read here; send UTF-8")
         if self.headers.get("Expect", "").lower() == "100-continue" and not self.http.content.at_eof():
             await self.http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self.http.writer.output_size = 0

@@ -21,7 +21,7 @@ class OrgRoutes:
     def __init__(self, orgs: Organisations) -> None:
         self._orgs = orgs
 
-    async def list(self, request: HttpRequest) -> Answer:
+    async def listing(self, request: HttpRequest) -> Answer:
         """All of them, or the one that the query names."""
         query = request.query
         limit = _number(query.get("limit"), "limit", 1, MOST_ON_A_PAGE)

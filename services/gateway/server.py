@@ -303,6 +303,7 @@ class _Chain:
             "X-Request-Id": current,
             "X-Content-Type-Options": "nosniff",
             "Cache-Control": "no-store",
+            "Server": "pkger",
             **traced,
             **self._site.origins.headers_for(http.headers.get(hdrs.ORIGIN)),
         }

@@ -8,10 +8,7 @@ from pathlib import Path
 
 from services.core.model import Target
 from services.gateway.origins import is_loopback
-from services.settings import SettingInvalid, load
-
-DEFAULT_ADDRESS = "127.0.0.1:8086"
-"""Where the command line of InfluxDB looks by itself."""
+from services.settings import SettingInvalid, http_address, load
 
 _ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
 
@@ -35,7 +32,7 @@ class GatewaySettings:
         requests: Requests at a time.
     """
 
-    listen: str = DEFAULT_ADDRESS
+    listen: str
     is_open: bool = False
     tokens: Path | None = None
     orgs: Mapping[str, Target] | None = None
@@ -67,7 +64,7 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     """
     tokens, listen = environ.get("PKGER_HTTP_TOKENS"), environ.get("PKGER_LISTEN", "")
     return GatewaySettings(
-        listen=listen or environ.get("PKGER_HTTP_ADDRESS") or DEFAULT_ADDRESS,
+        listen=listen or http_address(environ),
         is_open=bool(listen),
         tokens=Path(tokens) if tokens else None,
         orgs=_orgs(environ.get("PKGER_HTTP_ORGS", "")),

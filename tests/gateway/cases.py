@@ -95,6 +95,8 @@ class Scenario:
         for name, pointer in case.get("save", {}).items():
             place = pointer.removeprefix("hex:")
             value = at(document, place)
+            if value is _ABSENT:
+                continue
             self.saved[name] = f"{value:016x}" if place != pointer and isinstance(value, int) else value
         return wrong
 
@@ -125,7 +127,7 @@ class Scenario:
         if matcher.startswith("=="):
             return bool(value == at(document, matcher[2:]))
         if matcher.startswith("#="):
-            return len(value) == len(at(document, matcher[2:]))
+            return isinstance(value, list) and len(value) == len(at(document, matcher[2:]))
         return _is_like(matcher, value) if matcher.startswith("?") else value == matcher
 
 
@@ -154,7 +156,7 @@ def at(document: Any, pointer: str) -> Any:
     found = document
     for escaped in pointer.split("/")[1:]:
         step = escaped.replace("~1", "/").replace("~0", "~")
-        if step.startswith("["):
+        if step.startswith("[") and isinstance(found, list):
             key, _, wanted = step[1:-1].partition("=")
             found = next((each for each in found if str(each.get(key)) == wanted), _ABSENT)
         elif isinstance(found, list):

@@ -8,9 +8,10 @@ from services.core.model import Key
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of
-from services.gateway.requests.members import Members, decoded
-from services.gateway.requests.templates import Template, read_remotes, read_templates, refuse_bad_escapes
-from services.gateway.requests.yaml_bodies import YAML_TYPES, decoded_yaml
+from services.gateway.requests.members import Members
+from services.gateway.requests.templates import Template, read_remotes, read_templates
+from services.gateway.requests.urls import refuse_bad_escapes
+from services.gateway.requests.yaml_bodies import decoded_as
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
 
@@ -62,17 +63,18 @@ def read_apply(body: bytes, media_type: str) -> Apply:
     if media_type == JSONNET_TYPE:
         told = "a body of Jsonnet is not evaluated; send JSON, with the program as the contents of a template"
         raise Problem(Code.UNPROCESSABLE_ENTITY, told)
-    members = decoded_yaml(body) if media_type in YAML_TYPES else decoded(body)
+    members = decoded_as(media_type, body)
     is_dry, org, stack = members.flag("dryRun"), members.text("orgID"), members.any("stackID")
     env, secrets = members.mapping("envRefs"), members.text_mapping("secrets")
     allow_empty, digest = members.flag("allowEmpty"), members.text("planDigest")
     remotes, actions = read_remotes(members), list(members.objects("actions"))
     _refuse_deep(env)
     org_id = id_of(org, "orgID")
-    refuse_bad_escapes(remotes)
+    for place, remote in enumerate(remotes):
+        refuse_bad_escapes(remote.url, f"remotes[{place}].url")
     stack_id = id_of(members.text("stackID"), "stackID") if stack is not None else ""
-    templates = [*remotes, *read_templates(members)]
-    skips = [_skip(action) for action in actions]
+    templates = (*remotes, *read_templates(members))
+    skips = tuple(map(_skip, actions))
     return Apply(is_dry, org_id, stack_id, templates, env, secrets, skips, allow_empty, digest)
 
 

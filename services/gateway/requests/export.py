@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of, is_id
-from services.gateway.requests.members import Members, decoded
+from services.gateway.requests.members import Members
+from services.gateway.requests.yaml_bodies import decoded_as
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
 
@@ -64,14 +65,14 @@ class Export:
     resources: Sequence[NamedResource] = ()
 
 
-def read_export(body: bytes) -> Export:
+def read_export(body: bytes, media_type: str = "") -> Export:
     """
-    What a body asks for.
+    What a body, of that media type, asks for.
 
     Raises:
         Problem: It asks for nothing that can be.
     """
-    members = decoded(body)
+    members = decoded_as(media_type, body)
     stack, orgs, entries = members.text("stackID"), list(members.objects("orgIDs")), list(members.objects("resources"))
     names = {(entry.text("kind"), entry.text("name")) for entry in entries if not entry.has("id")}
     twins = names & {(entry.text("kind"), entry.text("id")) for entry in entries}
@@ -88,8 +89,8 @@ def read_export(body: bytes) -> Export:
         _refuse_unknown(entry.text("kind"), entry.place("kind"))
         if not (entry.has("id") or entry.text("name")):
             raise Problem(Code.UNPROCESSABLE_ENTITY, f"{entry.place('id')}: write the id or the name of the resource")
-    whole = [_whole(org, org_id) for org, org_id in zip(orgs, org_ids, strict=True)]
-    return Export(stack_id, whole, list(dict.fromkeys(named)))
+    whole = tuple(_whole(org, org_id) for org, org_id in zip(orgs, org_ids, strict=True))
+    return Export(stack_id, whole, tuple(dict.fromkeys(named)))
 
 
 def _named(entry: Members, twins: set[tuple[str, str]]) -> Iterator[NamedResource]:
@@ -114,7 +115,7 @@ def _whole(org: Members, org_id: str) -> WholeOrg:
     kinds = filters.texts("byResourceKind")
     for place, kind in enumerate(kinds):
         _refuse_unknown(kind, f"{filters.place('byResourceKind')}[{place}]")
-    return WholeOrg(org_id, kinds, filters.texts("byLabel"))
+    return WholeOrg(org_id, tuple(kinds), tuple(filters.texts("byLabel")))
 
 
 def _refuse_unknown(kind: str, where: str) -> None:

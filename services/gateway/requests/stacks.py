@@ -9,6 +9,7 @@ from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of
 from services.gateway.requests.members import Members, decoded
+from services.gateway.requests.urls import refuse_bad_escapes
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
 
@@ -86,7 +87,7 @@ def read_listing(query: MultiMapping[str]) -> Listing:
     if not org_id:
         raise Problem(Code.INVALID, "orgID: name the organisation by its id; /api/v2/orgs lists them")
     ids = [id_of(text, "stackID") for text in query.getall("stackID", ())]
-    return Listing(org_id, list(dict.fromkeys(ids)), query.getall("name", ()))
+    return Listing(org_id, tuple(dict.fromkeys(ids)), tuple(query.getall("name", ())))
 
 
 def read_org(query: MultiMapping[str]) -> str:
@@ -107,7 +108,7 @@ def read_creation(body: bytes) -> Creation:
         Problem: It describes none.
     """
     members = decoded(body)
-    name, description, urls = members.text("name"), members.text("description"), members.texts("urls")
+    name, description, urls = members.text("name"), members.text("description"), _urls(members, "urls")
     return Creation(id_of(members.text("orgID"), "orgID"), name, description, urls)
 
 
@@ -122,15 +123,22 @@ def read_update(body: bytes) -> Update:
     update = Update(
         members.text("name") if members.has("name") else None,
         members.text("description") if members.has("description") else None,
-        members.texts("templateURLs") if members.has("templateURLs") else None,
-        members.texts("urls"),
-        list(dict.fromkeys(map(_addition, members.objects("additionalResources")))),
+        _urls(members, "templateURLs") if members.has("templateURLs") else None,
+        _urls(members, "urls"),
+        tuple(dict.fromkeys(map(_addition, members.objects("additionalResources")))),
     )
     for place, addition in enumerate(update.additions):
         if addition.kind not in ACCEPTED:
             told = f"additionalResources[{place}].kind: {unknown_kind(addition.kind)}"
             raise Problem(Code.UNPROCESSABLE_ENTITY, told)
     return update
+
+
+def _urls(members: Members, name: str) -> tuple[str, ...]:
+    urls = tuple(members.texts(name))
+    for place, url in enumerate(urls):
+        refuse_bad_escapes(url, f"{members.place(name)}[{place}]")
+    return urls
 
 
 def _addition(entry: Members) -> Addition:

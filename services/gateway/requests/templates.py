@@ -1,7 +1,7 @@
 """Templates of an apply as sources of a package."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -33,15 +33,15 @@ class Template:
     Attributes:
         name: Name of the source; empty for an address, which is its own.
         encoding: How its text is written.
-        objects: Its objects, as a client sent them; None: it is no list of objects.
-        text: Its text; of no meaning beside objects or an address.
+        objects: Its objects, as a client sent them; None: it is no list of objects. Maybe with credentials; not shown.
+        text: Its text; of no meaning beside objects or an address. Not shown, either.
         url: Where its text is; empty: here.
     """
 
     name: str = ""
     encoding: Encoding = Encoding.UNKNOWN
-    objects: Sequence[Any] | None = None
-    text: str = ""
+    objects: Sequence[Any] | None = field(default=None, repr=False)
+    text: str = field(default="", repr=False)
     url: str = ""
 
     @property
@@ -73,19 +73,6 @@ def read_remotes(body: Members) -> list[Template]:
         for remote in body.objects("remotes")
         if (url := remote.text("url"))
     ]
-
-
-def refuse_bad_escapes(remotes: Sequence[Template]) -> None:
-    """
-    Refuse addresses that cannot be percent-decoded.
-
-    Raises:
-        Problem: Names the first one.
-    """
-    for place, remote in enumerate(remotes):
-        pieces = remote.url.split("%")[1:]
-        if any(len(piece) < 2 or not _is_hex(piece[:2]) for piece in pieces):
-            raise Problem(Code.INVALID, f"remotes[{place}].url: {remote.url[:200]!r} has a % that escapes nothing")
 
 
 def read_templates(body: Members) -> list[Template]:
@@ -151,7 +138,3 @@ def _of_name(name: str) -> Encoding:
     if is_of_jsonnet(name):
         return Encoding.JSONNET
     return _TYPES.get(name.lower().rpartition(".")[2], Encoding.UNKNOWN) if "." in name else Encoding.UNKNOWN
-
-
-def _is_hex(text: str) -> bool:
-    return all(character in "0123456789abcdefABCDEF" for character in text)

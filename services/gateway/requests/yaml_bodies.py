@@ -7,10 +7,8 @@ import yaml
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.requests.members import Members
-
-YAML_TYPES = ("text/yml", "text/yaml", "application/x-yaml", "application/yaml")
-"""Media types of YAML."""
+from services.gateway.media_types import YAML_TYPES
+from services.gateway.requests.members import Members, decoded
 
 DEEPEST = 100
 """Lists and mappings inside each other."""
@@ -29,6 +27,17 @@ _Loader.yaml_implicit_resolvers = {
     for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("(?:true|false)$"), ["t", "f"])
+
+
+def decoded_as(media_type: str, body: bytes) -> Members:
+    """
+    The members of a body of that media type; what begins as JSON is JSON, which YAML does not read in all its forms.
+
+    Raises:
+        Problem: It is none.
+    """
+    is_yaml = media_type in YAML_TYPES and not body.lstrip().startswith(b"{")
+    return decoded_yaml(body) if is_yaml else decoded(body)
 
 
 def decoded_yaml(body: bytes) -> Members:

@@ -1,0 +1,85 @@
+"""Stacks as clients see them: the record, its resources and its revisions, read together."""
+
+from collections.abc import Sequence
+
+from pkger.model.v1 import object_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.errors import StackMoved, StackNotFound
+from services.core.model import Target
+from services.gateway.organisations import Organisation, Organisations
+from services.rpc.client import Peer
+from services.rpc.convert.objects import target_from_pb, target_to_pb
+
+ATTEMPTS = 5
+"""How often the resources of a stack are read anew that changes while they are read."""
+
+
+class StackReader:
+    """Asks the stack service."""
+
+    def __init__(self, stacks: Peer, orgs: Organisations) -> None:
+        self._peer, self._orgs = stacks, orgs
+        self._stub = StackServiceStub(stacks.channel)
+
+    async def stack(self, stack_id: str) -> tuple[stack_pb2.Stack, Organisation]:
+        """
+        A stack and its organisation.
+
+        Raises:
+            StackNotFound: There is none, or its organisation is not served.
+        """
+        request = stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack_id))
+        stack = (await self._peer.call(self._stub.GetStack, request)).stack
+        org = self._orgs.of_target(target_from_pb(stack.target))
+        if org is None:
+            raise StackNotFound(stack_id)
+        return stack, org
+
+    async def listed(self, target: Target, ids: Sequence[str] = (), names: Sequence[str] = ()) -> list[stack_pb2.Stack]:
+        """All stacks of a target, or those with one of the ids or names."""
+        request = stack_pb2.ListStacksRequest(target=target_to_pb(target), page_size=1000, stack_ids=ids, names=names)
+        found: list[stack_pb2.Stack] = []
+        while True:
+            page = await self._peer.call(self._stub.ListStacks, request)
+            found += page.stacks
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
+
+    async def resources(self, stack_id: str) -> list[object_pb2.InventoryEntry]:
+        """
+        What a stack has.
+
+        Raises:
+            StackMoved: It changes faster than it can be read.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                return await self._resources(stack_id)
+            except StackMoved:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError("there is at least one attempt")
+
+    async def revisions(self, stack_id: str) -> list[stack_pb2.Revision]:
+        """The history of a stack, oldest first."""
+        request = stack_pb2.ListRevisionsRequest(stack=object_pb2.StackRef(id=stack_id), page_size=500)
+        found: list[stack_pb2.Revision] = []
+        while True:
+            page = await self._peer.call(self._stub.ListRevisions, request)
+            found += page.revisions
+            if not page.next_page_token:
+                return found[::-1]
+            request.page_token = page.next_page_token
+
+    async def _resources(self, stack_id: str) -> list[object_pb2.InventoryEntry]:
+        request = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=stack_id), page_size=5000)
+        found: list[object_pb2.InventoryEntry] = []
+        while True:
+            page = await self._peer.call(self._stub.ListResources, request)
+            found += page.resources
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
