@@ -15,7 +15,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
 from services.cli import values
-from services.cli.documents import data_of, print_document
+from services.cli.documents import print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
@@ -23,6 +23,7 @@ from services.cli.session import Session, session
 from services.cli.show import console, message_document
 from services.cli.stack_records import ref_of
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.documents import data_of
 
 READING = ("stack",)
 IMPORTING = ("applier", "stack", "platform", "planner", "parser")

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 
 from pkger.parser.v1 import parser_pb2
 
-from services.cli.documents import document_of, print_document
+from services.cli.documents import print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import parser
 from services.cli.show import console
 from services.cli.tables import print_table
 from services.kinds.format.shapes import nearest
+from services.rpc.documents import document_of
 
 
 async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:

@@ -14,13 +14,13 @@ from pkger.stack.v1 import stack_pb2
 from rich.console import Console
 from rich.text import Span, Text
 
-from services.cli.documents import document_of
 from services.cli.effects import effect_in, overwrites_secret, wording
 from services.cli.escapes import escaped, one_line
 from services.cli.names import word
 from services.cli.options import Common
 from services.cli.shares import ALONE, Shares
 from services.cli.tables import print_table
+from services.rpc.documents import document_of
 from services.rpc.plan_parts import JoinedPlan
 from services.views.drift import counts_text
 

@@ -11,7 +11,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.cli.documents import document_of, print_document
+from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
@@ -23,6 +23,7 @@ from services.drivers.registry import DRIVERS
 from services.platforms import find_platform, read_platforms
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.documents import document_of
 from services.rpc.resources import read_header
 from services.settings import is_configured, load
 

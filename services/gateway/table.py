@@ -13,6 +13,7 @@ from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import StackRoutes
+from services.gateway.transcoding.table import api_components, api_routes
 
 _LIST = {"type": "array", "items": {"type": "string"}}
 
@@ -29,8 +30,12 @@ def routes(services: Services, organisations: Organisations, version: str) -> Ro
         organisations: Those that are served.
         version: Version of pkger.
     """
-    described = OpenApi(version)
-    rows = [*_own_rows(services, version, described), *_influx_rows(services, organisations)]
+    described = OpenApi(version, api_components())
+    rows = [
+        *_own_rows(services, version, described),
+        *_influx_rows(services, organisations),
+        *api_routes(services),
+    ]
     table = Routes(rows)
     described.describe(table)
     return table
