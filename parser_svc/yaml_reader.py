@@ -29,8 +29,8 @@ _EVENTS = 4096
 
 _TOO_DEEP_FOR_LIBYAML = "exceeded maximum nesting depth"
 """
-The problem that libyaml reports from version 0.2.6 on where its own bound of 1,000 is exceeded. It is above ours, but libyaml reads up to
-1,024 characters ahead of its events to see whether they are a key.
+The problem that libyaml reports from version 0.2.6 on where its own bound of 1,000 is exceeded. Our bound is lower, but
+libyaml reads up to 1,024 characters ahead of its events, to see whether they are a key.
 """
 
 
