@@ -88,7 +88,7 @@ async def test_nameless_stacks_go_on_and_lose_nothing(http: aiohttp.ClientSessio
     _, first = await post(http, APPLY, body_of(LABEL))
     _, more = await post(http, APPLY, body_of(LABEL, BUCKET))
     _, less = await post(http, APPLY, body_of(BUCKET))
-    _, other = await post(http, APPLY, body_of(an_object("Label", "x", name="x")))
+    _, other = await post(http, APPLY, body_of(an_object("Label", "other", name="other")))
     assert first["stackID"] == more["stackID"] == less["stackID"] != other["stackID"]
     stack = await get(http, f"{STACKS}/{first['stackID']}")
     assert [resource["templateMetaName"] for resource in stack["resources"]] == ["b", "l"]
