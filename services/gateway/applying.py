@@ -235,7 +235,7 @@ def _source(template: Template) -> parser_pb2.Source:
 
 
 def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
-    document = answer_document(made, stack_id, org.id)
+    document = answer_document(made, stack_id, org.id, is_applied=status == 201)
     return Answer(status, orjson.dumps(without_keys(document, new_keys) if new_keys else document))
 
 
