@@ -45,6 +45,10 @@ class StreamForm(Protocol):
     def media_type(self) -> str:
         """The media type of the stream."""
 
+    @property
+    def accepted_as(self) -> str:
+        """Another media type for which the form will do; empty: none."""
+
     def start(self, limits: StreamLimits) -> bytes:
         """What comes first."""
 
@@ -62,6 +66,7 @@ class EventStream:
     """Server-sent events (the HTML standard, 9.2)."""
 
     media_type = "text/event-stream"
+    accepted_as = ""
 
     def start(self, limits: StreamLimits) -> bytes:
         """The time after which a client comes back."""
@@ -85,6 +90,8 @@ class JsonLines:
     """One JSON text a line."""
 
     media_type = "application/x-ndjson"
+    # What clients of JSON send without thinking of streams, such as curl --json.
+    accepted_as = "application/json"
 
     def start(self, limits: StreamLimits) -> bytes:
         """Nothing."""
@@ -116,19 +123,20 @@ def form_for(accept: str) -> StreamForm:
     """
     if not accept.strip():
         return FORMS[0]
-    weights = [_weight(accept, form.media_type) for form in FORMS]
+    weights = [_weight(accept, form) for form in FORMS]
     if max(weights)[0] > 0:
         return FORMS[weights.index(max(weights))]
     told = f"the answer is a stream: write Accept: {' or Accept: '.join(form.media_type for form in FORMS)}"
     raise Problem(Code.INVALID, told, status=406)
 
 
-def _weight(accept: str, media_type: str) -> tuple[float, int]:
-    """How much a client likes a media type, and how exactly it names it."""
+def _weight(accept: str, form: StreamForm) -> tuple[float, int]:
+    """How much a client likes a form, and how exactly it names it."""
+    wanted = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
     best = (0, 0.0)
     for each in accept.lower().split(","):
         named, *parameters = (part.strip() for part in each.split(";"))
-        exactness = {media_type: 3, f"{media_type.partition('/')[0]}/*": 2, "*/*": 1}.get(named, 0)
+        exactness = wanted.get(named, 0) if named else 0
         if exactness > best[0]:
             best = exactness, _quality(parameters)
     return best[1], best[0]

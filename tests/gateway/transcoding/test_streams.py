@@ -34,7 +34,10 @@ LINES = {"Accept": "application/x-ndjson"}
         ("application/x-ndjson;q=0.5, text/event-stream", "text/event-stream"),
         ("application/x-ndjson;q=0, */*", "text/event-stream"),
         ("text/event-stream;q=x", "text/event-stream"),
-        ("application/json", None),
+        # What curl --json sends.
+        ("application/json", "application/x-ndjson"),
+        ("application/json, text/event-stream", "text/event-stream"),
+        (",;", None),
         ("text/html, image/*;q=0.5", None),
         ("text/event-stream;q=0", None),
     ],
