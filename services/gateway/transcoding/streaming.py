@@ -24,6 +24,7 @@ class StreamLimits:
         messages: Messages that wait for it at most.
         bytes: Their bytes, about.
         patience_seconds: How long the stream waits for a client that has so many and takes none, before it is cut off.
+        last_seconds: How long it may take for a message once the call has ended, so that the queue cannot grow.
         ping_seconds: Time after which a comment says that the stream is alive.
         retry_seconds: Time after which a client should come back when the stream breaks off.
     """
@@ -31,6 +32,7 @@ class StreamLimits:
     messages: int = 1000
     bytes: int = 8 * 1024 * 1024
     patience_seconds: float = 30
+    last_seconds: float = 60
     ping_seconds: float = 15
     retry_seconds: float = 2
 
@@ -155,20 +157,21 @@ class NotRead(Exception):
 
 
 class Feed:
-    """The messages of a call that wait for a client."""
+    """
+    The messages of a call that wait for a client.
+
+    Attributes:
+        taken: How many of them the client has got.
+    """
 
     def __init__(self, limits: StreamLimits) -> None:
         self._limits = limits
         self._waiting: deque[Message] = deque()
         self._bytes = 0
+        self.taken = 0
         self._changed = asyncio.Condition()
         self._error: Exception | None = None
         self._is_over = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the call has ended, so that no more messages come."""
-        return self._is_over
 
     async def take(self) -> Message | None:
         """
@@ -182,6 +185,7 @@ class Feed:
             if self._waiting:
                 message = self._waiting.popleft()
                 self._bytes -= message.ByteSize()
+                self.taken += 1
                 self._changed.notify_all()
                 return message
         if self._error:
