@@ -15,6 +15,7 @@ from bench.journaling import journaling
 from bench.listing import listing
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_objects
+from bench.serving import serving
 
 
 def main() -> None:
@@ -46,6 +47,8 @@ def main() -> None:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))
         figures += [*journaling(size), *listing(size)]
+    if not wanted.parsing:
+        figures += asyncio.run(serving(sizes))
     print(table(figures))
 
 

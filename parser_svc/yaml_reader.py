@@ -20,12 +20,18 @@ from parser_svc.anchors import Anchors
 from parser_svc.bounds import Usage
 from parser_svc.places import Place, place_of_byte, place_of_repeated_key
 from parser_svc.scalars import MERGE, PlainScalars, plain_scalar, tagged_scalar
-from services.core.errors import SourceUndecodable
+from services.core.errors import SourceTooLarge, SourceUndecodable
 
 _ONLY_TEXT = frozenset((str,))
 
 _EVENTS = 4096
 """Events from one look at the bounds to the next: a thousandth of a second or so."""
+
+_TOO_DEEP_FOR_LIBYAML = "exceeded maximum nesting depth"
+"""
+The problem that libyaml reports from version 0.2.6 on where its own bound of 1,000 is exceeded. Our bound is lower, but
+libyaml reads up to 1,024 characters ahead of its events, to see whether they are a key.
+"""
 
 
 def read_documents(source: str, text: str, usage: Usage | None = None) -> list[Any]:
@@ -64,6 +70,8 @@ def read_stream(source: str, text: str, usage: Usage | None = None) -> tuple[lis
         )
         raise SourceUndecodable(source, problem, *place_of_byte(text, error.position)) from None
     except MarkedYAMLError as error:
+        if error.problem == _TOO_DEEP_FOR_LIBYAML:
+            raise SourceTooLarge(source, "nesting depth", (usage or Usage()).bounds.depth) from None
         raise _undecodable(source, text, error) from None
 
 

@@ -68,7 +68,7 @@ class Child:
 
 def children(names: Collection[str], settings: Settings, platforms: Iterable[Platform]) -> list[Child]:
     """
-    The services of those *names*, keys of ``MODULES``, in their order.
+    The services of those *names*, all but the gateway, in the order of ``MODULES``.
 
     For ``platform`` that is one for each of *platforms*; those without a driver are run by somebody else.
     """

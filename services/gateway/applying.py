@@ -22,7 +22,7 @@ from services.gateway.documents.answer import answer_document, refused_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.organisations import Organisation, Organisations
-from services.gateway.progress import Run, to_its_end
+from services.gateway.progress import PAUSE_SECONDS, Run, to_its_end
 from services.gateway.requests.apply import Apply, read_apply
 from services.gateway.requests.literals import with_references, without_keys
 from services.gateway.requests.templates import Encoding, Template
@@ -119,6 +119,10 @@ class ApplyRoutes:
                 if not key:
                     await self._drop(made.header.name)
                 raise
+            if run.is_contended and not wanted.stack_id and attempt < ATTEMPTS:
+                # Two applies without a stack at once: when the other one is over, its stack is found.
+                await asyncio.sleep(PAUSE_SECONDS * attempt)
+                continue
             if not run.is_done:
                 raise await self._runner.failure(run)
             if not run.finished.no_change:
@@ -208,6 +212,8 @@ def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanReq
     )
     if wanted.stack_id:
         request.stack.id = wanted.stack_id
+    else:
+        request.stack.nameless = True
     # A package has at least one source; this one has no objects, so nobody hears of it.
     sources = list(map(_source, wanted.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
     request.package.sources.extend(sources)
@@ -229,7 +235,7 @@ def _source(template: Template) -> parser_pb2.Source:
 
 
 def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
-    document = answer_document(made, stack_id, org.id)
+    document = answer_document(made, stack_id, org.id, is_applied=status == 201)
     return Answer(status, orjson.dumps(without_keys(document, new_keys) if new_keys else document))
 
 

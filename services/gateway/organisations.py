@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
-from services.core.model import DEFAULT_PLATFORM, Target
+from services.core.model import DEFAULT_ORG, DEFAULT_PLATFORM, Target
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import is_id
@@ -97,11 +97,7 @@ class Organisations:
             return list(self._given), None
         stub = PlannerServiceStub(self._planner.channel)
         answer = await self._planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest())
-        found = [
-            _named(name_of(Target(platform.name, org.id), org.name), Target(platform.name, org.id))
-            for platform in answer.platforms
-            for org in platform.orgs
-        ]
+        found = [each for platform in answer.platforms for each in _of_platform(platform)]
         self._learn(found)
         silent = next((each for each in answer.platforms if each.problem), None)
         if silent is None:
@@ -112,6 +108,15 @@ class Organisations:
     def _learn(self, found: Iterable[Organisation]) -> None:
         """Remember what ids stand for: that never changes, and whether it is still there is for the services to say."""
         self._known.update((each.id, each) for each in found)
+
+
+def _of_platform(platform: planner_pb2.PlatformListing) -> list[Organisation]:
+    """Those of a platform; the default one is there although it holds nothing yet, and is not told of then."""
+    names = {org.id: org.name for org in platform.orgs}
+    if platform.name == DEFAULT_PLATFORM and not platform.problem:
+        names = {DEFAULT_ORG: DEFAULT_ORG, **names}
+    targets = [(name, Target(platform.name, org)) for org, name in names.items()]
+    return [_named(name_of(target, name), target) for name, target in targets]
 
 
 def org_id(target: Target) -> str:

@@ -56,6 +56,16 @@ class Run:
         """Whether it did what it was to do; false for one that did not begin."""
         return self.finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
 
+    @property
+    def is_contended(self) -> bool:
+        """Whether it was taken back for nothing but what other operations had, or stacks that came in between."""
+        failed = [outcome.failed for outcome in self.outcomes if outcome.HasField("failed")]
+        return (
+            self.finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
+            and bool(failed)
+            and all(each.reason == operation_pb2.REJECTION_REASON_RESOURCE_OWNED for each in failed)
+        )
+
     def add(self, event: operation_pb2.OperationEvent) -> None:
         """Add what happened."""
         self.operation = event.operation

@@ -6,7 +6,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PkgerError
 from services.gateway.answers import Code
-from services.gateway.errors import Problem
+from services.gateway.errors import Problem, retry_after
 from services.gateway.failures import failure_text
 from services.gateway.progress import Run
 from services.machine import Ids, MachineIds
@@ -47,4 +47,7 @@ class Runner:
             # What failed is told with the numbers of the steps then.
             steps = []
         told = failure_text(run.finished, run.operation, run.outcomes, steps)
-        return Problem(Code.INTERNAL_ERROR, told, metadata={"operation": run.operation})
+        metadata = {"operation": run.operation}
+        if run.is_contended:
+            return Problem(Code.CONFLICT, told, headers=retry_after(1), metadata=metadata)
+        return Problem(Code.INTERNAL_ERROR, told, metadata=metadata)

@@ -6,9 +6,10 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.core.errors import StackMoved, StackNotFound
+from services.core.errors import RequestInvalid, RevisionNotFound, StackMoved, StackNotFound
 from services.core.model import Target
 from services.gateway.organisations import Organisation, Organisations
+from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb, target_to_pb
 
@@ -73,6 +74,19 @@ class StackReader:
             if not page.next_page_token:
                 return found[::-1]
             request.page_token = page.next_page_token
+
+    async def referring(self, stack: stack_pb2.Stack) -> list[object_pb2.Object]:
+        """The objects of the current package of a stack that refer to others by name; none where it has no package."""
+        request = stack_pb2.GetRevisionRequest(stack=object_pb2.StackRef(id=stack.id), number=stack.revision)
+        try:
+            return [
+                item
+                async for part in self._peer.stream(self._stub.GetRevision, request)
+                for item in part.objects.objects
+                if item.key.kind in KINDS and KINDS[item.key.kind].uses
+            ]
+        except (RevisionNotFound, RequestInvalid):
+            return []
 
     async def _resources(self, stack_id: str) -> list[object_pb2.InventoryEntry]:
         request = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=stack_id), page_size=5000)

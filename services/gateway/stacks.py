@@ -23,7 +23,7 @@ from services.gateway.requests.stacks import Addition, Update, read_creation, re
 from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
-from services.kinds.registry import family_of, kinds_meant
+from services.kinds.registry import KINDS, family_of, kinds_meant
 from services.rpc.convert.objects import target_to_pb
 
 READ_AT_ONCE = 16
@@ -168,7 +168,9 @@ class StackRoutes:
         resources, revisions = await asyncio.gather(
             self._reader.resources(stack.id) if stack.resource_count else _nothing(), self._reader.revisions(stack.id)
         )
-        return stack_document(stack, resources, revisions, org.id)
+        # The record of a stack does not say what its rules refer to; its package does.
+        objects = await self._reader.referring(stack) if any(KINDS[entry.key.kind].uses for entry in resources) else []
+        return stack_document(stack, resources, revisions, objects, org.id)
 
 
 def other_org(stack_id: str, org: Organisation) -> Problem:

@@ -59,6 +59,12 @@ ROWS = [
     "of one target",
     "with names like *7*9*",
     "with names like none",
+    "gateway: start",
+    *(["gateway: its own time for a dry run"] * 2),
+    "its peak memory",
+    "gateway: /health",
+    "gateway: list of stacks",
+    "gateway: a ping while 32 clients plan",
 ]
 
 

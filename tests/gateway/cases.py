@@ -44,11 +44,15 @@ class Scenario:
 
     Attributes:
         saved: Values of variables.
+        path: Path of the last request.
+        status: Status of the last answer.
+        text: Body of the last answer.
     """
 
     def __init__(self, client: aiohttp.ClientSession, saved: Mapping[str, Any], framing: Framing) -> None:
         self._client, self._framing = client, framing
         self.saved: dict[str, Any] = dict(saved)
+        self.path, self.status, self.text = "", 0, ""
 
     async def play(self, case: Mapping[str, Any]) -> list[str]:
         """Send one; what is wrong with the answer."""
@@ -71,6 +75,7 @@ class Scenario:
             allow_redirects=False,
         ) as response:
             text = await response.text()
+            self.path, self.status, self.text = request["path"], response.status, text
             expected = self._filled(case["expect"])
             statuses = expected["status"] if isinstance(expected["status"], list) else [expected["status"]]
             if response.status not in statuses:
