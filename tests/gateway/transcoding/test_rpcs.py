@@ -11,9 +11,11 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.gateway.transcoding.bindings import bindings
 from services.gateway.transcoding.calling import LARGE
+from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from services.rpc.documents import document_of
 from tests.apply.packages import an_object
 from tests.cluster import ALL_VIEWS, Cluster, sources
+from tests.gateway.gateway import TOKEN
 from tests.gateway.transcoding.api import BASE, LABEL, Answered, Api, a_source, events_of, target_of
 
 AT_HOME = ("embedded", "default", "fleet")
@@ -303,3 +305,22 @@ async def test_a_large_dry_run_is_the_same_as_over_grpc(api: Api, services: Clus
     ]
     assert parts == wanted
     assert max(len(json.dumps(part)) for part in parts) > LARGE
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "token", "status", "code"),
+    [
+        ("GET", "/stacks", "wrong", 401, "unauthorized"),
+        ("GET", "/nowhere", TOKEN, 404, "not found"),
+        ("PUT", "/stacks", TOKEN, 405, "method not allowed"),
+    ],
+)
+async def test_an_error_before_the_route_has_the_form_of_all_others(
+    api: Api, method: str, target: str, token: str, status: int, code: str
+) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with api.session.request(method, f"{BASE}{target}", headers=headers) as response:
+        body = await response.json()
+    assert (response.status, body["code"]) == (status, code)
+    assert list(body) == PROBLEM_SCHEMA["required"]
+    assert body["request_id"] == response.headers["X-Request-Id"]
