@@ -30,6 +30,7 @@ from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import other_org
+from services.gateway.warnings import warning_headers
 from services.rpc.convert.objects import key_from_pb, target_to_pb
 from services.rpc.convert.values import put_values
 from services.rpc.parsing import parse_package
@@ -179,7 +180,8 @@ class ApplyRoutes:
         request = applier_pb2.ApplyPlanRequest(
             plan=header.name,
             digest=wanted.plan_digest or header.digest,
-            request_id=request_id or self._runner.new_request_id(),
+            # The services know one request by one id: a plan and its run are two.
+            request_id=f"{request_id}-run" if request_id else self._runner.new_request_id(),
             secrets=wanted.secrets,
             allow_missing=True,
             author=author,
@@ -236,7 +238,8 @@ def _source(template: Template) -> parser_pb2.Source:
 
 def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
     document = answer_document(made, stack_id, org.id, is_applied=status == 201)
-    return Answer(status, orjson.dumps(without_keys(document, new_keys) if new_keys else document))
+    body = orjson.dumps(without_keys(document, new_keys) if new_keys else document)
+    return Answer(status, body, warning_headers(made.remarks.warnings))
 
 
 def _refusal(violations: "list[object_pb2.Violation]") -> Answer:

@@ -21,6 +21,7 @@ from services.gateway.organisations import Organisation, Organisations
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
+from services.gateway.warnings import warning_headers
 from services.kinds.registry import EXPORT_ORDER, family_of, kinds_meant
 from services.rpc.convert.objects import target_to_pb
 from services.writing import JsonWriter, YamlWriter
@@ -32,9 +33,6 @@ BODY_TYPES = ("", "application/json", *YAML_TYPES)
 
 YAML_TYPE = "application/x-yaml; charset=utf-8"
 """Media type of a package as YAML."""
-
-SHOWN_WARNINGS = 10
-"""So many warnings stand in the header of an answer; the log has all."""
 
 
 @dataclass(slots=True)
@@ -96,7 +94,7 @@ class ExportRoutes:
         body = await asyncio.to_thread(_written, pieces, wanted.resources, warnings, is_yaml)
         for warning in warnings:
             log.info("left out of an export", extra={"warning": warning.text})
-        headers = {"X-Pkger-Warnings": _told(warnings)} if warnings else {}
+        headers = warning_headers([warning.text for warning in warnings])
         return Answer(200, body, headers, YAML_TYPE if is_yaml else JSON_TYPE)
 
     async def _parts(self, wanted: Export) -> list[_Part]:
@@ -212,11 +210,3 @@ def _is_asked_for(warning: planner_pb2.ExportWarning, asked: Sequence[NamedResou
         for each in asked
         if resource.id
     )
-
-
-def _told(warnings: Sequence[planner_pb2.ExportWarning]) -> str:
-    """Warnings as the text of a header: printable ASCII."""
-    shown = "; ".join(each.text for each in warnings[:SHOWN_WARNINGS])
-    more = len(warnings) - SHOWN_WARNINGS
-    text = shown + (f"; and {more} more" if more > 0 else "")
-    return "".join(each if " " <= each <= "~" else "?" for each in text)[:4000]

@@ -470,10 +470,7 @@ SCHEMAS: dict[str, Schema] = {
             "diff": ref("Diff"),
             "summary": ref("Summary"),
         },
-        {
-            "planDigest": _text("digest of the plan; an apply that has it runs this plan and no other"),
-            "warnings": _list(_text(), "remarks that stop nothing"),
-        },
+        {"planDigest": _text("digest of the plan; an apply that has it runs this plan and no other")},
     ),
     "Refusal": _object(
         "A package that breaks rules; nothing was planned or done.",

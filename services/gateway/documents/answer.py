@@ -26,18 +26,14 @@ def answer_document(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bo
         is_applied: Whether the plan ran.
     """
     summary = orjson.loads(made.summary)
-    diff = diff_document(made.diffs, summary)
     ids = {(each.key.kind, each.key.name): each.resource_id for each in made.diffs.resources if each.resource_id}
-    document = {
+    return {
         "sources": list(made.header.sources),
         "stackID": stack_id,
-        "diff": diff,
+        "diff": diff_document(made.diffs, summary, org_id),
         "summary": summary_document(summary, ids, org_id, is_applied),
         "planDigest": made.header.digest,
     }
-    if made.remarks.warnings:
-        document["warnings"] = list(made.remarks.warnings)
-    return document
 
 
 def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, Any]:

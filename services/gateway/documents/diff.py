@@ -17,16 +17,20 @@ STATUSES = {
     plan_pb2.DIFF_STATUS_REMOVE: "remove",
 }
 
+_WITH_ORG = ("check", "endpoint")
+"""Families whose contents name their organisation: a strict client reads none without."""
+
 _ENDPOINT = FAMILY_NAMES["NotificationEndpoint"]
 
 
-def diff_document(diffs: plan_pb2.PlanDiffs, summary: Mapping[str, Any]) -> dict[str, Any]:
+def diff_document(diffs: plan_pb2.PlanDiffs, summary: Mapping[str, Any], org_id: str) -> dict[str, Any]:
     """
     The diff.
 
     Args:
         diffs: The differences of a plan.
         summary: Its summary, which knows what rules refer to.
+        org_id: The organisation, in 16 hex digits.
     """
     document: dict[str, Any] = {key: [] for key in sorted(DIFF_KEYS.values())}
     endpoints = _Endpoints(diffs.resources, summary)
@@ -34,7 +38,7 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Mapping[str, Any]) -> dict
     for diff in diffs.resources:
         if diff.key.kind in KINDS:
             family = family_of(diff.key.kind)
-            entry = _entry(diff, endpoints)
+            entry = _entry(diff, endpoints, org_id)
             names[diff.key.kind, diff.key.name] = _display_name(entry)
             document[DIFF_KEYS[family]].append(entry)
     for entries in document.values():
@@ -46,11 +50,14 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Mapping[str, Any]) -> dict
     return document
 
 
-def _entry(diff: plan_pb2.ResourceDiff, endpoints: "_Endpoints") -> Content:
+def _entry(diff: plan_pb2.ResourceDiff, endpoints: "_Endpoints", org_id: str) -> Content:
     number = number_id(diff.resource_id)
     old_kind = diff.old_kind or diff.key.kind
     new = _side(diff.key.kind, diff.new_spec_json, number)
     old = _side(old_kind, diff.old_spec_json, number)
+    if family_of(diff.key.kind) in _WITH_ORG:
+        for side in filter(None, (new, old)):
+            side["orgID"] = org_id
     if family_of(diff.key.kind) == "rule":
         if new is not None:
             new |= endpoints.of_new(diff.key.name)
