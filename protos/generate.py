@@ -1,4 +1,4 @@
-"""Generates services/gen from protos/: the messages, the gRPC stubs, their types, and the contracts with their comments.
+"""Generates services/gen from protos/: messages, gRPC stubs, their types, and the contracts with their comments.
 
 Run by the wheel build (hatchling loads this file as its build hook) and by ``make gen``.
 """
@@ -22,7 +22,7 @@ IMPORTED = ("google/api/annotations.proto", "google/api/http.proto")
 """What googleapis-common-protos has of them."""
 
 CONTRACTS = OUT / "pkger" / "contracts.binpb"
-"""A FileDescriptorSet of all protos with their comments, which the generated code lacks; the HTTP API describes itself with it."""
+"""A FileDescriptorSet of all protos with their comments, which the HTTP API describes itself with."""
 
 
 def generate() -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -65,6 +66,9 @@ class Found:
     parameters: Mapping[str, str]
 
 
+NO_FORMS: Mapping[str, ErrorForm] = MappingProxyType({})
+
+
 class Routes:
     """
     The table.
@@ -73,14 +77,24 @@ class Routes:
         rows: Its rows, as they were given.
     """
 
-    def __init__(self, rows: Iterable[Route]) -> None:
+    def __init__(self, rows: Iterable[Route], forms: Mapping[str, ErrorForm] = NO_FORMS) -> None:
+        """
+        Args:
+            rows: The rows.
+            forms: Forms of errors that come before a row is found, by the beginning of the path; else ``influx_form``.
+        """
         self.rows = tuple(rows)
+        self._forms = forms
         patterns: dict[str, dict[str, Route]] = {}
         for row in self.rows:
             patterns.setdefault(row.path, {})[row.method] = row
         # What has more text of its own is meant: "{name}:cancel" before "{name}".
         by_text = sorted(patterns, key=lambda path: -len(_PARAMETER.sub("", path)))
         self._patterns = [(_pattern(path), patterns[path]) for path in by_text]
+
+    def form_of(self, path: str) -> ErrorForm:
+        """The form of an error at a path, whether there is a row for it or not."""
+        return next((form for beginning, form in self._forms.items() if path.startswith(beginning)), influx_form)
 
     def find(self, method: str, path: str) -> Found | Problem:
         """

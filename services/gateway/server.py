@@ -232,21 +232,22 @@ class _Chain:
 
     async def _answer(self, request: HttpRequest) -> tuple[Found | None, Answer | web.StreamResponse]:
         """The row of a request, if there is one, and the answer."""
-        method = request.http.method
+        method, path = request.http.method, self._path(request.http)
+        form = self._site.routes.form_of(path)
         if problem := self._site.origins.problem(method, request.headers):
-            return None, _told(problem, request)
+            return None, _told(problem, request, form)
         if method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
             return None, self._preflight(request)
-        found = self._site.routes.find(method, self._path(request.http))
+        found = self._site.routes.find(method, path)
         if method == hdrs.METH_HEAD and isinstance(found, Problem) and "GET" in found.headers.get("Allow", ""):
-            found = self._site.routes.find(hdrs.METH_GET, self._path(request.http))
+            found = self._site.routes.find(hdrs.METH_GET, path)
         if isinstance(found, Problem) or found.route.access is not Access.OPEN:
             principal = self._site.tokens.principal(request.headers.get(hdrs.AUTHORIZATION))
             if isinstance(principal, Problem):
-                return None, _told(principal, request)
+                return None, _told(principal, request, form)
             request.principal = principal
         if isinstance(found, Problem):
-            return None, _told(found, request)
+            return None, _told(found, request, form)
         request.parameters = found.parameters
         return found, await self._handled(found, request)
 

@@ -13,7 +13,8 @@ from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import StackRoutes
-from services.gateway.transcoding.table import api_components, api_routes
+from services.gateway.transcoding.problems import pkger_form
+from services.gateway.transcoding.table import API_PATH, api_components, api_routes
 
 _LIST = {"type": "array", "items": {"type": "string"}}
 
@@ -36,7 +37,7 @@ def routes(services: Services, organisations: Organisations, version: str) -> Ro
         *_influx_rows(services, organisations),
         *api_routes(services),
     ]
-    table = Routes(rows)
+    table = Routes(rows, {API_PATH: pkger_form})
     described.describe(table)
     return table
 

@@ -1,13 +1,15 @@
 """Messages of the contract as JSON data: what the command line prints and the HTTP API answers."""
 
 import base64
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import orjson
 from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.kinds.format.canonical import plain
 
@@ -20,16 +22,10 @@ def document_of(message: Message) -> dict[str, Any]:
     is there only if it is set.
     """
     document: dict[str, Any] = {}
-    for field in message.DESCRIPTOR.fields:
-        if field.has_presence and not message.HasField(field.name):
-            continue
-        value = getattr(message, field.name)
-        if field.message_type and field.message_type.GetOptions().map_entry:
-            document[field.name] = dict(value)
-        elif field.is_repeated:
-            document[field.name] = [_value(field, item) for item in value]
-        else:
-            document[field.name] = _value(field, value)
+    for name, has_presence, write in _writers(message.DESCRIPTOR):
+        if not has_presence or message.HasField(name):
+            value = getattr(message, name)
+            document[name] = value if write is None else write(value)
     return document
 
 
@@ -38,14 +34,36 @@ def data_of(struct: Struct) -> Any:
     return orjson.loads(orjson.dumps(plain(json_format.MessageToDict(struct)), option=orjson.OPT_SORT_KEYS))
 
 
-def _value(field: Any, value: Any) -> Any:
-    if isinstance(value, Timestamp):
-        return value.ToJsonString()
-    if isinstance(value, Struct):
-        return data_of(value)
-    if isinstance(value, Message):
-        return document_of(value)
+Write = Callable[[Any], Any]
+"""Makes JSON data of the value of a field."""
+
+
+@cache
+def _writers(descriptor: Any) -> tuple[tuple[str, bool, Write | None], ...]:
+    """The fields of a type: name, whether they can be absent, and how they are written; None: as they are."""
+    return tuple((field.name, field.has_presence, _writer(field)) for field in descriptor.fields)
+
+
+def _writer(field: Any) -> Write | None:
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        return dict
+    one = _writer_of_one(field)
+    if field.is_repeated:
+        return list if one is None else lambda values: [one(value) for value in values]
+    return one
+
+
+def _writer_of_one(field: Any) -> Write | None:
+    if field.message_type:
+        match field.message_type.full_name:
+            case "google.protobuf.Timestamp":
+                return lambda time: time.ToJsonString()
+            case "google.protobuf.Struct":
+                return data_of
+        return document_of
     if field.enum_type:
-        known = field.enum_type.values_by_number.get(value)
-        return known.name if known else value
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+        return lambda number: names.get(number, number)
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return lambda value: base64.b64encode(value).decode()
+    return None

@@ -46,12 +46,7 @@ from services.rpc.documents import document_of
 LARGE = 64 * 1024
 """Bytes of a body or a message from which on it is decoded or encoded in a thread, so that other requests go on."""
 
-LAST_WRITE_SECONDS = 60.0
-"""How long a client may take for a message when the call has ended, so that no queue tells that it does not read."""
-
 Result = TypeVar("Result")
-
-_CLOSED = {"Connection": "close"}
 
 
 class Caller:
@@ -106,15 +101,16 @@ class Caller:
         filling = asyncio.create_task(feed.fill(messages))
         gone = asyncio.create_task(until_gone(request.http))
         async with running(filling, gone):
-            # Who watches gets an answer at once; who changes something gets one that tells whether it was accepted.
-            first = await _first(feed, gone, self._limits.ping_seconds if self._is_safe else None)
+            # A browser that watches learns soon that it is connected; all others learn first whether it went well.
+            is_watch = self._is_safe and bool(form.ping())
+            first = await _first(feed, gone, self._limits.ping_seconds if is_watch else None)
             if isinstance(first, Message):
                 await _refuse_violations(first, feed)
                 if (told := TOLD_BY_THE_FIRST.get(self._binding.rpc.full_name)) and told(first):
                     tag = tag_of(form.media_type.encode(), content_of(message), content_of(first))
                     if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
                         return Answer(304, headers=headers_of(tag))
-            elif first is None and self._is_safe and form.media_type == "text/event-stream":
+            elif first is None and is_watch:
                 # The one answer after which a browser does not come back.
                 return Answer(204)
             headers = {**request.common_headers(), "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
@@ -124,7 +120,7 @@ class Caller:
             if request.http.method != hdrs.METH_HEAD:
                 writing = asyncio.create_task(self._write(response, form, first, feed, request))
                 async with running(writing):
-                    await self._until_written(writing, filling, gone, request)
+                    await self._until_written(writing, filling, gone, feed, request)
             return response
 
     async def _until_written(
@@ -132,6 +128,7 @@ class Caller:
         writing: "asyncio.Task[None]",
         filling: "asyncio.Task[None]",
         gone: "asyncio.Task[None]",
+        feed: Feed,
         request: HttpRequest,
     ) -> None:
         """Wait until all is written; cut the connection of a client that does not read."""
@@ -139,14 +136,28 @@ class Caller:
             await asyncio.wait({writing, filling, gone}, return_when=asyncio.FIRST_COMPLETED)
             if filling.done():
                 filling.result()
-                await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not writing.done():
-                raise ClientGone
-            writing.result()
+                await self._until_taken(writing, gone, feed)
         except NotRead:
             if request.http.transport is not None:
                 request.http.transport.abort()
             raise ClientGone from None
+        if not writing.done():
+            raise ClientGone
+        writing.result()
+
+    async def _until_taken(self, writing: "asyncio.Task[None]", gone: "asyncio.Task[None]", feed: Feed) -> None:
+        """
+        Wait until the last messages are written, or the client is gone.
+
+        Raises:
+            NotRead: The client takes none of them.
+        """
+        works, seconds = {writing, gone}, self._limits.last_seconds
+        taken = -1
+        while not (await asyncio.wait(works, timeout=seconds, return_when=asyncio.FIRST_COMPLETED))[0]:
+            if feed.taken == taken:
+                raise NotRead
+            taken = feed.taken
 
     async def _write(
         self,
@@ -163,11 +174,8 @@ class Caller:
             message = await self._next(response, form, feed) if isinstance(first, _NoNews) else first
             while message is not None:
                 data = form.message(await _document(message), _position_of(message))
-                async with asyncio.timeout(LAST_WRITE_SECONDS if feed.is_over else None):
-                    await response.write(data)
+                await response.write(data)
                 message = await self._next(response, form, feed)
-        except TimeoutError:
-            raise NotRead from None
         except ConnectionError:
             raise
         except Exception as error:

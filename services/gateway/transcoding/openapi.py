@@ -20,14 +20,6 @@ _ERROR = {
     "content": {"application/json": {"schema": {"$ref": f"{REF}{PROBLEM}"}}},
 }
 
-_KEY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "description": "The same as request_id of the body: a request that is sent again with it has its effect once.",
-    "schema": {"type": "string"},
-    "example": "fleet-2026-11-22",
-}
-
 _TAG = {
     "name": "If-None-Match",
     "in": "header",
@@ -80,10 +72,15 @@ class Descriptions:
         return operation
 
     def _body(self, binding: Binding) -> dict[str, Any]:
+        """The body of a request, which leaves out what the path and the key of the request say."""
         example = example_of(binding.rpc.input_type)
-        for parameter in binding.parameters:
-            _leave_out(example, parameter.field)
-        return {"schema": {"$ref": f"{REF}{binding.rpc.input_type.full_name}"}, "example": example}
+        told = sorted({parameter.field.split(".")[0] for parameter in binding.parameters})
+        for name in (*told, "request_id"):
+            example.pop(name, None)
+        schema: dict[str, Any] = {"$ref": f"{REF}{binding.rpc.input_type.full_name}"}
+        if told:
+            schema["not"] = {"anyOf": [{"required": [name]} for name in told]}
+        return {"schema": schema, "example": example}
 
     def _responses(self, binding: Binding) -> dict[str, Any]:
         answer = binding.rpc.output_type
@@ -160,7 +157,13 @@ class Descriptions:
 def _headers(binding: Binding) -> Iterator[dict[str, Any]]:
     fields = binding.rpc.input_type.fields_by_name
     if "request_id" in fields:
-        yield _KEY
+        yield {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": "The request_id of the body: a request that is sent again with it has its effect once.",
+            "schema": {"type": "string"},
+            "example": f"{binding.name}-2026-11-22",
+        }
     if _is_safe(binding):
         yield _TAG
     if binding.rpc.server_streaming and ("after_seq" in fields or "position" in fields):
@@ -178,8 +181,3 @@ def _field_at(message: Descriptor, path: str) -> FieldDescriptor:
         assert inner is not None  # noqa: S101 - what has fields
         message = inner
     return message.fields_by_name[last]
-
-
-def _leave_out(example: dict[str, Any], path: str) -> None:
-    """Take what the path of a request says out of the example of its body, with the message around it."""
-    example.pop(path.split(".", maxsplit=1)[0], None)

@@ -114,6 +114,8 @@ class Schemas:
             schema["description"] = comment
         if message.full_name not in self._lenient:
             schema["required"] = [field.name for field in message.fields if not field.has_presence]
+        if alternatives := _alternatives(message):
+            schema["allOf"] = alternatives
         schema["examples"] = [example_of(message)]
         return schema
 
@@ -122,6 +124,16 @@ class Schemas:
         if comment := self._comments.get(enum.full_name):
             schema["description"] = comment
         return schema
+
+
+def _alternatives(message: Descriptor) -> list[dict[str, Any]]:
+    """For each oneof of a message: that one of its members is there at most."""
+    found = []
+    for one in message.oneofs:
+        if len(one.fields) > 1:
+            members = [{"required": [field.name]} for field in one.fields]
+            found.append({"oneOf": [*members, {"not": {"anyOf": members}}]})
+    return found
 
 
 def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:

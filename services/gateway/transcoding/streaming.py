@@ -24,6 +24,7 @@ class StreamLimits:
         messages: Messages that wait for it at most.
         bytes: Their bytes, about.
         patience_seconds: How long the stream waits for a client that has so many and takes none, before it is cut off.
+        last_seconds: How long it may take for a message once the call has ended, so that the queue cannot grow.
         ping_seconds: Time after which a comment says that the stream is alive.
         retry_seconds: Time after which a client should come back when the stream breaks off.
     """
@@ -31,6 +32,7 @@ class StreamLimits:
     messages: int = 1000
     bytes: int = 8 * 1024 * 1024
     patience_seconds: float = 30
+    last_seconds: float = 60
     ping_seconds: float = 15
     retry_seconds: float = 2
 
@@ -44,6 +46,10 @@ class StreamForm(Protocol):
     @property
     def media_type(self) -> str:
         """The media type of the stream."""
+
+    @property
+    def accepted_as(self) -> str:
+        """Another media type for which the form will do; empty: none."""
 
     def start(self, limits: StreamLimits) -> bytes:
         """What comes first."""
@@ -62,6 +68,7 @@ class EventStream:
     """Server-sent events (the HTML standard, 9.2)."""
 
     media_type = "text/event-stream"
+    accepted_as = ""
 
     def start(self, limits: StreamLimits) -> bytes:
         """The time after which a client comes back."""
@@ -85,6 +92,8 @@ class JsonLines:
     """One JSON text a line."""
 
     media_type = "application/x-ndjson"
+    # What clients of JSON send without thinking of streams, such as curl --json.
+    accepted_as = "application/json"
 
     def start(self, limits: StreamLimits) -> bytes:
         """Nothing."""
@@ -116,19 +125,20 @@ def form_for(accept: str) -> StreamForm:
     """
     if not accept.strip():
         return FORMS[0]
-    weights = [_weight(accept, form.media_type) for form in FORMS]
+    weights = [_weight(accept, form) for form in FORMS]
     if max(weights)[0] > 0:
         return FORMS[weights.index(max(weights))]
     told = f"the answer is a stream: write Accept: {' or Accept: '.join(form.media_type for form in FORMS)}"
     raise Problem(Code.INVALID, told, status=406)
 
 
-def _weight(accept: str, media_type: str) -> tuple[float, int]:
-    """How much a client likes a media type, and how exactly it names it."""
+def _weight(accept: str, form: StreamForm) -> tuple[float, int]:
+    """How much a client likes a form, and how exactly it names it."""
+    wanted = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
     best = (0, 0.0)
     for each in accept.lower().split(","):
         named, *parameters = (part.strip() for part in each.split(";"))
-        exactness = {media_type: 3, f"{media_type.partition('/')[0]}/*": 2, "*/*": 1}.get(named, 0)
+        exactness = wanted.get(named, 0) if named else 0
         if exactness > best[0]:
             best = exactness, _quality(parameters)
     return best[1], best[0]
@@ -147,20 +157,21 @@ class NotRead(Exception):
 
 
 class Feed:
-    """The messages of a call that wait for a client."""
+    """
+    The messages of a call that wait for a client.
+
+    Attributes:
+        taken: How many of them the client has got.
+    """
 
     def __init__(self, limits: StreamLimits) -> None:
         self._limits = limits
         self._waiting: deque[Message] = deque()
         self._bytes = 0
+        self.taken = 0
         self._changed = asyncio.Condition()
         self._error: Exception | None = None
         self._is_over = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the call has ended, so that no more messages come."""
-        return self._is_over
 
     async def take(self) -> Message | None:
         """
@@ -174,6 +185,7 @@ class Feed:
             if self._waiting:
                 message = self._waiting.popleft()
                 self._bytes -= message.ByteSize()
+                self.taken += 1
                 self._changed.notify_all()
                 return message
         if self._error:

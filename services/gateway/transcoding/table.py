@@ -12,6 +12,9 @@ from services.gateway.transcoding.openapi import Descriptions
 from services.gateway.transcoding.problems import pkger_form
 from services.gateway.transcoding.streaming import STREAM_LIMITS, StreamLimits
 
+API_PATH = "/api/pkger/"
+"""What the paths of all its routes begin with."""
+
 
 def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list[Route]:
     """

@@ -1,12 +1,21 @@
 """Every public RPC over HTTP, on real services: it is reached, decoded and answered, and the answer fits its schema."""
 
+import json
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from pkger.model.v1 import plan_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.gateway.transcoding.bindings import bindings
-from tests.cluster import Cluster
+from services.gateway.transcoding.calling import LARGE
+from services.gateway.transcoding.problems import PROBLEM_SCHEMA
+from services.rpc.documents import document_of
+from tests.apply.packages import an_object
+from tests.cluster import ALL_VIEWS, Cluster, sources
+from tests.gateway.gateway import TOKEN
 from tests.gateway.transcoding.api import BASE, LABEL, Answered, Api, a_source, events_of, target_of
 
 AT_HOME = ("embedded", "default", "fleet")
@@ -278,3 +287,40 @@ async def test_a_request_for_headers_gets_them(api: Api) -> None:
         async with api.session.head(f"{BASE}{target}") as response:
             assert response.status == 200
             assert await response.read() == b""
+
+
+async def test_a_large_dry_run_is_the_same_as_over_grpc(api: Api, services: Cluster) -> None:
+    """Bodies and messages of size are read and written in threads."""
+    text = json.dumps([an_object("Label", f"label-{number}", f"label {number}") for number in range(800)])
+    package = {"sources": [{"name": "source-0", "text": text, "encoding": "ENCODING_JSON"}]}
+    views = [plan_pb2.PlanView.Name(view) for view in ALL_VIEWS]
+    body = {"package": package, "validate_only": True, "view": views}
+    parts = (await api.call("PlannerService_CreatePlan", body=body)).documents
+    request = planner_pb2.CreatePlanRequest(
+        package=planner_pb2.PackageSources(sources=sources([text])), validate_only=True, view=ALL_VIEWS
+    )
+    planner = services.peers["planner"]
+    wanted = [
+        document_of(answer) async for answer in planner.stream(PlannerServiceStub(planner.channel).CreatePlan, request)
+    ]
+    assert parts == wanted
+    assert max(len(json.dumps(part)) for part in parts) > LARGE
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "token", "status", "code"),
+    [
+        ("GET", "/stacks", "wrong", 401, "unauthorized"),
+        ("GET", "/nowhere", TOKEN, 404, "not found"),
+        ("PUT", "/stacks", TOKEN, 405, "method not allowed"),
+    ],
+)
+async def test_an_error_before_the_route_has_the_form_of_all_others(
+    api: Api, method: str, target: str, token: str, status: int, code: str
+) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with api.session.request(method, f"{BASE}{target}", headers=headers) as response:
+        body = await response.json()
+    assert (response.status, body["code"]) == (status, code)
+    assert list(body) == PROBLEM_SCHEMA["required"]
+    assert body["request_id"] == response.headers["X-Request-Id"]

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -11,7 +12,7 @@ import pytest
 
 from services.core.errors import ServiceUnavailable, StackLeased
 from services.gateway.errors import Problem
-from services.gateway.transcoding.streaming import StreamLimits, form_for
+from services.gateway.transcoding.streaming import Feed, NotRead, StreamLimits, form_for
 from tests.cluster import Cluster
 from tests.gateway.transcoding.api import BASE, Api, a_source, events_of
 from tests.gateway.transcoding.scripted import APPLY, WATCH, a_change, an_event, scripted
@@ -34,7 +35,10 @@ LINES = {"Accept": "application/x-ndjson"}
         ("application/x-ndjson;q=0.5, text/event-stream", "text/event-stream"),
         ("application/x-ndjson;q=0, */*", "text/event-stream"),
         ("text/event-stream;q=x", "text/event-stream"),
-        ("application/json", None),
+        # What curl --json sends.
+        ("application/json", "application/x-ndjson"),
+        ("application/json, text/event-stream", "text/event-stream"),
+        (",;", None),
         ("text/html, image/*;q=0.5", None),
         ("text/event-stream;q=0", None),
     ],
@@ -230,6 +234,55 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
         with pytest.raises(aiohttp.ClientError):
             await response.read()
     assert sent > 1000
+
+
+class Ended(logging.Handler):
+    """Waits for the line that the server logs at the end of a request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.event = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == "request":
+            self.event.set()
+
+
+async def test_a_client_that_does_not_read_the_last_messages_is_cut_off() -> None:
+    """The call has ended, so the queue does not grow any more."""
+
+    async def much(request: Any, context: Any) -> AsyncIterator[Any]:
+        for number in range(40):
+            yield a_change(f"p{number}", "x" * 1_000_000)
+
+    ended, log = Ended(), logging.getLogger("pkger.http")
+    log.addHandler(ended)
+    log.setLevel(logging.INFO)
+    try:
+        limits = StreamLimits(bytes=50_000_000, last_seconds=0.5)
+        async with scripted(watch=much, limits=limits) as client, client.get(WATCH, headers=EVENTS) as response:
+            async with asyncio.timeout(60):
+                await ended.event.wait()
+            with pytest.raises(aiohttp.ClientError):
+                await response.read()
+    finally:
+        log.removeHandler(ended)
+        log.setLevel(logging.NOTSET)
+
+
+async def test_a_queue_has_no_more_than_its_bytes() -> None:
+    made = 0
+
+    async def messages() -> AsyncGenerator[Any, None]:
+        nonlocal made
+        for _ in range(9):
+            made += 1
+            yield a_change("p", "x" * 600)
+
+    with pytest.raises(NotRead):
+        await Feed(StreamLimits(bytes=1000, patience_seconds=0.05)).fill(messages())
+    # The third one found no room.
+    assert made == 3
 
 
 async def test_a_client_that_reads_slowly_gets_all_of_a_stream_that_is_larger_than_the_queue() -> None:
