@@ -145,8 +145,14 @@ class ApplyRoutes:
         try:
             return wanted, await self._plan(request)
         except RequestInvalid as error:
+            field = error.metadata.get("field")
+            if field == "skip":
+                # Each action may be; together with this package they may not.
+                raise Problem(
+                    Code.UNPROCESSABLE_ENTITY, f"actions: {error}", reason=error.reason, metadata=error.metadata
+                ) from error
             # This is how a plan refuses credentials, among other things.
-            if error.metadata.get("field") != "package":
+            if field != "package":
                 raise
             safe = await self._without_credentials(wanted, org, request)
             if safe is None:

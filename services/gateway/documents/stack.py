@@ -43,6 +43,9 @@ def stack_document(
         "resources": [_resource(entry, uses.get((entry.key.kind, entry.key.name), ())) for entry in resources],
     }
     events = _events(stack, revisions)
+    if events[-1]["eventType"] == "uninstall":
+        # What was applied last; the record of an empty stack no longer says it.
+        now["sources"] = next((list(each.sources) for each in reversed(revisions) if each.sources), now["sources"])
     for event in events[:-1]:
         event |= {**now, "resources": [], "sources": event.get("sources", [])}
     events[-1] |= now
