@@ -546,10 +546,18 @@ class Conflict:
 
 
 class Organization(NamedTuple):
-    """A part of a platform with resources of its own: its id, which targets name, and its name for people."""
+    """
+    A part of a platform with resources of its own.
+
+    Attributes:
+        id: What targets name.
+        name: Name for people.
+        native_id: Id by which the platform's own clients know it; empty: the same.
+    """
 
     id: str
     name: str
+    native_id: str = ""
 
 
 class Adoption(NamedTuple):
