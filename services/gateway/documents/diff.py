@@ -26,13 +26,16 @@ STATUSES = {
 _NAMES = {"summaryTask": "tasks"}
 """The lists that a diff calls otherwise than a summary."""
 
+_WITH_ORG = ("checks", "notificationEndpoints")
+"""Lists whose contents name their organisation: a strict client reads none without."""
+
 _RULE = "NotificationRule"
 
 _ENDPOINT_KIND = "NotificationEndpoint"
 """What the kinds of endpoints begin with; the type of one is the rest."""
 
 
-def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str, is_applied: bool) -> Diff:
+def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> Diff:
     """
     What happens to each object and to each association.
 
@@ -40,10 +43,9 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str, is_a
         diffs: The differences that the plan is made of.
         summary: The completed summary of the plan, whose entries are what the package wants.
         org_id: Id of the organisation, 16 hex digits.
-        is_applied: Whether the plan ran.
     """
     document = empty_diff()
-    sides = _Sides(diffs, summary, org_id, is_applied)
+    sides = _Sides(diffs, summary, org_id)
     names: dict[_Key, str] = {}
     for diff in diffs.resources:
         kind, name = key = (diff.key.kind, diff.key.name)
@@ -83,8 +85,8 @@ def _list_of(kind: str) -> str:
 class _Sides:
     """Makes the sides of the entries of one plan."""
 
-    def __init__(self, diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str, is_applied: bool) -> None:
-        self._org_id, self._is_applied = org_id, is_applied
+    def __init__(self, diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> None:
+        self._org_id = org_id
         # What the package wants is in the summary already, and need not be made of specs again: of a large package,
         # that takes most of the time.
         self._wanted = {(entry["kind"], entry["templateMetaName"]): entry for name in LISTS for entry in summary[name]}
@@ -123,7 +125,7 @@ class _Sides:
     def _content(self, kind: str, entry: Mapping[str, Any]) -> Content:
         name = KINDS[kind].summary_key
         content = CONTENTS[name](entry)
-        if name == "checks" or (name == "notificationEndpoints" and self._is_applied):
+        if name in _WITH_ORG:
             content["orgID"] = self._org_id
         elif name == "telegrafConfigs":
             content.pop("orgID", None)
