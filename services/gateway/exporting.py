@@ -14,6 +14,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.core.errors import KindUnsupported, ResourceNotFound
 from services.gateway.answers import JSON_TYPE, Answer, Code
+from services.gateway.documents.export import exported_object
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.media_types import YAML_TYPES, wants_yaml
@@ -176,9 +177,7 @@ def _written(
         Problem: It lacks something that was asked for, or has two objects of one name.
     """
     named = [each for each in warnings if _is_asked_for(each, asked)]
-    if len(parts) == 1 and not named and not is_yaml:
-        return "".join(parts[0]).encode()
-    documents = _joined([orjson.loads("".join(part)) for part in parts])
+    documents = list(map(exported_object, _joined([orjson.loads("".join(part)) for part in parts])))
     written = {(document["kind"], document["spec"].get("name")) for document in documents}
     for warning in named:
         if (warning.resource.kind, warning.display_name) not in written:
