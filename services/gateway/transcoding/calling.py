@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import suppress
 from typing import Any, TypeVar, cast
+from urllib.parse import unquote_to_bytes
 
 import orjson
 from aiohttp import hdrs, web
@@ -83,13 +84,14 @@ class Caller:
 
     async def _decoded(self, request: HttpRequest) -> Message:
         """The message that a request stands for, with what its headers and its token say."""
+        _check_escapes(request)
         body = await request.body()
         if body and self._binding.has_body:
             _check_media_type(request)
         arguments = self._binding, request.parameters, list(request.query.items()), body
         message = await asyncio.to_thread(decode, *arguments) if len(body) >= LARGE else decode(*arguments)
-        _take_key(message, request.headers.get("Idempotency-Key", ""))
-        _take_position(message, request.headers.get("Last-Event-ID", ""))
+        _take_key(message, _header(request, "Idempotency-Key"))
+        _take_position(message, _header(request, "Last-Event-ID"))
         _take_author(message, request.principal)
         return message
 
@@ -314,6 +316,36 @@ def _check_media_type(request: HttpRequest) -> None:
     if request.media_type != "application/json":
         told = "the body has to be JSON, and to say so: write Content-Type: application/json"
         raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told)
+
+
+def _check_escapes(request: HttpRequest) -> None:
+    """
+    Refuse what would be decoded to something else than was meant.
+
+    Raises:
+        RequestInvalid: An escape of the address is no UTF-8.
+    """
+    address = request.http.rel_url
+    for name, escaped in (("path", address.raw_path), ("query", address.raw_query_string)):
+        try:
+            unquote_to_bytes(escaped).decode()
+        except UnicodeDecodeError:
+            raise RequestInvalid(name, "its percent escapes are no UTF-8") from None
+
+
+def _header(request: HttpRequest, name: str) -> str:
+    """
+    The text of a header that gets into a message; empty without it.
+
+    Raises:
+        RequestInvalid: It is no text.
+    """
+    text = request.headers.get(name, "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise RequestInvalid(name, "is no UTF-8") from None
+    return text
 
 
 def _take_key(message: Any, key: str) -> None:

@@ -84,6 +84,15 @@ async def test_a_browser_that_has_all_events_is_told_not_to_come_back(api: Api) 
     assert (await api.call("ApplierService_WatchOperation", last["operation"], headers=headers)).status == 204
 
 
+async def test_an_operation_goes_on_without_its_client(api: Api) -> None:
+    async with api.session.post(f"{BASE}/packages:apply", json={"package": a_source()}, headers=EVENTS) as response:
+        [(_, accepted), *_] = await received(response, 1)
+        response.close()
+    name = json.loads(accepted)["event"]["operation"]
+    watched = await api.call("ApplierService_WatchOperation", name, headers=EVENTS)
+    assert watched.documents[-1]["event"]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+
+
 async def test_a_watch_of_a_stack_goes_on_behind_its_last_position(api: Api) -> None:
     made = (await api.call("StackService_CreateStack", body={"name": "fleet"})).document["stack"]
     target = f"{BASE}/stacks/{made['id']}:watch"
