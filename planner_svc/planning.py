@@ -180,7 +180,7 @@ def _inventory(
             associations=tuple(sorted(recorded_labels(entry, matching) - gone)),
             # What is protected stays, and has the policy of this apply like all others; what is skipped has its own.
             policy=resolved(stack.policy, key).text
-            if key in matching.protected_entries or not desired.skips(key)
+            if key in matching.protected_entries or not desired.skips_entry(entry)
             else entry.policy,
         )
         for key, entry in matching.untouched.items()
