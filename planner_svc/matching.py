@@ -95,6 +95,13 @@ class Match(NamedTuple):
         return self.wanted is None
 
     @property
+    def resource(self) -> ResourceKey | None:
+        """Kind and id of the live resource, else of one that leaves the record and is gone; None: there is neither."""
+        if self.live:
+            return self.live.kind, self.live.id
+        return (self.recorded.key.kind, self.recorded.resource_id) if self.is_removal and self.recorded else None
+
+    @property
     def stays(self) -> bool:
         """Whether the object left the package, and the resource is left to other stacks."""
         is_shared = self.recorded is not None and self.recorded.origin is Origin.SHARED

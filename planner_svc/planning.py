@@ -142,7 +142,8 @@ def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, s
     return RecordChanges(
         tuple(entry for entry in inventory if recorded.get(entry.key) != entry),
         tuple(sorted(recorded.keys() - wanted)),
-        tuple(sorted(key for key, match in matching.matches.items() if match.stays and key in recorded)),
+        # What somebody has deleted need not stay with anybody.
+        tuple(sorted(key for key, match in matching.matches.items() if match.stays and match.live and key in recorded)),
         staying_labels(matching),
     )
 
