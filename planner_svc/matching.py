@@ -154,7 +154,7 @@ class Matching:
 
     Attributes:
         matches: One for each wanted or removed key, sorted by key.
-        untouched: Recorded entries that the caller skips, by key.
+        untouched: Recorded entries that the caller skips, or that stay as nothing leaves the stack, by key.
         released: Recorded entries that the stack gives up without deleting their resource, by key, sorted.
         live: All resources that were listed, by kind and id.
         renamed: The keys that recorded objects had before, each with the one that it has now.
@@ -302,6 +302,9 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     protected: list[Key] = []
     for resource_key, entry in sorted(leaving.items(), key=lambda item: item[1].key):
         if entry.key in untouched:
+            continue
+        if desired.is_for_nameless:
+            untouched[entry.key] = entry
             continue
         policy = policy_of_leaving(stack, entry)
         if policy.protect:

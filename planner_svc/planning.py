@@ -130,6 +130,7 @@ def make_plan(
         then=desired.then,
         key_changes=tuple(sorted(matching.renamed.items())),
         untouched_count=len(matching.untouched),
+        creates_nameless_stack=stack.is_new_nameless,
     )
     return Planned(plan, desired, matching, found, links, history.texts)
 

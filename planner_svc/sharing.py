@@ -9,7 +9,17 @@ from planner_svc.differences import Differences
 from planner_svc.matching import Holder, Match, Matching
 from services.core.diff import shown_value
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
-from services.core.model import FieldChange, InventoryEntry, Key, Origin, PlatformTraits, ResourceKey, StackRecord, Use
+from services.core.model import (
+    Desired,
+    FieldChange,
+    InventoryEntry,
+    Key,
+    Origin,
+    PlatformTraits,
+    ResourceKey,
+    StackRecord,
+    Use,
+)
 
 _SHOWN_FIELDS = 5
 
@@ -84,14 +94,14 @@ def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
         raise ResourceOwned(owned)
 
 
-def refuse_sharing(matching: Matching, stack: StackRecord) -> None:
+def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse what other stacks own, where the policy shares nothing (``share: never``).
+    Refuse what other stacks own, where the policy shares nothing (``share: never``), or nobody named the stack.
 
     Raises:
         ResourceOwned: Names all of it, and who has it.
     """
-    if stack.policy.get("share") != "never":
+    if not desired.is_for_nameless and stack.policy.get("share") != "never":
         return
     owned = [
         Owned(
