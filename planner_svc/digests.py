@@ -54,6 +54,7 @@ def _content(
         "rollback_of": desired.rollback_of,
         "package": package_digest,
         **({"then": desired.then.value} if desired.is_end else {}),
+        **({"nameless": True} if desired.is_for_nameless else {}),
         "platform": [platform.platform, platform.version],
     }
     for stage in ordered:

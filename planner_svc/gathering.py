@@ -93,11 +93,17 @@ async def _desired_package(
 async def _planned(
     request: planner_pb2.CreatePlanRequest, parsed: Parsed, untouched: frozenset[Key], known: Known, reader: Reader
 ) -> Planned:
-    stack, traits = known.stack, known.platform
+    traits = known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.skip]
-    desired = _desired(request, parsed, skipped_keys(skips) | untouched, stack)
+    desired = _desired(request, parsed, skipped_keys(skips) | untouched, known.stack)
     desired = _without_credentials(desired, parsed.objects, traits)
-    run_checks(Asked(desired, stack, traits, skips, [*map(credential_from_pb, parsed.credentials)]))
+    asked = Asked(desired, known.stack, traits, skips, [*map(credential_from_pb, parsed.credentials)])
+    run_checks(asked)
+    if desired.is_for_nameless:
+        live = await reader.live(known, kinds_to_list(desired, known.stack, traits))
+        known = await reader.nameless(known, match(desired, known.stack, live, traits))
+        run_checks(replace(asked, stack=known.stack))
+    stack = known.stack
     remarks = Remarks()
     if not desired.is_end:
         unused = (
@@ -200,6 +206,7 @@ def _desired(
         allow_empty=request.allow_empty or stack.policy.get("allow_empty", False),
         rollback_of=request.revision,
         then=after_uninstall_from_pb(request.destroy.then, "destroy.then"),
+        is_for_nameless=request.stack.nameless,
     )
 
 

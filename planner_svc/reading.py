@@ -1,9 +1,11 @@
 """What a plan is made from: the package, the stack record and the live resources, as few calls as possible."""
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
@@ -11,7 +13,8 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from planner_svc.checking import check
-from planner_svc.matching import Holder, kinds_of_record
+from planner_svc.matching import Holder, Matching, kinds_of_record
+from planner_svc.nameless import Candidate, chosen, found_by_name
 from planner_svc.sharing import Holders
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
@@ -48,6 +51,7 @@ from services.rpc.resources import (
     prepare_specs,
     read_header,
     read_record,
+    read_resources,
     read_stack,
 )
 
@@ -112,6 +116,9 @@ class Reader:
                 return await self._header_by_id(request)
             case "name":
                 return await self._header_by_name(request, target)
+            case "nameless":
+                # Its objects find it, once they are known.
+                return stack_pb2.Stack(target=target_to_pb(target))
             case _ if request.HasField("stack"):
                 raise RequestInvalid("stack", "name the stack, by id or by name")
             case _ if request.HasField("destroy"):
@@ -212,6 +219,43 @@ class Reader:
         more = await list_resources(driver, org, unlisted, _recorded(known.stack)) if unlisted else []
         live = {(resource.kind, resource.id): resource for resource in (*known.live, *more)}
         return [each for each in live.values() if each.kind in kinds or known.platform.kinds[each.kind].costly_listing]
+
+    async def nameless(self, known: Known, matching: Matching) -> Known:
+        """
+        Find the stack without a name that owns an object of the package, or else a new one, and read its record.
+
+        Args:
+            known: What was read for a plan without a stack.
+            matching: The matches of the objects, for such a plan.
+
+        Raises:
+            StackNotFound: The stack is gone since it was found.
+        """
+        target, costly = known.stack.target, []
+        candidates = await self._candidates(target, found_by_name(matching), matching.matches)
+        for candidate in candidates:
+            resources = ((key.kind, resource_id) for key, resource_id in candidate.resources.items())
+            costly += [each for each in resources if known.platform.kinds[each[0]].costly_listing]
+        read = await read_resources(self.driver(target), target.org, sorted(costly))
+        live = {(resource.kind, resource.id): resource for resource in read if resource}
+        if stack_id := chosen(candidates, matching, {**matching.live, **live}):
+            return await self.known(await read_header(self._stack, Target(), object_pb2.StackRef(id=stack_id)))
+        return replace(known, stack=replace(known.stack, is_new_nameless=True))
+
+    async def _candidates(
+        self, target: Target, resources: Iterable[ResourceKey], keys: Iterable[Key]
+    ) -> list[Candidate]:
+        """The stacks without a name that own one of *resources*, or have one of *keys*, the newest first."""
+        request = journal_pb2.FindNamelessStacksRequest(
+            target=target_to_pb(target),
+            resources=[object_pb2.ResourceId(kind=kind, id=resource_id) for kind, resource_id in resources],
+            keys=[object_pb2.ObjectKey(kind=key.kind, name=key.name) for key in keys],
+        )
+        answer = await self._stack.call(JournalServiceStub(self._stack.channel).FindNamelessStacks, request)
+        return [
+            Candidate(stack.stack_id, {key_from_pb(each.key): each.resource_id for each in stack.resources})
+            for stack in answer.stacks
+        ]
 
     async def prepared(self, known: Known, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:
         """What the platform would hold of each of *wanted*; no call when there is nothing to ask."""

@@ -182,8 +182,19 @@ def _refuse_no_sources(sourced: Sourced) -> None:
         raise RequestInvalid("package.sources", problem)
 
 
+def _refuse_nameless_without_package(request: planner_pb2.CreatePlanRequest) -> None:
+    match request.stack.WhichOneof("stack"), request.WhichOneof("desired"):
+        case "nameless", "package" if request.stack.nameless:
+            return
+        case "nameless", "package":
+            raise RequestInvalid("stack.nameless", "it is true, or another way names the stack")
+        case "nameless", desired:
+            raise RequestInvalid("stack.nameless", f"{desired} is for a stack that is named by id or by name")
+
+
 CHECKS: tuple[Check[Any], ...] = (
     Check("nothing is desired", planner_pb2.CreatePlanRequest, _refuse_nothing_desired),
+    Check("no objects find the stack", planner_pb2.CreatePlanRequest, _refuse_nameless_without_package),
     Check("a package has no sources", Sourced, _refuse_no_sources),
     Check("a skip names no kind", Asked, lambda asked: refuse_unknown_kinds(asked.skips)),
     Check(
@@ -211,7 +222,7 @@ CHECKS: tuple[Check[Any], ...] = (
     Check(
         "the policy shares nothing",
         Matched,
-        lambda matched: refuse_sharing(matched.matching, matched.stack),
+        lambda matched: refuse_sharing(matched.desired, matched.matching, matched.stack),
     ),
     Check(
         "another operation claims a resource",

@@ -9,7 +9,17 @@ from planner_svc.differences import Differences
 from planner_svc.matching import Holder, Match, Matching
 from services.core.diff import shown_value
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
-from services.core.model import FieldChange, InventoryEntry, Key, Origin, PlatformTraits, ResourceKey, StackRecord, Use
+from services.core.model import (
+    Desired,
+    FieldChange,
+    InventoryEntry,
+    Key,
+    Origin,
+    PlatformTraits,
+    ResourceKey,
+    StackRecord,
+    Use,
+)
 
 _SHOWN_FIELDS = 5
 
@@ -34,9 +44,9 @@ def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits)
     """
     named = {kind for kind, traits in platform.kinds.items() if traits.unique_name("") is not None}
     found = [
-        (match.live.kind, match.live.id)
+        resource
         for key, match in matching.matches.items()
-        if match.live and match.live.kind in named and (key in differing or _is_at_stake(match, matching))
+        if (resource := match.resource) and resource[0] in named and (key in differing or _is_at_stake(match, matching))
     ]
     return found + [(key.kind, entry.resource_id) for key, entry in matching.released.items()]
 
@@ -46,7 +56,7 @@ def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
     if not holders:
         return matching
     matches = {
-        key: _held(match, holders.get((match.live.kind, match.live.id)), stack) if match.live else match
+        key: _held(match, holders.get(match.resource), stack) if match.resource else match
         for key, match in matching.matches.items()
     }
     released: dict[Key, InventoryEntry] = {}
@@ -84,14 +94,14 @@ def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
         raise ResourceOwned(owned)
 
 
-def refuse_sharing(matching: Matching, stack: StackRecord) -> None:
+def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse what other stacks own, where the policy shares nothing (``share: never``).
+    Refuse what other stacks own, where the policy shares nothing (``share: never``), or nobody named the stack.
 
     Raises:
         ResourceOwned: Names all of it, and who has it.
     """
-    if stack.policy.get("share") != "never":
+    if not desired.is_for_nameless and stack.policy.get("share") != "never":
         return
     owned = [
         Owned(
@@ -184,7 +194,8 @@ def remarks_of(matching: Matching, found: Differences) -> Iterator[str]:
         elif match.stays and users:
             heirs = called(user for user in match.users if not user.operation) or users
             others = f"; so does {', '.join(each for each in users if each != heirs[0])}" if users[1:] else ""
-            yield f"{key} stays, as {heirs[0]} uses it{others}: {heirs[0]} becomes its owner"
+            stays = "stays, as" if match.live else "is gone from the platform, and"
+            yield f"{key} {stays} {heirs[0]} uses it{others}: {heirs[0]} becomes its owner"
         elif users and found.changed.get(key):
             yield f"{key} is used by {', '.join(users)}: the change is theirs as well"
 

@@ -179,7 +179,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         if not value:
             raise RequestInvalid(field, "must not be empty")
     planned = tx.plans.find(wanted.choice.plan) if isinstance(wanted.choice, Planned) else None
-    choice, create_missing, kind = _as_planned(planned) if planned else _as_asked(wanted)
+    choice, missing, kind = _as_planned(planned) if planned else _as_asked(wanted)
     found = None if isinstance(choice, Target) else tx.lock_stack(choice)
     earlier_name = requests.answered_name(tx, wanted.request)
     again, earlier = _lock_of(tx, wanted.name), _lock_of(tx, earlier_name)
@@ -193,8 +193,8 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         preparing.end_dead(tx, earlier, now)
     elif made := requests.earlier_answer(tx, wanted.request, now):
         return existing(tx, made)
-    new_id = stacks.id_for_plan(planned.name) if planned and isinstance(choice, Named) else wanted.new_stack
-    stack, lease = _stack_to_work_on(tx, found, choice, create_missing, new_id, now)
+    new_id = stacks.id_for_plan(planned.name) if planned and missing else wanted.new_stack
+    stack, lease = _stack_to_work_on(tx, found, choice, missing, new_id, now)
     lease = _taken(tx, stack, lease, wanted, now)
     if plan:
         plans.refuse_unusable(plan)
@@ -472,18 +472,25 @@ def _name_of(source: NewPlan | str) -> str:
     return source.name if isinstance(source, NewPlan) else source
 
 
-def _as_asked(wanted: Beginning) -> tuple[Choice | Target, bool, OperationKind]:
+def _as_asked(wanted: Beginning) -> tuple[Choice | Target, Named | None, OperationKind]:
+    """What an operation is about, the stack to make if there is none, and its kind."""
     if isinstance(wanted.choice, Planned):
         raise PlanNotFound(wanted.choice.plan)
     if wanted.kind is None:
         raise RequestInvalid("kind", "must be set")
-    return wanted.choice, wanted.create_missing, wanted.kind
+    missing = wanted.choice if wanted.create_missing and isinstance(wanted.choice, Named) else None
+    return wanted.choice, missing, wanted.kind
 
 
-def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, bool, OperationKind]:
+def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, Named | None, OperationKind]:
+    """Likewise, as *plan* says."""
+    named = Named(plan.target, plan.stack_name)
     if plan.stack:
-        return plan.stack, False, plan.kind
-    return (Named(plan.target, plan.stack_name) if plan.stack_name else plan.target), True, plan.kind
+        return plan.stack, None, plan.kind
+    if plan.creates_nameless_stack:
+        # An earlier operation of the plan may have made it, and died.
+        return stacks.id_for_plan(plan.name), named, plan.kind
+    return (named, named, plan.kind) if plan.stack_name else (plan.target, None, plan.kind)
 
 
 def _begin_again(
@@ -522,19 +529,20 @@ def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | Non
 
 
 def _stack_to_work_on(
-    tx: Transaction, found: Stack | None, choice: Choice | Target, create_missing: bool, new_id: str, now: int
+    tx: Transaction, found: Stack | None, choice: Choice | Target, missing: Named | None, new_id: str, now: int
 ) -> tuple[Stack, Lease]:
-    """The stack with its last lease, made if there is none and one is to be."""
+    """The stack with its last lease; made as *missing* if there is none and that is given."""
     if isinstance(choice, Target):
         made = stacks.new_stack(Named(choice, ""), new_id, "", State.STACKLESS, now)
-    elif not (create_missing and isinstance(choice, Named)):
+    elif missing is None:
         stack = stacks.visible(found, choice)
         return stack, tx.leases.of(stack.record.id) or Lease()
     elif found:
         return found, tx.leases.of(found.record.id) or Lease()
     else:
-        stacks.check_name(choice.name)
-        made = stacks.new_stack(choice, new_id, "", State.PENDING, now)
+        if missing.name or choice == missing:
+            stacks.check_name(missing.name)
+        made = stacks.new_stack(missing, new_id, "", State.PENDING, now)
     if not tx.stacks.insert(made):
         raise StackExists(made.called, made.record.target.org)
     return made, Lease()

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b, sha256
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from google.protobuf import json_format
@@ -381,6 +383,18 @@ def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
     )
 
 
+def nameless_stacks_to_pb(
+    found: Iterable[tuple[str, Key, str]],
+) -> journal_pb2.FindNamelessStacksResponse:
+    """Translate stack, key and resource id of what stacks without a name have; those of a stack are neighbours."""
+    answer = journal_pb2.FindNamelessStacksResponse()
+    for stack, entries in groupby(found, key=itemgetter(0)):
+        message = answer.stacks.add(stack_id=stack)
+        for _, key, resource_id in entries:
+            message.resources.add(key=key_fields(key), resource_id=resource_id)
+    return answer
+
+
 def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
     """
     Translate a plan to be stored.
@@ -403,6 +417,7 @@ def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
         package_digest=header.package_digest,
         baselines_digest=header.baselines_digest,
         rollback_of=header.rollback_of,
+        creates_nameless_stack=header.creates_nameless_stack,
         message=header.SerializeToString(),
         body=plan.body,
         content=plan.content,

@@ -220,6 +220,7 @@ def _stored(plan: NewPlan, state: PlanState, operation: str, now: int, expires: 
         plan.package_digest,
         plan.baselines_digest,
         plan.rollback_of,
+        plan.creates_nameless_stack,
         state=state,
         problem="",
         operation=operation,

@@ -306,6 +306,16 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         name = await self._store.read(lambda tx: plans.of_request(tx, key))
         return journal_pb2.FindPlanResponse(plan=name)
 
+    async def FindNamelessStacks(
+        self, request: journal_pb2.FindNamelessStacksRequest, context: object
+    ) -> journal_pb2.FindNamelessStacksResponse:
+        """Tell which stacks without a name have one of the given resources or objects."""
+        target = messages.target_of(request.target)
+        resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
+        keys = [Key(texts.clean(each.kind), texts.clean(each.name)) for each in request.keys]
+        found = await self._store.read(lambda tx: tx.inventory.of_nameless(target, resources, keys))
+        return messages.nameless_stacks_to_pb(found)
+
     async def KeepAttachment(
         self, request: journal_pb2.KeepAttachmentRequest, context: object
     ) -> journal_pb2.KeepAttachmentResponse:

@@ -146,8 +146,8 @@ class Progress:
 
 
 def left_over(count: int) -> str:
-    """What to do about *count* steps that an operation, which could not roll back any more, did not do."""
-    return f"{_steps(count)} not done: the next apply or uninstall retries what is left"
+    """What to do about *count* things that an operation, which could not roll back any more, left to be done."""
+    return f"{count:,} left to do: the next apply or uninstall tries again"
 
 
 def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:

@@ -379,6 +379,21 @@ class InventoryEntry(NamedTuple):
     is_pending_delete: bool = False
     policy: str = ""
 
+    @property
+    def object_key(self) -> Key:
+        """The key of its object, also where another resource has that key since its own one was replaced."""
+        before = self.key.name.removesuffix(_beside(self.resource_id))
+        return self.key._replace(name=before) if self.is_pending_delete and before else self.key
+
+    def beside(self, resource_id: str) -> "InventoryEntry":
+        """The entry of a resource that was replaced and is still to be deleted, where another one has the key."""
+        key = self.key._replace(name=self.key.name + _beside(resource_id))
+        return self._replace(key=key, resource_id=resource_id, associations=(), is_pending_delete=True)
+
+
+def _beside(resource_id: str) -> str:
+    return f"~{resource_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class StackRecord:
@@ -397,6 +412,7 @@ class StackRecord:
         without_baseline: Keys of those of *resources* that have no baseline.
         policy: Its policy, as ``services.kinds.policy`` accepts it.
         urls: Addresses that are part of each apply, behind the sources that this names.
+        is_new_nameless: Whether it is a stack without a name that is still to be created.
     """
 
     id: str
@@ -410,11 +426,12 @@ class StackRecord:
     package_digest: str = ""
     without_baseline: frozenset[Key] = frozenset()
     policy: Mapping[str, Any] = field(default_factory=dict)
+    is_new_nameless: bool = False
 
     @property
     def is_kept(self) -> bool:
         """Whether there is a record, or one to be; not so for a plan on behalf of no stack."""
-        return bool(self.id or self.name)
+        return bool(self.id or self.name or self.is_new_nameless)
 
 
 class OperationKind(StrEnum):
@@ -619,7 +636,8 @@ class Plan:
     """
     Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage.
 
-    A plan for a stack that is still to be created has its name and no id; one that leaves no record has neither. What
+    A plan for a stack that is still to be created has its name and no id, or ``creates_nameless_stack``; one that
+    leaves no record has none of them. What
     travels beside it is named by digest: the package that its revision keeps, and baselines of what it does not write.
     ``untouched_count`` is the number of recorded resources that it leaves alone without comparing them.
     """
@@ -644,6 +662,7 @@ class Plan:
     then: AfterUninstall = AfterUninstall.KEEP
     key_changes: tuple[tuple[Key, Key], ...] = ()
     untouched_count: int = 0
+    creates_nameless_stack: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -800,6 +819,7 @@ class Desired:
         allow_replace: Whether what no stack owns may be deleted, to be created anew.
         allow_empty: Whether a package without objects may take all from a stack.
         rollback_of: The revision that the package is of; 0: of none.
+        is_for_nameless: Whether nobody named the stack: then nothing leaves it, and what other stacks own is refused.
     """
 
     package: Package
@@ -810,6 +830,7 @@ class Desired:
     allow_empty: bool = False
     rollback_of: int = 0
     then: AfterUninstall = AfterUninstall.KEEP
+    is_for_nameless: bool = False
 
     @property
     def operation_kind(self) -> OperationKind:
@@ -826,6 +847,10 @@ class Desired:
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""
         return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)
+
+    def skips_entry(self, entry: InventoryEntry) -> bool:
+        """Whether what is recorded as *entry* stays as it is, also a resource that waits to be deleted."""
+        return bool(self.skip) and (self.skips(entry.key) or self.skips(entry.object_key))
 
 
 def by_key(entries: Sequence[InventoryEntry]) -> dict[Key, InventoryEntry]:

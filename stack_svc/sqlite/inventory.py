@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import sqlite_utils
 
-from services.core.model import InventoryEntry, Key, Origin, Target
+from services.core.model import InventoryEntry, Key, Origin, ResourceKey, Target
 
 
 class SqliteInventory:
@@ -24,6 +24,30 @@ class SqliteInventory:
                 [stack, *after, most],
             )
         )
+
+    def of_nameless(
+        self, target: Target, resources: Collection[ResourceKey], keys: Collection[Key]
+    ) -> list[tuple[str, Key, str]]:
+        """Read what stacks without a name own of *resources*, or have for *keys*."""
+        asked = {"resources": resources, "keys": keys}
+        rows = self._db.execute(
+            """
+            SELECT id, kind, inventory.name, resource_id FROM stacks JOIN inventory ON stack = id
+            WHERE stacks.platform = :platform AND stacks.org = :org AND stacks.name = '' AND stacks.state = 'ACTIVE'
+                AND origin <> 'shared' AND (
+                    (kind, resource_id) IN (
+                        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:resources)
+                    )
+                    OR (kind, inventory.name) IN (
+                        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys)
+                    )
+                )
+            ORDER BY stacks.create_time DESC, id, kind, inventory.name
+            """,
+            {name: orjson.dumps(list(map(list, found))).decode() for name, found in asked.items()}
+            | {"platform": target.platform, "org": target.org},
+        )
+        return [(stack, Key(kind, name), resource_id) for stack, kind, name, resource_id in rows]
 
     def entries(self, stack: str, keys: Collection[Key]) -> list[InventoryEntry]:
         """Read some entries of a stack."""

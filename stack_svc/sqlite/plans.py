@@ -49,8 +49,9 @@ class SqlitePlans:
         added = self._db.execute(
             """
             INSERT INTO plans (name, stack, stack_name, platform, org, digest, base_generation, kind, step_count,
-                package_digest, baselines_digest, rollback_of, state, problem, operation, create_time, expires)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                package_digest, baselines_digest, rollback_of, creates_nameless_stack, state, problem, operation,
+                create_time, expires)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             [
                 plan.name,
@@ -65,6 +66,7 @@ class SqlitePlans:
                 plan.package_digest,
                 plan.baselines_digest,
                 plan.rollback_of,
+                plan.creates_nameless_stack,
                 plan.state,
                 plan.problem,
                 plan.operation or None,
@@ -104,6 +106,7 @@ def _plan(row: dict[str, Any]) -> StoredPlan:
         package_digest=row["package_digest"],
         baselines_digest=row["baselines_digest"],
         rollback_of=row["rollback_of"],
+        creates_nameless_stack=bool(row["creates_nameless_stack"]),
         state=PlanState(row["state"]),
         problem=row["problem"],
         operation=row["operation"] or "",

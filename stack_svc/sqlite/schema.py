@@ -743,6 +743,15 @@ def looks(db: sqlite_utils.Database) -> None:
     )
 
 
+@MIGRATIONS()
+def plans_of_new_nameless_stacks(db: sqlite_utils.Database) -> None:
+    """Let plans be for a stack without a name that is still to be created, and find what stacks have by key."""
+    db.execute("ALTER TABLE plans ADD COLUMN creates_nameless_stack INTEGER NOT NULL DEFAULT 0")
+    db.execute(
+        "CREATE INDEX nameless_stacks ON stacks (platform, org, create_time) WHERE name = '' AND state = 'ACTIVE'"
+    )
+
+
 def _stored_records(db: sqlite_utils.Database, operation: str) -> bytes:
     rows = db.execute(
         "SELECT n, state, resource_id, message, reason, before_ids, observed FROM steps WHERE operation = ? ORDER BY n",

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Protocol
 
-from services.core.model import InventoryEntry, Key, Target
+from services.core.model import InventoryEntry, Key, ResourceKey, Target
 
 
 class InventoryReading(Protocol):
@@ -11,6 +11,16 @@ class InventoryReading(Protocol):
 
     def page(self, stack: str, after: Key, most: int) -> list[InventoryEntry]:
         """Read at most so many entries of a stack behind *after*, sorted by kind and name."""
+
+    def of_nameless(
+        self, target: Target, resources: Collection[ResourceKey], keys: Collection[Key]
+    ) -> list[tuple[str, Key, str]]:
+        """
+        Read what active stacks of *target* without a name own of *resources*, or have for *keys*.
+
+        Returns:
+            Stack, key and resource id of each; those of the newest stack first, then by key.
+        """
 
     def entries(self, stack: str, keys: Collection[Key]) -> list[InventoryEntry]:
         """Read the entries of a stack for *keys*, as far as there are any, in any order."""

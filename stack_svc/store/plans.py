@@ -40,6 +40,7 @@ class Header:
         package_digest: Digest of the package that its revision keeps; empty: there is none.
         baselines_digest: Digest of the baselines of what it does not write; empty: there are none.
         rollback_of: The revision that it goes back to; 0 for any other.
+        creates_nameless_stack: Whether its stack is one without a name that is still to be created.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Header:
     package_digest: str
     baselines_digest: str
     rollback_of: int
+    creates_nameless_stack: bool
 
 
 @dataclass(frozen=True, slots=True)

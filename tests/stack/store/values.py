@@ -27,7 +27,23 @@ def an_operation(name: str = "operations/1", stack: str = "s1", **fields: Any) -
 
 def a_plan(name: str = "plans/1", **fields: Any) -> StoredPlan:
     plan = StoredPlan(
-        name, "s1", "prod", HERE, "d", 3, OperationKind.APPLY, 4, "", "", 0, PlanState.PENDING, "", "", 10, expires=20
+        name,
+        "s1",
+        "prod",
+        HERE,
+        "d",
+        3,
+        OperationKind.APPLY,
+        4,
+        "",
+        "",
+        0,
+        False,
+        PlanState.PENDING,
+        "",
+        "",
+        10,
+        expires=20,
     )
     return replace(plan, **fields)
 

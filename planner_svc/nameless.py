@@ -1,0 +1,58 @@
+"""The stack without a name that a package belongs to, where nobody names a stack (planner.proto, StackRef.nameless)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from planner_svc.matching import Matching
+from services.core.model import Key, Resource, ResourceKey
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """
+    A stack without a name that has something of the package.
+
+    Attributes:
+        stack_id: Its id.
+        resources: What it owns of the package: id of the resource by key of the object.
+    """
+
+    stack_id: str
+    resources: Mapping[Key, str]
+
+
+def found_by_name(matching: Matching) -> list[ResourceKey]:
+    """The resources that objects find by unique names; *matching* is that of a plan without a stack."""
+    return [(each.live.kind, each.live.id) for each in matching.matches.values() if each.live]
+
+
+def chosen(candidates: Iterable[Candidate], matching: Matching, live: Mapping[ResourceKey, Resource]) -> str:
+    """
+    Choose the first stack that owns one of the objects.
+
+    It owns an object if it owns the resource that this finds by its unique name. If names may repeat, its record has to
+    have the key of the object for a resource of that name, or for one that is gone: two packages may use one key.
+
+    Args:
+        candidates: The stacks, the newest first.
+        matching: The matches of the objects, for a plan without a stack.
+        live: The live resources, with all that *candidates* own.
+
+    Returns:
+        The id of the stack; empty if none owns an object.
+    """
+    named = {*found_by_name(matching)}
+    for candidate in candidates:
+        for key, resource_id in candidate.resources.items():
+            resource = (key.kind, resource_id)
+            if resource in named or _has_name_of(key, live.get(resource), matching):
+                return candidate.stack_id
+    return ""
+
+
+def _has_name_of(key: Key, resource: Resource | None, matching: Matching) -> bool:
+    """Whether there is an object of that *key*, and *resource* is gone or has its name."""
+    match = matching.matches.get(key)
+    if match is None or match.wanted is None:
+        return False
+    return resource is None or resource.spec.display_name == match.wanted.spec.display_name
