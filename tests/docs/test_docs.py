@@ -212,12 +212,11 @@ async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
     env = environment(tmp_path) | {
         "PKGER_DATA": str(tmp_path / "data"),
         "BACKUP": str(tmp_path / "backup.db"),
-        "PKGER_LEASE": "3",
     }
     await run("pkger plan -f examples/labels.json --stack other --save", env)
-    assert "succeeded" not in await run(
-        f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 5 || true", env
-    )
+    # Its lease lasts, so nobody resumes the operation before the backup.
+    cut_off = f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 3 || true"
+    assert "succeeded" not in await run(cut_off, env)
     await run(back_up, env)
     await run(put_back, env)
     marked = await run(mark, env)
