@@ -1,18 +1,22 @@
 """``pkger stacks init`` and ``pkger stacks update``: what people say of a stack; and how they name one."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
 from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
+from services.cli import values
 from services.cli.documents import document_of, print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import ALONE
@@ -68,18 +72,21 @@ async def ref_of(stacks: Peer, target: Target, name: str) -> object_pb2.StackRef
     return by_name
 
 
-async def init(described: Described, platform: str, org: str, environ: Mapping[str, str], output: str) -> None:
+async def init(
+    described: Described, policy: str, platform: str, org: str, environ: Mapping[str, str], output: str
+) -> None:
     """
-    Make an empty stack, and print it.
+    Make an empty stack, and print it; *policy*: file with its policy, empty for all defaults.
 
     Raises:
-        Failed: There is such a stack or no such platform, or a name or a URL is none.
+        Failed: There is such a stack or no such platform; a name, a URL or the policy is none.
     """
     request = stack_pb2.CreateStackRequest(
         target=object_pb2.Target(platform=platform, org=org),
         name=described.name or "",
         description=described.description or "",
         urls=described.urls,
+        policy=policy_message(values.mapping("--policy", policy)) if policy else None,
     )
     with Interrupts() as interrupts, told_plainly():
         _refuse_unknown(platform, environ)
@@ -147,6 +154,20 @@ async def update(
             stub = StackServiceStub(services.stack.channel)
             updated = (await interrupts.or_stop(services.stack.call(stub.UpdateStack, request))).stack
     _print(updated, output)
+
+
+def policy_message(value: Mapping[str, Any]) -> Struct:
+    """
+    The policy that a file or the command line says.
+
+    Raises:
+        Failed: It holds what no message can.
+    """
+    try:
+        # Dates and the like, which YAML knows and JSON does not, are texts.
+        return json_format.Parse(json.dumps(value, default=str), Struct())
+    except (json_format.ParseError, TypeError, ValueError) as error:
+        raise Failed(f"the policy is none: {error}") from None
 
 
 def record_document(stack: stack_pb2.Stack) -> dict[str, Any]:

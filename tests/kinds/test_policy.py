@@ -33,6 +33,7 @@ def test_policies_are_resolved_as_recorded() -> None:
         ({"recreate_deleted": True}, "recreate_deleted", "is not accepted"),
         ({"max_deletes": "5%"}, "max_deletes", "is not accepted"),
         ({"history": 0}, "history", "0 is no number of revisions from 1 to 1,000"),
+        ({"history": 0.0}, "history", "0 is no number of revisions from 1 to 1,000"),
         ({"history": 2.5}, "history", "2.5 is no number"),
         ({"history": True}, "history", "True is no number"),
         ({"ignore": "/x"}, "ignore", "is no list"),
