@@ -7,15 +7,18 @@ import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from parser_svc.bounds import Usage
 from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUndecodable, SourceUnreadable
+
+if TYPE_CHECKING:
+    # Imported where something is fetched: most commands fetch nothing, and it takes longer than all else that they do.
+    import aiohttp
+    from aiohttp.abc import AbstractResolver
 
 CONNECT_SECONDS = 60
 """How long a connection may take to come about (packages.md 1.7); the bound on seconds is mostly shorter."""
@@ -44,7 +47,7 @@ class Fetcher:
     """
 
     may_ask: Callable[[str], bool] = is_public
-    resolver: AbstractResolver | None = None
+    resolver: "AbstractResolver | None" = None
 
     async def fetch(self, address: str, usage: Usage) -> str:
         """
@@ -57,8 +60,10 @@ class Fetcher:
         Raises:
             SourceUnreadable: The address is refused, there is no answer in time, or the answer is no success.
             SourceTooLarge: The text exceeds a bound.
-            SourceUndecodable: It is no UTF-8.
+            SourceUndecodable: It is no UTF-8, or a web page.
         """
+        import aiohttp
+
         shown = without_user(address)
         try:
             async with asyncio.timeout(usage.seconds_left):
@@ -83,8 +88,10 @@ class Fetcher:
         raise SourceUnreadable(address, f"leads through more than {MAX_REDIRECTS} redirects")
 
     @asynccontextmanager
-    async def _answer(self, address: str, url: URL) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _answer(self, address: str, url: URL) -> AsyncIterator["aiohttp.ClientResponse"]:
         """The answer of one server; redirects are for the caller."""
+        import aiohttp
+
         refused: list[str] = []
 
         def open_socket(found: tuple[Any, ...]) -> socket.socket:
@@ -116,7 +123,7 @@ class Fetcher:
                 raise SourceUnreadable(address, problem) from None
 
 
-async def _told(answer: aiohttp.ClientResponse) -> str:
+async def _told(answer: "aiohttp.ClientResponse") -> str:
     """Status and text of an answer that is no success."""
     data = await answer.content.read(_ERROR_BYTES)
     if answer.headers.get("Content-Encoding", "").lower() == "gzip":
@@ -129,7 +136,7 @@ async def _told(answer: aiohttp.ClientResponse) -> str:
     return f"{head}: {text}" if text else head
 
 
-async def _body(address: str, answer: aiohttp.ClientResponse, usage: Usage) -> bytes:
+async def _body(address: str, answer: "aiohttp.ClientResponse", usage: Usage) -> bytes:
     packed = answer.headers.get("Content-Encoding", "identity").lower()
     if packed not in ("identity", "gzip"):
         raise SourceUnreadable(address, f"is packed as {_plain(packed)}, which was not asked for")
@@ -160,11 +167,19 @@ def _next(address: str, url: URL, location: str) -> URL:
 
 def _text(address: str, body: bytes) -> str:
     try:
-        return body.decode()
+        text = body.decode()
     except UnicodeDecodeError as error:
         lines = body[: error.start].decode().split("\n")
         problem = f"this is no UTF-8 text (byte {body[error.start]:#04x}); save it as UTF-8"
         raise SourceUndecodable(address, problem, len(lines), len(lines[-1]) + 1) from None
+    if text[:_SHOWN_CHARACTERS].lstrip("\ufeff \t\r\n").lower().startswith(_WEB_PAGES):
+        problem = "this is a web page, and no package; take the address of the file itself"
+        raise SourceUndecodable(address, problem, 1, 1)
+    return text
+
+
+_WEB_PAGES = ("<!doctype html", "<html")
+"""How the answer of a server begins that asks for a login, or shows a file instead of handing it out."""
 
 
 def _server(address: str, url: URL) -> str:

@@ -14,6 +14,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import console, print_lines
 from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.escapes import escaped, one_line
@@ -21,7 +22,6 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import FIRST_ENTRIES, MOST_ENTRIES, SHOWN_LINES, WIDTH
 from services.cli.session import Session, session
-from services.cli.show import console, print_lines
 from services.cli.stack_records import ref_of
 from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import target_from_pb

@@ -17,11 +17,12 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.text import Text
 
+from services.cli.consoles import console
 from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.pairs import Named
 from services.cli.session import Session, session
-from services.cli.show import LISTED, console
+from services.cli.show import LISTED
 from services.core.errors import StackNotFound
 
 EXPORTING = ("planner", "stack", "platform")

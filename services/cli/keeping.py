@@ -12,12 +12,13 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
 from services.cli import values
+from services.cli.consoles import console
 from services.cli.documents import data_of, print_document, print_records
 from services.cli.errors import told_plainly
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
-from services.cli.show import console, message_document
+from services.cli.show import message_document
 from services.cli.stack_records import policy_message, ref_of
 from services.rpc.convert.objects import target_from_pb
 

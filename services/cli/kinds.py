@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from pkger.parser.v1 import parser_pb2
 
+from services.cli.consoles import console
 from services.cli.documents import document_of, print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import parser
-from services.cli.show import console
 from services.cli.tables import print_table
 from services.kinds.format.shapes import nearest
 

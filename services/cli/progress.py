@@ -6,8 +6,9 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import console, print_lines, talk
 from services.cli.effects import effect_in, overwrites_secret, wording
-from services.cli.show import console, print_lines, step_line, talk
+from services.cli.show import step_line
 
 _OVERWRITTEN, _GIVEN_UP = "secrets that were overwritten", "what was given up"
 """What an undo leaves."""

@@ -15,12 +15,13 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli import values
+from services.cli.consoles import console
 from services.cli.documents import document_of, print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import ALONE
-from services.cli.show import console, print_stack
+from services.cli.show import print_stack
 from services.core.errors import StackNotFound
 from services.core.model import Target
 from services.drivers.registry import DRIVERS

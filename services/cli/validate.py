@@ -7,12 +7,12 @@ from typing import Any
 
 from pkger.parser.v1 import parser_pb2
 
+from services.cli.consoles import console
 from services.cli.documents import print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.findings import Findings, findings_document, print_findings
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import Parser, parser
-from services.cli.show import console
 from services.cli.sources import expanded, read_sources
 from services.cli.wanted import put_env
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable

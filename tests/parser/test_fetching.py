@@ -36,6 +36,13 @@ async def test_a_byte_order_mark_is_left_to_the_readers() -> None:
         assert await fetch(server.address) == "\ufeffa"
 
 
+@pytest.mark.parametrize("page", ["<!DOCTYPE html><title>Log in</title>", "\n <HTML lang=en>"])
+async def test_a_web_page_is_told_from_a_package(page: str) -> None:
+    async with serving({"/a.yml": page}) as server:
+        with pytest.raises(SourceUndecodable, match="this is a web page, and no package"):
+            await fetch(f"{server.address}/a.yml")
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_followed(status: int) -> None:
     answers: dict[str, str | Handler] = {"/a/b": redirect("../c?d=e#f", status), "/c": TEXT}
