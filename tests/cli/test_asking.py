@@ -159,4 +159,5 @@ async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:
     ],
 )
 def test_who_lets_a_plan_wait_is_named(wanted: dict[str, Any], told: str) -> None:
-    assert waited_for(planner_pb2.CreatePlanRequest(target={"platform": "eu"}, **wanted)) == told
+    asked: dict[str, Any] = {"target": {"platform": "eu"}, **wanted}
+    assert waited_for(planner_pb2.CreatePlanRequest(**asked)) == told
