@@ -148,7 +148,7 @@ def stack_document(
         "target": document_of(stack.target),
         "generation": stack.generation,
         "revision": stack.revision,
-        **({"lastLook": document_of(stack.last_look)} if stack.HasField("last_look") else {}),
+        **({"last_look": document_of(stack.last_look)} if stack.HasField("last_look") else {}),
         "sources": list(stack.sources),
         "createdAt": stack.create_time.ToJsonString(),
         "updatedAt": stack.update_time.ToJsonString(),
