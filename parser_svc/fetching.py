@@ -2,7 +2,9 @@
 
 import asyncio
 import math
+import os
 import socket
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -73,6 +75,9 @@ class Fetcher:
         except TimeoutError:
             seconds = math.ceil(usage.bounds.seconds)
             raise SourceUnreadable(shown, f"there is no full answer within {seconds} seconds") from None
+        except aiohttp.ClientConnectorError as error:
+            problem = f"cannot be fetched: no connection to {error.host}:{error.port} ({_cause(error.os_error)})"
+            raise SourceUnreadable(shown, problem) from None
         # UnicodeError: the name of the server is none that can be looked up.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise SourceUnreadable(shown, f"cannot be fetched: {_plain(str(error) or type(error).__name__)}") from None
@@ -121,6 +126,14 @@ class Fetcher:
                     " the operator of the parser can allow those with PKGER_ALLOW_PRIVATE_ADDRESSES=1"
                 )
                 raise SourceUnreadable(address, problem) from None
+
+
+def _cause(error: OSError) -> str:
+    """Why there is no connection, in the words of the system."""
+    # Errors of names and of TLS have numbers of their own.
+    if isinstance(error, socket.gaierror | ssl.SSLError) or error.errno is None:
+        return _plain(error.strerror or "the name is not known")
+    return os.strerror(error.errno)
 
 
 async def _told(answer: "aiohttp.ClientResponse") -> str:
