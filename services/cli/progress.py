@@ -17,6 +17,10 @@ MOST_STEPS = 200
 """Of an operation with more steps, only stages, sums and what goes wrong are shown."""
 
 
+_SHORT_STAGE, _BAR = 24, 10
+"""Columns of the line that tells how far an operation is."""
+
+
 class Progress:
     """
     Shows the events of one operation.
@@ -48,8 +52,8 @@ class Progress:
     def told(self) -> str:
         """How far it is, in a few words."""
         if self._undo_count is not None:
-            return f"undoing: {self._ended} of {_steps(self._undo_count)}"
-        stage = f"{self._stage}: " if self._stage else ""
+            return f"undoing {_bar(self._ended, self._undo_count)} {self._ended:,} of {_steps(self._undo_count)}"
+        stage = f"{_short(self._stage)} {_bar(self._ended_of_stage, self._stage_size)} " if self._stage else ""
         return f"{stage}{self._ended:,} of {_steps(len(self.steps))}"
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
@@ -144,6 +148,18 @@ class Progress:
     def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
         what = effect_in(step).shown
         self._reasons[f"{what}: {message}"] = f"{what} {ended}"
+
+
+def _short(stage: str) -> str:
+    """The name of a stage, so that a line has room for what comes behind it."""
+    first, *others = stage.split(", ")
+    return stage if len(stage) <= _SHORT_STAGE else f"{first} and {len(others)} more"
+
+
+def _bar(count: int, of: int) -> str:
+    """How much of a stage is done, drawn; full only when all is."""
+    done = _BAR * count // max(of, 1)
+    return f"[{'#' * done}{'.' * (_BAR - done)}]"
 
 
 def left_over(count: int) -> str:
