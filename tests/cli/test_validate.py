@@ -100,7 +100,7 @@ async def test_an_address_that_is_refused_is_a_finding(services: Cluster, folder
 
 async def test_schemas_are_printed(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
-    asked = (["Task"], [], ["Rocket"], ["Check"])
+    asked: list[list[str]] = [["Task"], [], ["Rocket"], ["Check"]]
     one, all_kinds, none, family = [await pkger("schema", *words, env=env) for words in asked]
     assert orjson.loads(one.out)["title"] == "Task"
     assert "Telegraf" in orjson.loads(all_kinds.out)["$defs"]
