@@ -51,7 +51,8 @@ async def test_where_data_is_printed_people_read_the_plan_beside_it(services: Cl
 async def test_quiet_is_quiet(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
-    for command in (["apply", "-f", str(file), "--stack", "s"], ["stacks", "uninstall", "s", "--yes"]):
+    export = ["export", "--stack", "s", "-o", str(tmp_path / "copy.yml")]
+    for command in (["apply", "-f", str(file), "--stack", "s"], export, ["stacks", "uninstall", "s", "--yes"]):
         told = await pkger(*command, "--quiet", env=env)
         assert (told.code, told.out, told.err) == (0, "", "")
 

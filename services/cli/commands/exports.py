@@ -63,5 +63,7 @@ def export_package(
     named = named_resources(pairs)
     if not (everything or stack or kinds or labels or named):
         raise click.UsageError("name what to export: --all, --stack, --kind, --label, or KIND NAME")
-    wanted = Wanted(platform, org, stack, everything, kinds, labels, named, encoding or "", schema, out, full)
+    wanted = Wanted(
+        platform, org, stack, everything, kinds, labels, named, encoding or "", schema, out, full, common().quiet
+    )
     run(export(wanted, common().environ()))
