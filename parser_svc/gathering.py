@@ -1,11 +1,12 @@
 """From what a request asks for to texts: fetches addresses and evaluates Jsonnet."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from parser_svc.bounds import Bounds, Usage
+from parser_svc.fetching import Fetcher
 from parser_svc.sources import UNNAMED, Encoding, Source, encoding_of, size
 from services.addresses import without_user
 from services.core.errors import EncodingInvalid
@@ -37,23 +38,6 @@ class Wanted:
     generated: bool = False
 
 
-Fetch = Callable[[str, Usage], Awaitable[str]]
-"""Fetches the text at an address; arguments and errors as of ``Fetcher.fetch``."""
-
-
-# The HTTP client takes a third of the time in which a parser starts, and few packages are at addresses.
-async def _fetch_public(address: str, usage: Usage) -> str:
-    from parser_svc.fetching import Fetcher
-
-    return await Fetcher().fetch(address, usage)
-
-
-async def _fetch_any(address: str, usage: Usage) -> str:
-    from parser_svc.fetching import Fetcher
-
-    return await Fetcher(may_ask=lambda _: True).fetch(address, usage)
-
-
 @dataclass(frozen=True, slots=True)
 class Gatherer:
     """
@@ -62,20 +46,20 @@ class Gatherer:
     Attributes:
         bounds: What one package may ask for.
         allow_jsonnet: Whether programs are evaluated. They can import nothing.
-        fetch: Fetches what is at addresses; by default at public ones only.
+        fetcher: Fetches what is at addresses.
     """
 
     bounds: Bounds = field(default_factory=Bounds)
     allow_jsonnet: bool = False
-    fetch: Fetch = _fetch_public
+    fetcher: Fetcher = field(default_factory=Fetcher)
     _fetches: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FETCHES), init=False)
     _evaluations: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EVALUATIONS), init=False)
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """The gatherer that the settings describe."""
-        fetch = _fetch_any if settings.allow_private_addresses else _fetch_public
-        return cls(settings.bounds, settings.allow_jsonnet, fetch)
+        fetcher = Fetcher(may_ask=lambda _: True) if settings.allow_private_addresses else Fetcher()
+        return cls(settings.bounds, settings.allow_jsonnet, fetcher)
 
     async def gather(self, wanted: Sequence[Wanted]) -> list[Source]:
         """
@@ -113,7 +97,7 @@ class Gatherer:
         name, text, encoding = _name(source), source.text, _encoding(source)
         if source.url:
             async with self._fetches:
-                text = await self.fetch(source.url, usage)
+                text = await self.fetcher.fetch(source.url, usage)
         if encoding is not Encoding.JSONNET:
             return Source(name, text, encoding, source.generated)
         async with self._evaluations:

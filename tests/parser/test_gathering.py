@@ -17,9 +17,9 @@ from tests.parser.web import drip, serving
 YAML = "kind: Label\n"
 PROGRAM = '[{kind: "Lab" + "el"}]'
 
-LOCAL = Fetcher(may_ask=lambda address: True).fetch
-STRICT = Gatherer(fetch=LOCAL)
-OPEN = Gatherer(allow_jsonnet=True, fetch=LOCAL)
+LOCAL = Fetcher(may_ask=lambda address: True)
+STRICT = Gatherer(fetcher=LOCAL)
+OPEN = Gatherer(allow_jsonnet=True, fetcher=LOCAL)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_a_program_can_give_more_levels_than_are_read() -> None:
 
 async def test_all_sources_together_keep_the_bound_on_text() -> None:
     async with serving({"/a": "x" * 400, "/b": "x" * 400}) as server:
-        gatherer = Gatherer(Bounds(bytes=1000), allow_jsonnet=True, fetch=LOCAL)
+        gatherer = Gatherer(Bounds(bytes=1000), allow_jsonnet=True, fetcher=LOCAL)
         urls = [Wanted(url=f"{server.address}{path}") for path in ("/a", "/b")]
         assert len(await gatherer.gather([*urls, Wanted(text="x" * 200)])) == 3
         for more in (Wanted(text="x" * 201), Wanted("p.jsonnet", text='[std.repeat("x", 200)]')):
