@@ -1,4 +1,4 @@
-"""Specs of every kind and charts of every kind, with nothing and with everything, that every platform holds as they are."""
+"""Specs and charts of every kind, with nothing and with everything, that every platform holds as they are."""
 
 import json
 from typing import Any
