@@ -149,6 +149,7 @@ def _plan(stack: str, step_count: int) -> NewPlan:
         package_digest="",
         baselines_digest="",
         rollback_of=0,
+        creates_nameless_stack=False,
         message=b"",
         body=body,
         content=b"",
