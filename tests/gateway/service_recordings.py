@@ -12,8 +12,8 @@ from typing import Any
 
 import parser_svc.__main__ as parser_process
 import services.drivers.__main__ as platform_process
-from services.gateway.organisations import org_id
 from services.core.model import Target
+from services.gateway.organisations import org_id
 from services.platforms import Platform
 from services.rpc.process import Service
 from services.settings import Settings
@@ -132,7 +132,9 @@ def without_offers(body: Any) -> Any:
     summary, diff = dict(body["summary"]), dict(body["diff"])
     summary["checks"] = [_only(entry, _CHECK) for entry in summary["checks"]]
     summary["notificationEndpoints"] = [_only(entry, _ENDPOINT) for entry in summary["notificationEndpoints"]]
-    diff["tasks"] = [{**task, "new": _with_times(task["new"]), "old": _with_times(task["old"])} for task in diff["tasks"]]
+    diff["tasks"] = [
+        {**task, "new": _with_times(task["new"]), "old": _with_times(task["old"])} for task in diff["tasks"]
+    ]
     if body.get("errors"):
         summary |= {"missingEnvRefs": None, "missingSecrets": None}
     return {**body, "summary": summary, "diff": diff}
