@@ -379,6 +379,21 @@ class InventoryEntry(NamedTuple):
     is_pending_delete: bool = False
     policy: str = ""
 
+    @property
+    def object_key(self) -> Key:
+        """The key of its object, also where another resource has that key since its own one was replaced."""
+        before = self.key.name.removesuffix(_beside(self.resource_id))
+        return self.key._replace(name=before) if self.is_pending_delete and before else self.key
+
+    def beside(self, resource_id: str) -> "InventoryEntry":
+        """The entry of a resource that was replaced and is still to be deleted, where another one has the key."""
+        key = self.key._replace(name=self.key.name + _beside(resource_id))
+        return self._replace(key=key, resource_id=resource_id, associations=(), is_pending_delete=True)
+
+
+def _beside(resource_id: str) -> str:
+    return f"~{resource_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class StackRecord:
@@ -546,10 +561,18 @@ class Conflict:
 
 
 class Organization(NamedTuple):
-    """A part of a platform with resources of its own: its id, which targets name, and its name for people."""
+    """
+    A part of a platform with resources of its own.
+
+    Attributes:
+        id: What targets name.
+        name: Name for people.
+        native_id: Id by which the platform's own clients know it; empty: the same.
+    """
 
     id: str
     name: str
+    native_id: str = ""
 
 
 class Adoption(NamedTuple):
@@ -832,6 +855,10 @@ class Desired:
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""
         return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)
+
+    def skips_entry(self, entry: InventoryEntry) -> bool:
+        """Whether what is recorded as *entry* stays as it is, also a resource that waits to be deleted."""
+        return bool(self.skip) and (self.skips(entry.key) or self.skips(entry.object_key))
 
 
 def by_key(entries: Sequence[InventoryEntry]) -> dict[Key, InventoryEntry]:

@@ -21,6 +21,7 @@ from services.gateway.answers import Answer, Code
 from services.gateway.documents.answer import answer_document, refused_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
+from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.progress import PAUSE_SECONDS, Run, to_its_end
 from services.gateway.requests.apply import Apply, read_apply
@@ -73,7 +74,8 @@ class ApplyRoutes:
     async def apply(self, request: HttpRequest) -> Answer:
         """Plan what the body says, and run the plan unless it is for a dry run."""
         body = await request.body()
-        wanted = await asyncio.to_thread(read_apply, body, request.media_type)
+        wanted = await off_loop(len(body), read_apply, body, request.media_type)
+        del body
         org = await self._orgs.of_id(wanted.org_id)
         if wanted.stack_id:
             _, owner = await self._stacks.stack(wanted.stack_id)
@@ -82,15 +84,15 @@ class ApplyRoutes:
         if wanted.is_dry:
             safe, made = await self._planned(wanted, org)
             if isinstance(made, list):
-                return await asyncio.to_thread(_refusal, made)
+                return _refusal(made)
             if wanted.plan_digest not in ("", made.header.digest):
                 raise _other_plan(made.header.digest)
             new_keys = safe.secrets.keys() - wanted.secrets.keys()
-            return await asyncio.to_thread(_answer, made, 200, wanted.stack_id, org, new_keys)
+            return await off_loop(_size(made), _answer, made, 200, wanted.stack_id, org, new_keys)
         done = await self._applied(wanted, org, request)
         if isinstance(done, list):
-            return await asyncio.to_thread(_refusal, done)
-        return await asyncio.to_thread(_answer, done.plan, 201, done.stack_id, org)
+            return _refusal(done)
+        return await off_loop(_size(done.plan), _answer, done.plan, 201, done.stack_id, org)
 
     async def _applied(self, wanted: Apply, org: Organisation, request: HttpRequest) -> "_Done | list[Any]":
         """
@@ -140,7 +142,7 @@ class ApplyRoutes:
         Raises:
             PkgerError: There is no plan.
         """
-        request = await asyncio.to_thread(_plan_request, wanted, org)
+        request = _plan_request(wanted, org)
         request.request_id = request_id
         try:
             return wanted, await self._plan(request)
@@ -157,7 +159,7 @@ class ApplyRoutes:
             safe = await self._without_credentials(wanted, org, request)
             if safe is None:
                 raise
-        request = await asyncio.to_thread(_plan_request, safe, org)
+        request = _plan_request(safe, org)
         request.request_id = request_id
         return safe, await self._plan(request)
 
@@ -169,8 +171,8 @@ class ApplyRoutes:
         parsing = parser_pb2.ParsePackageRequest(sources=package.sources, env=package.env, allow_empty=True)
         parsed = await parse_package(self._services.parser, parsing)
         places = [(key_from_pb(each.key), each.pointer) for each in parsed.credentials]
-        scope = f"{org.id}/{wanted.stack_id}"
-        made = await asyncio.to_thread(with_references, wanted.templates, places, wanted.env, scope)
+        scope, size = f"{org.id}/{wanted.stack_id}", sum(len(template.text) for template in wanted.templates)
+        made = await off_loop(size, with_references, wanted.templates, places, wanted.env, scope)
         if not made.secrets:
             return None
         return replace(wanted, templates=made.templates, secrets={**wanted.secrets, **made.secrets})
@@ -237,8 +239,8 @@ def _source(template: Template) -> parser_pb2.Source:
     if template.url:
         source.url = template.url
     else:
-        source.text = template.source_text
-        source.generated = template.objects is not None
+        source.text = template.text
+        source.generated = template.is_generated
     return source
 
 
@@ -246,6 +248,10 @@ def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new
     document = answer_document(made, stack_id, org.id, is_applied=status == 201)
     body = orjson.dumps(without_keys(document, new_keys) if new_keys else document)
     return Answer(status, body, warning_headers(made.remarks.warnings))
+
+
+def _size(made: JoinedPlan) -> int:
+    return sum(map(len, made.summaries))
 
 
 def _refusal(violations: "list[object_pb2.Violation]") -> Answer:

@@ -17,6 +17,7 @@ from services.gateway.answers import JSON_TYPE, Answer, Code
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.media_types import YAML_TYPES, wants_yaml
+from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
 from services.gateway.services import Services
@@ -91,7 +92,8 @@ class ExportRoutes:
         warnings = [warning for each in exported for warning in each.warnings]
         is_yaml = wants_yaml(request.headers.get("Accept", ""))
         pieces = [each.pieces for each in exported]
-        body = await asyncio.to_thread(_written, pieces, wanted.resources, warnings, is_yaml)
+        size = sum(len(piece) for each in pieces for piece in each)
+        body = await off_loop(size, _written, pieces, wanted.resources, warnings, is_yaml)
         for warning in warnings:
             log.info("left out of an export", extra={"warning": warning.text})
         headers = warning_headers([warning.text for warning in warnings])

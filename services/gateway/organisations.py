@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
@@ -40,8 +41,9 @@ class Organisations:
             given: Those that are served, by name; None: all of all platforms.
         """
         self._planner = planner
-        self._given = None if given is None else tuple(map(_named, given, given.values()))
+        self._given = given
         self._known: dict[str, Organisation] = {}
+        self._by_target: dict[Target, Organisation] = {}
 
     async def all(self) -> list[Organisation]:
         """
@@ -84,45 +86,70 @@ class Organisations:
         told = f"there is no organisation {name.strip()[:200]!r}; /api/v2/orgs lists those that are"
         raise silent or Problem(Code.NOT_FOUND, told)
 
-    def of_target(self, target: Target) -> Organisation | None:
-        """The one that is *target*; None when it is not served."""
-        if self._given is None:
-            return _named(name_of(target, target.org), target)
-        return next((each for each in self._given if each.target == target), None)
+    async def of_target(self, target: Target) -> Organisation | None:
+        """
+        The one that is *target*; None when it is not served.
+
+        Raises:
+            Problem: Its platform does not answer, so that its id is not known.
+        """
+        if target not in self._by_target:
+            _, silent = await self._listed()
+            if target not in self._by_target and self._given is None:
+                if silent:
+                    raise silent
+                return _organisation(name_of(target, target.org), target)
+        return self._by_target.get(target)
 
     async def _listed(self) -> tuple[list[Organisation], Problem | None]:
         """Those of all platforms that answer, and what to say of one that does not."""
-        if self._given is not None:
-            self._learn(self._given)
-            return list(self._given), None
         stub = PlannerServiceStub(self._planner.channel)
         answer = await self._planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest())
-        found = [each for platform in answer.platforms for each in _of_platform(platform)]
+        if self._given is None:
+            found = [each for platform in answer.platforms for each in _of_platform(platform)]
+        else:
+            # Ids of those that hold nothing yet, or whose platform lists none, follow from their names.
+            native = {
+                Target(platform.name, org.id): org.native_id for platform in answer.platforms for org in platform.orgs
+            }
+            found = [_organisation(name, target, native.get(target, "")) for name, target in self._given.items()]
         self._learn(found)
-        silent = next((each for each in answer.platforms if each.problem), None)
+        silent = next((each for each in answer.platforms if each.problem and self._is_served(each.name)), None)
         if silent is None:
             return found, None
         told = f"the organisations of platform {silent.name} are not known: {silent.problem}"
         return found, Problem(Code.UNAVAILABLE, told, headers={"Retry-After": "1"})
 
+    def _is_served(self, platform: str) -> bool:
+        return self._given is None or any(target.platform == platform for target in self._given.values())
+
     def _learn(self, found: Iterable[Organisation]) -> None:
         """Remember what ids stand for: that never changes, and whether it is still there is for the services to say."""
         self._known.update((each.id, each) for each in found)
+        self._by_target.update((each.target, each) for each in found)
 
 
 def _of_platform(platform: planner_pb2.PlatformListing) -> list[Organisation]:
-    """Those of a platform; the default one is there although it holds nothing yet, and is not told of then."""
-    names = {org.id: org.name for org in platform.orgs}
-    if platform.name == DEFAULT_PLATFORM and not platform.problem:
-        names = {DEFAULT_ORG: DEFAULT_ORG, **names}
-    targets = [(name, Target(platform.name, org)) for org, name in names.items()]
-    return [_named(name_of(target, name), target) for name, target in targets]
+    """Those of a platform; where anybody may name one, the default one is there although it holds nothing yet."""
+    orgs = {org.id: org for org in platform.orgs}
+    has_own_ids = any(org.native_id for org in platform.orgs)
+    if platform.name == DEFAULT_PLATFORM and not platform.problem and not has_own_ids:
+        orgs = {DEFAULT_ORG: object_pb2.Organization(id=DEFAULT_ORG, name=DEFAULT_ORG), **orgs}
+    targets = [(org, Target(platform.name, org.id)) for org in orgs.values()]
+    return [_organisation(name_of(target, org.name), target, org.native_id) for org, target in targets]
 
 
-def org_id(target: Target) -> str:
-    """The id of a target: its own, where that is one, else one that follows from its names."""
-    if is_id(target.org):
-        return target.org
+def org_id(target: Target, native_id: str = "") -> str:
+    """
+    The id of a target: the one that its platform has for it, where that is an id; else one that follows from its names.
+
+    Args:
+        target: The platform, and its organisation.
+        native_id: Id by which clients of the platform know it; empty: what the target names.
+    """
+    for text in (native_id, target.org):
+        if is_id(text):
+            return text
     return hashlib.sha256(f"{target.platform}/{target.org}".encode()).hexdigest()[:16]
 
 
@@ -131,5 +158,5 @@ def name_of(target: Target, name: str) -> str:
     return name if target.platform == DEFAULT_PLATFORM else f"{target.platform}/{name}"
 
 
-def _named(name: str, target: Target) -> Organisation:
-    return Organisation(org_id(target), name, target)
+def _organisation(name: str, target: Target, native_id: str = "") -> Organisation:
+    return Organisation(org_id(target, native_id), name, target)

@@ -27,6 +27,10 @@ from services.settings import GRACE_SECONDS, load
 log = logging.getLogger("pkger.http")
 
 
+SWITCH_SECONDS = 0.001
+"""For how long one thread runs while another one waits."""
+
+
 @asynccontextmanager
 async def opened(
     settings: GatewaySettings, addresses: Mapping[str, str], connect: Connect = grpc_channel
@@ -78,6 +82,8 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
     """
     leave_no_core()
     log_to_stderr()
+    # Documents are made in a thread; the loop gets its turn soon, however large they are.
+    sys.setswitchinterval(SWITCH_SECONDS)
     settings = load_gateway(environ)
     try:
         asyncio.run(_serve(settings, load(environ).addresses))

@@ -30,10 +30,11 @@ class StackReader:
 
         Raises:
             StackNotFound: There is none, or its organisation is not served.
+            Problem: Its platform does not tell the id of the organisation.
         """
         request = stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack_id))
         stack = (await self._peer.call(self._stub.GetStack, request)).stack
-        org = self._orgs.of_target(target_from_pb(stack.target))
+        org = await self._orgs.of_target(target_from_pb(stack.target))
         if org is None:
             raise StackNotFound(stack_id)
         return stack, org

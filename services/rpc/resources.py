@@ -27,7 +27,7 @@ from services.engine.outcome import Failed
 from services.rpc.client import Peer
 from services.rpc.convert.checks import check_from_pb
 from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields
-from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
+from services.rpc.convert.objects import org_from_pb, resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
 from services.rpc.parts import parts, text_bytes
 
 LISTED_AT_ONCE = 5000
@@ -259,7 +259,7 @@ async def list_orgs(driver: Peer) -> list[Organization] | None:
         if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
             raise
         return None
-    return [Organization(org.id, org.name) for org in answer.orgs]
+    return [org_from_pb(org) for org in answer.orgs]
 
 
 async def check_platform(driver: Peer, org: str) -> PlatformCheck | None:

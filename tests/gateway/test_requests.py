@@ -119,13 +119,16 @@ def test_ids_may_be_in_upper_case() -> None:
         ({"contents": [], "sources": ["x"]}, []),
         ({}, []),
         ({"contents": [EMPTY]}, []),
-        ({"contents": [LABEL]}, [Template("byte stream", Encoding.JSON, [LABEL])]),
-        ({"contents": [LABEL, EMPTY, None], "sources": ["a", "b"]}, [Template("a; b", Encoding.JSON, [LABEL])]),
-        ({"contents": LABEL, "contentType": "yaml"}, [Template("byte stream", Encoding.JSON, [LABEL])]),
-        ({"contents": [LABEL], "contentType": "yaml"}, [Template("byte stream", Encoding.JSON, [LABEL])]),
+        ({"contents": [LABEL]}, [Template.of_objects("byte stream", Encoding.JSON, [LABEL])]),
+        (
+            {"contents": [LABEL, EMPTY, None], "sources": ["a", "b"]},
+            [Template.of_objects("a; b", Encoding.JSON, [LABEL])],
+        ),
+        ({"contents": LABEL, "contentType": "yaml"}, [Template.of_objects("byte stream", Encoding.JSON, [LABEL])]),
+        ({"contents": [LABEL], "contentType": "yaml"}, [Template.of_objects("byte stream", Encoding.JSON, [LABEL])]),
         ({"contents": "kind: Label", "sources": ["x.yml"]}, [Template("x.yml", Encoding.YAML, text="kind: Label")]),
         ({"contents": "[]", "sources": ["x"]}, [Template("x", Encoding.UNKNOWN, text="[]")]),
-        ({"contents": [], "contentType": "jsonnet"}, [Template("byte stream", Encoding.JSONNET, [])]),
+        ({"contents": [], "contentType": "jsonnet"}, [Template.of_objects("byte stream", Encoding.JSONNET, [])]),
         ({"contents": "[]", "sources": ["x%2Ejsonnet"]}, [Template("x%2Ejsonnet", Encoding.JSONNET, text="[]")]),
     ],
 )
@@ -146,9 +149,8 @@ def test_remotes_come_first_and_the_single_template_last() -> None:
 
 def test_what_is_too_deep_to_be_written_is_refused() -> None:
     deep = json.loads("[" * 500 + "]" * 500)
-    made = apply_of(template={"contents": [{"spec": deep}]})
     with pytest.raises(Problem) as caught:
-        _ = made.templates[0].source_text
+        apply_of(template={"contents": [{"spec": deep}]})
     assert caught.value.code is Code.UNPROCESSABLE_ENTITY
     with pytest.raises(Problem, match=r"envRefs\.key"):
         apply_of(envRefs={"key": deep})
@@ -170,7 +172,7 @@ def test_a_body_of_yaml_has_the_members_of_json(media_type: str) -> None:
     text = f"dryRun: true\norgID: '{ORG}'\ntemplate:\n  contents:\n{item}"
     made = read_apply(text.encode(), media_type)
     assert made.is_dry
-    assert made.templates[0].objects == [{"kind": "Label", "metadata": {"name": "on"}, "spec": "2020-01-01"}]
+    assert json.loads(made.templates[0].text) == [{"kind": "Label", "metadata": {"name": "on"}, "spec": "2020-01-01"}]
     assert read_apply(json.dumps({"orgID": ORG}, indent="\t").encode(), media_type) == Apply(False, ORG)
 
 
@@ -304,12 +306,11 @@ def endpoint(token: Any, name: Any = "ne") -> dict[str, Any]:
 
 def test_credentials_become_references_under_keys_of_their_own() -> None:
     key = Key("NotificationEndpointSlack", "ne")
-    given = [Template("a", Encoding.JSON, [endpoint("the-value"), LABEL]), Template(url="http://x/y")]
+    given = [Template.of_objects("a", Encoding.JSON, [endpoint("the-value"), LABEL]), Template(url="http://x/y")]
     made = with_references(given, [(key, "/token")], {}, "org/stack")
     ((secret, value),) = made.secrets.items()
     assert value == "the-value"
-    assert made.templates[0].objects == [endpoint({"secretRef": {"key": secret}}), LABEL]
-    assert given[0].objects == [endpoint("the-value"), LABEL], "what was given stays"
+    assert json.loads(made.templates[0].text) == [endpoint({"secretRef": {"key": secret}}), LABEL]
     assert made.templates[1] == given[1]
     assert secret.endswith("-token")
     assert len(secret) == 16 + len("-token")
@@ -320,14 +321,18 @@ def test_credentials_become_references_under_keys_of_their_own() -> None:
 
 def test_a_credential_may_come_from_an_environment_value() -> None:
     key, named = Key("NotificationEndpointSlack", "n"), {"envRef": {"key": "name", "default": "n"}}
-    given = [Template("a", Encoding.JSON, [endpoint({"envRef": {"key": "tok"}}, named)])]
+    given = [Template.of_objects("a", Encoding.JSON, [endpoint({"envRef": {"key": "tok"}}, named)])]
     made = with_references(given, [(key, "/token")], {"tok": "text"}, "s")
     assert list(made.secrets.values()) == ["text"]
 
 
 def test_what_holds_no_text_stays() -> None:
     key = Key("NotificationEndpointSlack", "ne")
-    given = [Template("a", Encoding.JSON, [endpoint({"secretRef": {"key": "k"}}), endpoint("x", "other"), "odd", None])]
+    given = [
+        Template.of_objects(
+            "a", Encoding.JSON, [endpoint({"secretRef": {"key": "k"}}), endpoint("x", "other"), "odd", None]
+        )
+    ]
     made = with_references(given, [(key, "/token"), (key, "/a/b")], {}, "s")
     assert made.secrets == {}
     assert made.templates == tuple(given)

@@ -21,6 +21,7 @@ def test_the_checks_stand_in_their_order() -> None:
     """Their order decides which error a caller gets, so a change of it is a change for callers."""
     assert [check.name for check in CHECKS] == [
         "nothing is desired",
+        "no objects find the stack",
         "a package has no sources",
         "a skip names no kind",
         "the package holds credentials",

@@ -76,7 +76,7 @@ class Reader:
         found: dict[str, Organization] = {}
         while page := await self._page("orgs", [("limit", str(_PAGE)), ("offset", str(len(found)))]):
             before = len(found)
-            found |= {org["id"]: Organization(org["name"], org["name"]) for org in page}
+            found |= {org["id"]: Organization(org["name"], org["name"], org["id"]) for org in page}
             if len(found) == before:
                 break
         return list(found.values())

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-from pkger.model.v1 import object_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.gateway.answers import Code
-from services.gateway.documents.contents import DIFF_KEYS
-from services.gateway.documents.diff import diff_document
-from services.gateway.documents.summary import summary_document
+from services.gateway.documents.diff import diff_document, empty_diff
+from services.gateway.documents.ids import number_id
+from services.gateway.documents.summary import Ids, empty_summary, summary_document
 from services.gateway.documents.violations import violation_document
-from services.kinds.registry import KINDS
 from services.rpc.plan_parts import JoinedPlan
 
 
@@ -25,13 +23,12 @@ def answer_document(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bo
         org_id: The organisation, in 16 hex digits.
         is_applied: Whether the plan ran.
     """
-    summary = orjson.loads(made.summary)
-    ids = {(each.key.kind, each.key.name): each.resource_id for each in made.diffs.resources if each.resource_id}
+    summary = summary_document(made.summary, _ids(made.diffs), org_id, is_applied)
     return {
         "sources": list(made.header.sources),
         "stackID": stack_id,
-        "diff": diff_document(made.diffs, summary, org_id),
-        "summary": summary_document(summary, ids, org_id, is_applied),
+        "diff": diff_document(made.diffs, summary, org_id, is_applied),
+        "summary": summary,
         "planDigest": made.header.digest,
     }
 
@@ -46,14 +43,15 @@ def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, An
         "errors": list(map(violation_document, violations)),
         "sources": [],
         "stackID": "",
-        "diff": {key: [] for key in sorted([*DIFF_KEYS.values(), "labelMappings"])},
-        "summary": {key: [] for key in sorted(_SUMMARY_KEYS)},
+        "diff": empty_diff(),
+        "summary": empty_summary(),
     }
 
 
-_SUMMARY_KEYS = {kind.summary_key for kind in KINDS.values()} | {
-    "labelMappings",
-    "missingEnvRefs",
-    "missingSecrets",
-    "tasks",
-}
+def _ids(diffs: plan_pb2.PlanDiffs) -> Ids:
+    """Ids of the resources of the objects that the plan wants."""
+    return {
+        (diff.key.kind, diff.key.name): number_id(diff.resource_id)
+        for diff in diffs.resources
+        if diff.resource_id and diff.status != plan_pb2.DIFF_STATUS_REMOVE
+    }

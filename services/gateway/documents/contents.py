@@ -1,82 +1,89 @@
-"""What one side of a diff says of an object: its content, as InfluxDB has it, made of its spec."""
+"""What a diff shows of one side of an object, made of the entry that a summary has for it (packages.md 10.3, 11)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from services.kinds.registry import KINDS
+Entry = Mapping[str, Any]
+"""What only its kind has in the summary entry of an object."""
 
 Content = dict[str, Any]
 
-DIFF_KEYS = {kind.family: "tasks" if kind.family == "task" else kind.summary_key for kind in KINDS.values()}
-"""The list of the diff for each family: that of the summary, but for tasks."""
+_NANOSECONDS = 10**9
 
-_TIMES = ("cron", "every", "offset")
-
-
-def content(kind: str, spec: Mapping[str, Any], number: int) -> Content:
-    """
-    The content of an object, without what it refers to.
-
-    Args:
-        kind: Its kind.
-        spec: Its normalised spec.
-        number: Id of its resource; 0: unknown.
-    """
-    entry = KINDS[kind].summarise(spec, number)
-    return _SHAPES[KINDS[kind].family](spec, entry)
+_TASK_TIMES = ("cron", "every", "offset")
 
 
-def _bucket(spec: Mapping[str, Any], entry: Content) -> Content:
-    return {
-        "name": entry["name"],
-        "description": entry["description"],
-        "retentionRules": list(spec["retentionRules"]) or None,
+def _bucket(entry: Entry) -> Content:
+    seconds = entry["retentionPeriod"] // _NANOSECONDS
+    content = {
+        **_members(entry, "name", "description"),
+        "retentionRules": [{"type": "expire", "everySeconds": seconds}] if seconds else None,
     }
+    # Implicit is what a bucket is that says nothing, and the command line knows no other word.
+    if entry.get("schemaType") == "explicit":
+        content["schemaType"] = "explicit"
+    if schemas := entry.get("measurementSchemas"):
+        content["measurementSchemas"] = schemas
+    return content
 
 
-def _check(spec: Mapping[str, Any], entry: Content) -> Content:
-    check: Content = entry["check"]
-    return check
+def _check(entry: Entry) -> Content:
+    return dict(entry["check"])
 
 
-def _dashboard(spec: Mapping[str, Any], entry: Content) -> Content:
-    return {"name": entry["name"], "description": entry["description"], "charts": entry["charts"] or []}
+def _dashboard(entry: Entry) -> Content:
+    return {**_members(entry, "name", "description"), "charts": entry["charts"] or []}
 
 
-def _endpoint(spec: Mapping[str, Any], entry: Content) -> Content:
-    endpoint: Content = entry["notificationEndpoint"]
-    return endpoint
+def _endpoint(entry: Entry) -> Content:
+    return dict(entry["notificationEndpoint"])
 
 
-def _label(spec: Mapping[str, Any], entry: Content) -> Content:
+def _label(entry: Entry) -> Content:
     return {"name": entry["name"], **entry["properties"]}
 
 
-def _rule(spec: Mapping[str, Any], entry: Content) -> Content:
-    return {key: value for key, value in entry.items() if key not in ("id", "status")}
+def _rule(entry: Entry) -> Content:
+    return _members(entry, "name", "description", "every", "offset", "messageTemplate", "statusRules", "tagRules")
 
 
-def _task(spec: Mapping[str, Any], entry: Content) -> Content:
-    return {key: value for key, value in entry.items() if key != "id" and (value or key not in _TIMES)}
+def _task(entry: Entry) -> Content:
+    return {**_members(entry, "name", "description", "query", "status"), **task_times(entry)}
 
 
-def _telegraf(spec: Mapping[str, Any], entry: Content) -> Content:
-    config: Content = entry["telegrafConfig"]
-    return config
+def _telegraf(entry: Entry) -> Content:
+    return dict(entry["telegrafConfig"])
 
 
-def _variable(spec: Mapping[str, Any], entry: Content) -> Content:
-    return {"name": entry["name"], "description": entry["description"], "args": entry["arguments"]}
+def _variable(entry: Entry) -> Content:
+    return {**_members(entry, "name", "description"), "args": entry["arguments"]}
 
 
-_SHAPES: dict[str, Callable[[Mapping[str, Any], Content], Content]] = {
-    "bucket": _bucket,
-    "check": _check,
-    "dashboard": _dashboard,
-    "endpoint": _endpoint,
-    "label": _label,
-    "rule": _rule,
-    "task": _task,
-    "telegraf": _telegraf,
-    "variable": _variable,
+CONTENTS: Mapping[str, Callable[[Entry], Content]] = {
+    "buckets": _bucket,
+    "checks": _check,
+    "dashboards": _dashboard,
+    "labels": _label,
+    "notificationEndpoints": _endpoint,
+    "notificationRules": _rule,
+    "summaryTask": _task,
+    "telegrafConfigs": _telegraf,
+    "variables": _variable,
 }
+"""How a side of a diff is made, by the list of the summary that has the entry."""
+
+
+def task_times(entry: Entry) -> Content:
+    """
+    When a task runs, without what is empty.
+
+    The command line shows an empty ``cron`` as the cycle of the task. With ``cron``, there is no ``every``: it counts.
+    """
+    times = {name: entry[name] for name in _TASK_TIMES if entry[name]}
+    if "cron" in times:
+        times.pop("every", None)
+    return times
+
+
+def _members(entry: Entry, *names: str) -> Content:
+    return {name: entry[name] for name in names}

@@ -1,15 +1,21 @@
-"""The diff of a plan (packages.md 11)."""
+"""The diff document of a plan (packages.md 11)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
 import orjson
-from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.model.v1 import plan_pb2
 
-from services.gateway.documents.contents import DIFF_KEYS, Content, content
+from services.gateway.documents.contents import CONTENTS, Content
 from services.gateway.documents.ids import number_id
-from services.kinds.registry import FAMILY_NAMES, KINDS, family_of
+from services.gateway.documents.summary import LISTS, Summary
+from services.kinds.registry import KINDS
+
+_Key = tuple[str, str]
+"""Kind and metadata.name of an object."""
+
+Diff = dict[str, list[dict[str, Any]]]
 
 STATUSES = {
     plan_pb2.DIFF_STATUS_NEW: "new",
@@ -17,131 +23,159 @@ STATUSES = {
     plan_pb2.DIFF_STATUS_REMOVE: "remove",
 }
 
-_WITH_ORG = ("check", "endpoint")
-"""Families whose contents name their organisation: a strict client reads none without."""
+_NAMES = {"summaryTask": "tasks"}
+"""The lists that a diff calls otherwise than a summary."""
 
-_ENDPOINT = FAMILY_NAMES["NotificationEndpoint"]
+_RULE = "NotificationRule"
+
+_ENDPOINT_KIND = "NotificationEndpoint"
+"""What the kinds of endpoints begin with; the type of one is the rest."""
 
 
-def diff_document(diffs: plan_pb2.PlanDiffs, summary: Mapping[str, Any], org_id: str) -> dict[str, Any]:
+def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str, is_applied: bool) -> Diff:
     """
-    The diff.
+    What happens to each object and to each association.
 
     Args:
-        diffs: The differences of a plan.
-        summary: Its summary, which knows what rules refer to.
-        org_id: The organisation, in 16 hex digits.
+        diffs: The differences that the plan is made of.
+        summary: The completed summary of the plan, whose entries are what the package wants.
+        org_id: Id of the organisation, 16 hex digits.
+        is_applied: Whether the plan ran.
     """
-    document: dict[str, Any] = {key: [] for key in sorted(DIFF_KEYS.values())}
-    endpoints = _Endpoints(diffs.resources, summary)
-    names: dict[tuple[str, str], str] = {}
+    document = empty_diff()
+    sides = _Sides(diffs, summary, org_id, is_applied)
+    names: dict[_Key, str] = {}
     for diff in diffs.resources:
-        if diff.key.kind in KINDS:
-            family = family_of(diff.key.kind)
-            entry = _entry(diff, endpoints, org_id)
-            names[diff.key.kind, diff.key.name] = _display_name(entry)
-            document[DIFF_KEYS[family]].append(entry)
+        kind, name = key = (diff.key.kind, diff.key.name)
+        if kind not in KINDS:
+            continue
+        new, old = sides.new(diff), sides.old(diff)
+        entry = {
+            "kind": kind,
+            "id": number_id(diff.resource_id),
+            "stateStatus": STATUSES[diff.status],
+            "templateMetaName": name,
+            "new": new,
+        }
+        # Variables without an old side have no such member, all other kinds have null there.
+        if old is not None or kind != "Variable":
+            entry["old"] = old
+        document[_list_of(kind)].append(entry)
+        names[key] = (new or old or {}).get("name", name)
     for entries in document.values():
         entries.sort(key=itemgetter("templateMetaName"))
-    mappings = [_mapping(diff, names) for diff in diffs.label_mappings]
-    document["labelMappings"] = sorted(
-        mappings, key=itemgetter("resourceType", "resourceTemplateMetaName", "labelName", "labelTemplateMetaName")
-    )
+    mappings = [_mapping(each, names) for each in diffs.label_mappings if each.resource.kind in KINDS]
+    mappings.sort(key=itemgetter("resourceType", "resourceTemplateMetaName", "labelName", "labelTemplateMetaName"))
+    document["labelMappings"] = mappings
     return document
 
 
-def _entry(diff: plan_pb2.ResourceDiff, endpoints: "_Endpoints", org_id: str) -> Content:
-    number = number_id(diff.resource_id)
-    old_kind = diff.old_kind or diff.key.kind
-    new = _side(diff.key.kind, diff.new_spec_json, number)
-    old = _side(old_kind, diff.old_spec_json, number)
-    if family_of(diff.key.kind) in _WITH_ORG:
-        for side in filter(None, (new, old)):
-            side["orgID"] = org_id
-    if family_of(diff.key.kind) == "rule":
-        if new is not None:
-            new |= endpoints.of_new(diff.key.name)
-        if old is not None:
-            old |= endpoints.of_old(diff, old)
-    entry = {
-        "kind": diff.key.kind,
-        "id": number,
-        "stateStatus": STATUSES[diff.status],
-        "templateMetaName": diff.key.name,
-        "new": None if diff.status == plan_pb2.DIFF_STATUS_REMOVE else new,
-    }
-    if old is not None or family_of(diff.key.kind) != "variable":
-        entry["old"] = old
-    return entry
+def empty_diff() -> Diff:
+    """The diff of a plan without objects."""
+    return {name: [] for name in sorted((*(_NAMES.get(name, name) for name in LISTS), "labelMappings"))}
 
 
-def _side(kind: str, spec_json: str, number: int) -> Content | None:
-    return content(kind, orjson.loads(spec_json), number) if spec_json and kind in KINDS else None
+def _list_of(kind: str) -> str:
+    name = KINDS[kind].summary_key
+    return _NAMES.get(name, name)
 
 
-def _display_name(entry: Content) -> str:
-    side = entry["new"] or entry.get("old") or {}
-    return str(side.get("name", ""))
+class _Sides:
+    """Makes the sides of the entries of one plan."""
 
+    def __init__(self, diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str, is_applied: bool) -> None:
+        self._org_id, self._is_applied = org_id, is_applied
+        # What the package wants is in the summary already, and need not be made of specs again: of a large package,
+        # that takes most of the time.
+        self._wanted = {(entry["kind"], entry["templateMetaName"]): entry for name in LISTS for entry in summary[name]}
+        endpoints = [diff for diff in diffs.resources if diff.key.kind.startswith(_ENDPOINT_KIND)]
+        self._endpoints = {diff.key.name: diff for diff in endpoints}
+        self._endpoints_by_id = {diff.resource_id: diff for diff in endpoints if diff.resource_id}
 
-class _Endpoints:
-    """Which endpoint a rule has, on each side."""
+    def new(self, diff: plan_pb2.ResourceDiff) -> Content | None:
+        """What the package wants; None for what goes away."""
+        kind = diff.key.kind
+        entry = self._wanted.get((kind, diff.key.name))
+        if entry is None or diff.status == plan_pb2.DIFF_STATUS_REMOVE:
+            return None
+        content = self._content(kind, entry)
+        if kind == _RULE:
+            number, name, type_ = (entry[key] for key in ("endpointID", "endpointTemplateMetaName", "endpointType"))
+            content |= _endpoint_members(number, name, type_)
+        return content
 
-    def __init__(self, diffs: Iterable[plan_pb2.ResourceDiff], summary: Mapping[str, Any]) -> None:
-        self._by_rule = {rule["templateMetaName"]: rule for rule in summary["notificationRules"]}
-        self._by_name: dict[str, plan_pb2.ResourceDiff] = {}
-        self._by_id: dict[str, plan_pb2.ResourceDiff] = {}
-        for diff in diffs:
-            if family_of(diff.key.kind) == _ENDPOINT:
-                self._by_name[diff.key.name] = diff
-                self._by_id[diff.resource_id] = diff
+    def old(self, diff: plan_pb2.ResourceDiff) -> Content | None:
+        """What the platform has; None where there is nothing."""
+        if not diff.old_spec_json:
+            return None
+        kind = diff.old_kind or diff.key.kind
+        entry = None if diff.old_kind else self._unchanged(diff)
+        if entry is None:
+            entry = KINDS[kind].summarise(orjson.loads(diff.old_spec_json), number_id(diff.resource_id))
+        content = self._content(kind, entry)
+        return content | self._old_endpoint(diff) if kind == _RULE else content
 
-    def of_new(self, rule: str) -> Content:
-        """The endpoint that a rule is going to have."""
-        found = self._by_rule.get(rule, {})
-        return {
-            "endpointID": found.get("endpointID", 0),
-            "endpointName": found.get("endpointTemplateMetaName", ""),
-            "endpointType": found.get("endpointType", ""),
-        }
+    def _unchanged(self, diff: plan_pb2.ResourceDiff) -> Mapping[str, Any] | None:
+        """The entry of the summary, if it tells of the old side, too."""
+        is_same = diff.old_spec_json == diff.new_spec_json
+        return self._wanted.get((diff.key.kind, diff.key.name)) if is_same else None
 
-    def of_old(self, diff: plan_pb2.ResourceDiff, old: Content) -> Content:
-        """The endpoint that a rule has now, under the name that the package or the stack has for it."""
-        word = str(orjson.loads(diff.old_spec_json).get("endpointName", ""))
+    def _content(self, kind: str, entry: Mapping[str, Any]) -> Content:
+        name = KINDS[kind].summary_key
+        content = CONTENTS[name](entry)
+        if name == "checks" or (name == "notificationEndpoints" and self._is_applied):
+            content["orgID"] = self._org_id
+        elif name == "telegrafConfigs":
+            content.pop("orgID", None)
+        return content
+
+    def _old_endpoint(self, diff: plan_pb2.ResourceDiff) -> Content:
+        """The endpoint that a rule has on the platform."""
         change = next((each for each in diff.changes if each.path == "/endpointName"), None)
         before = orjson.loads(change.old_json) if change and change.old_json else None
         if isinstance(before, dict):
-            known = self._by_id.get(before.get("id", ""))
-            name = known.key.name if known else word
-            return _named_endpoint(name, before.get("id", ""), str(before.get("kind", "")))
-        if change is None and diff.new_spec_json:
-            return self.of_new(diff.key.name)
-        known = self._by_name.get(word)
-        return (
-            _named_endpoint(word, known.resource_id, known.old_kind or known.key.kind)
-            if known
-            else _named_endpoint(word, "", "")
+            endpoint_id = before.get("id", "")
+            known = self._endpoints_by_id.get(endpoint_id)
+            return _endpoint_members(number_id(endpoint_id), _live_name(known) if known else "", _type(before["kind"]))
+        if change is None and (rule := self._wanted.get((diff.key.kind, diff.key.name))):
+            # It leads where it is to lead, whatever word the platform has for that.
+            known = self._endpoints.get(rule["endpointTemplateMetaName"])
+            name = _live_name(known) if known else rule["endpointTemplateMetaName"]
+            return _endpoint_members(rule["endpointID"], name, rule["endpointType"])
+        word = str(orjson.loads(diff.old_spec_json).get("endpointName", ""))
+        known = self._endpoints.get(word)
+        if known is None:
+            return _endpoint_members(0, word, "")
+        return _endpoint_members(
+            number_id(known.resource_id), _live_name(known), _type(known.old_kind or known.key.kind)
         )
 
 
-def _named_endpoint(name: str, resource_id: str, kind: str) -> Content:
-    words = kind.removeprefix("NotificationEndpoint").lower()
-    return {"endpointID": number_id(resource_id), "endpointName": name, "endpointType": words}
+def _live_name(endpoint: plan_pb2.ResourceDiff) -> str:
+    """The display name that an endpoint has on the platform; where it is not there, the name of its object."""
+    return str(orjson.loads(endpoint.old_spec_json)["name"]) if endpoint.old_spec_json else endpoint.key.name
 
 
-def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[tuple[str, str], str]) -> Content:
+def _type(endpoint_kind: str) -> str:
+    return endpoint_kind.removeprefix(_ENDPOINT_KIND).lower()
+
+
+def _endpoint_members(number: int, name: str, type_: str) -> Content:
+    return {"endpointID": number, "endpointName": name, "endpointType": type_}
+
+
+def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[_Key, str]) -> dict[str, Any]:
+    resource, label = diff.resource, diff.label
+    kind, name, label_name = resource.kind, resource.name, label.name
+    # What goes away is told without names, as InfluxDB does.
     is_going = diff.status == plan_pb2.DIFF_STATUS_REMOVE
     return {
         "stateStatus": STATUSES[diff.status],
-        "resourceType": KINDS[diff.resource.kind].resource_type if diff.resource.kind in KINDS else "",
+        "resourceType": KINDS[kind].resource_type,
         "resourceID": number_id(diff.resource_id),
-        "resourceName": "" if is_going else _name(diff.resource, names),
-        "resourceTemplateMetaName": diff.resource.name,
+        "resourceName": "" if is_going else names.get((kind, name), name),
+        "resourceTemplateMetaName": name,
         "labelID": number_id(diff.label_id),
-        "labelName": "" if is_going else _name(diff.label, names),
-        "labelTemplateMetaName": diff.label.name,
+        "labelName": "" if is_going else names.get((label.kind, label_name), label_name),
+        "labelTemplateMetaName": label_name,
     }
-
-
-def _name(key: object_pb2.ObjectKey, names: Mapping[tuple[str, str], str]) -> str:
-    return names.get((key.kind, key.name), key.name)

@@ -3,8 +3,10 @@
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from services.core.model import Key
 from services.gateway.requests.templates import Template
@@ -52,11 +54,12 @@ def with_references(
             spec = _with_reference(spec, pointer.split("/")[1:], env, secrets, secret_key(scope, key, pointer))
         return item if spec is item["spec"] else {**item, "spec": spec}
 
-    made = tuple(
-        template if template.objects is None else replace(template, objects=list(map(changed, template.objects)))
-        for template in templates
-    )
-    return Replaced(made, secrets)
+    def without(template: Template) -> Template:
+        if not template.is_generated:
+            return template
+        return Template.of_objects(template.name, template.encoding, list(map(changed, orjson.loads(template.text))))
+
+    return Replaced(tuple(map(without, templates)), secrets)
 
 
 def secret_key(scope: str, key: Key, pointer: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -28,37 +28,36 @@ class Encoding(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Template:
     """
-    One source: objects, a text or an address.
+    One source: a text or an address.
 
     Attributes:
         name: Name of the source; empty for an address, which is its own.
         encoding: How its text is written.
-        objects: Its objects, as a client sent them; None: it is no list of objects. Maybe with credentials; not shown.
-        text: Its text; of no meaning beside objects or an address. Not shown, either.
+        text: Its text; of no meaning beside an address. It may hold credentials; not shown.
         url: Where its text is; empty: here.
+        is_generated: Whether the text was made of objects: its lines mean nothing to whoever sent them.
     """
 
     name: str = ""
     encoding: Encoding = Encoding.UNKNOWN
-    objects: Sequence[Any] | None = field(default=None, repr=False)
     text: str = field(default="", repr=False)
     url: str = ""
+    is_generated: bool = False
 
-    @property
-    def source_text(self) -> str:
+    @classmethod
+    def of_objects(cls, name: str, encoding: Encoding, objects: Sequence[Any]) -> Self:
         """
-        The text for the parser.
+        A list of objects, as text.
 
         Raises:
             Problem: It cannot be written.
         """
-        if self.objects is None:
-            return self.text
         try:
-            return orjson.dumps(self.objects).decode()
+            text = orjson.dumps(objects).decode()
         except orjson.JSONEncodeError:
-            told = f"{self.name[:200]}: too many lists and objects inside each other"
+            told = f"{name[:200]}: too many lists and objects inside each other"
             raise Problem(Code.UNPROCESSABLE_ENTITY, told) from None
+        return cls(name, encoding, text, is_generated=True)
 
 
 def read_remotes(body: Members) -> list[Template]:
@@ -96,12 +95,12 @@ def _template(place: int, given: Members) -> Iterator[Template]:
         yield Template(name, encoding, text=contents)
     elif encoding is Encoding.JSONNET:
         # A list is a program, too; whether programs are read is for the parser to say.
-        yield Template(name, encoding, objects=contents if isinstance(contents, list) else [])
+        yield Template.of_objects(name, encoding, contents if isinstance(contents, list) else [])
     elif isinstance(contents, dict):
-        yield Template(name, Encoding.JSON, objects=[contents])
+        yield Template.of_objects(name, Encoding.JSON, [contents])
     elif isinstance(contents, list):
         if objects := [each for each in contents if not _is_empty_document(each)]:
-            yield Template(name, Encoding.JSON, objects=objects)
+            yield Template.of_objects(name, Encoding.JSON, objects)
     elif contents is not None:
         raise Problem(
             Code.UNPROCESSABLE_ENTITY, f"templates[{place}].contents ({name[:200]}): write a list of objects, or a text"

