@@ -150,7 +150,12 @@ class _Sides:
             known = self._endpoints.get(rule["endpointTemplateMetaName"])
             name = _live_name(known) if known else rule["endpointTemplateMetaName"]
             return _endpoint_members(rule["endpointID"], name, rule["endpointType"])
-        return _endpoint_members(0, "", "")
+        # A platform that knows no references has the word of the package.
+        word = str(orjson.loads(diff.old_spec_json).get("endpointName", ""))
+        known = self._endpoints.get(word)
+        if known is None:
+            return _endpoint_members(0, word, "")
+        return self._live_endpoint(known.resource_id, known.old_kind or known.key.kind)
 
     def _live_endpoint(self, endpoint_id: str, kind: str) -> Content:
         known = self._endpoints_by_id.get(endpoint_id)
