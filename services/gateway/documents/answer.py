@@ -27,7 +27,7 @@ def answer_document(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bo
     return {
         "sources": list(made.header.sources),
         "stackID": stack_id,
-        "diff": diff_document(made.diffs, summary, org_id, is_applied),
+        "diff": diff_document(made.diffs, summary, org_id),
         "summary": summary,
         "planDigest": made.header.digest,
     }

@@ -43,9 +43,9 @@ def stack_document(
         "resources": [_resource(entry, uses.get((entry.key.kind, entry.key.name), ())) for entry in resources],
     }
     events = _events(stack, revisions)
-    if events[-1]["eventType"] == "uninstall":
+    if revisions and _is_uninstall(revisions[-1]):
         # What was applied last; the record of an empty stack no longer says it.
-        now["sources"] = next((list(each.sources) for each in reversed(revisions) if each.sources), now["sources"])
+        now["sources"] = next(event["sources"] for event in reversed(events) if "sources" in event)
     for event in events[:-1]:
         event |= {**now, "resources": [], "sources": event.get("sources", [])}
     events[-1] |= now
@@ -56,13 +56,19 @@ def _events(stack: stack_pb2.Stack, revisions: Iterable[stack_pb2.Revision]) -> 
     """What happened, with times that grow: of two that are equal, clients may take either for the last one."""
     last = _time(stack.create_time)
     events = [_event("create", last)]
+    sources: list[str] = []
     for revision in revisions:
-        is_uninstall = revision.kind == plan_pb2.OPERATION_KIND_UNINSTALL
+        is_uninstall = _is_uninstall(revision)
+        sources = sources if is_uninstall else list(revision.sources)
         last = max(_time(revision.create_time), last + timedelta(microseconds=1))
-        events.append(_event("uninstall" if is_uninstall else "update", last) | {"sources": list(revision.sources)})
+        events.append({**_event("uninstall" if is_uninstall else "update", last), "sources": sources})
     if _time(stack.update_time) > last:
         events.append(_event("update", _time(stack.update_time)))
     return events
+
+
+def _is_uninstall(revision: stack_pb2.Revision) -> bool:
+    return revision.kind == plan_pb2.OPERATION_KIND_UNINSTALL
 
 
 def _event(kind: str, when: datetime) -> dict[str, Any]:
