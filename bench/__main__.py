@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.applying import applying
 from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
+from bench.influxdb import on_influxdb
 from bench.journaling import journaling
 from bench.listing import listing
 from bench.package import Mix
@@ -49,6 +50,7 @@ def main() -> None:
         figures += [*journaling(size), *listing(size)]
     if not wanted.parsing:
         figures += asyncio.run(serving(sizes))
+        figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
     print(table(figures))
 
 

@@ -86,6 +86,21 @@ class Cluster:
             raise Unexpected(f"the apply ended otherwise: {last.event.finished.cause or last}")
         return last.event.finished
 
+    async def uninstall(self) -> None:
+        """
+        Uninstall the one stack, and follow the events to the last one.
+
+        Raises:
+            Unexpected: It did not succeed.
+        """
+        request = applier_pb2.UninstallStackRequest(
+            stack=object_pb2.StackRef(name=STACK), then=plan_pb2.AFTER_UNINSTALL_DELETE
+        )
+        stub = ApplierServiceStub(self.applier.channel)
+        *_, last = [answer async for answer in self.applier.stream(stub.UninstallStack, request)]
+        if last.event.finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+            raise Unexpected(f"the uninstall ended otherwise: {last.event.finished.cause or last}")
+
     async def export(self, count: int) -> None:
         """
         Export the one stack, all *count* objects of it.

@@ -95,6 +95,13 @@ class Match(NamedTuple):
         return self.wanted is None
 
     @property
+    def resource(self) -> ResourceKey | None:
+        """Kind and id of the live resource, else of one that leaves the record and is gone; None: there is neither."""
+        if self.live:
+            return self.live.kind, self.live.id
+        return (self.recorded.key.kind, self.recorded.resource_id) if self.is_removal and self.recorded else None
+
+    @property
     def stays(self) -> bool:
         """Whether the object left the package, and the resource is left to other stacks."""
         is_shared = self.recorded is not None and self.recorded.origin is Origin.SHARED
@@ -214,7 +221,7 @@ def refuse_unsupported_kinds(desired: Desired, stack: StackRecord, platform: Pla
 def _kinds_of(desired: Desired, stack: StackRecord) -> tuple[set[str], set[str]]:
     """The kinds of what a plan applies, and of what it removes."""
     wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
-    recorded = {entry.key for entry in stack.resources if not desired.skips(entry.key)}
+    recorded = {entry.key for entry in stack.resources if not desired.skips_entry(entry)}
     return {key.kind for key in wanted}, {key.kind for key in recorded - wanted}
 
 
@@ -257,8 +264,8 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         live: All resources of the kinds of ``kinds_to_list``, and what is recorded of those with a costly listing.
         platform: What the platform demands of names.
     """
-    recorded = [entry for entry in stack.resources if not desired.skips(entry.key)]
-    untouched = by_key([entry for entry in stack.resources if desired.skips(entry.key)])
+    recorded = [entry for entry in stack.resources if not desired.skips_entry(entry)]
+    untouched = by_key([entry for entry in stack.resources if desired.skips_entry(entry)])
     wanted = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
     by_id = {(resource.kind, resource.id): resource for resource in live}
     entries = entries_of(wanted.keys(), recorded)

@@ -143,7 +143,8 @@ def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, s
     return RecordChanges(
         tuple(entry for entry in inventory if recorded.get(entry.key) != entry),
         tuple(sorted(recorded.keys() - wanted)),
-        tuple(sorted(key for key, match in matching.matches.items() if match.stays and key in recorded)),
+        # What somebody has deleted need not stay with anybody.
+        tuple(sorted(key for key, match in matching.matches.items() if match.stays and match.live and key in recorded)),
         staying_labels(matching),
     )
 
@@ -181,7 +182,7 @@ def _inventory(
             associations=tuple(sorted(recorded_labels(entry, matching) - gone)),
             # What is protected stays, and has the policy of this apply like all others; what is skipped has its own.
             policy=resolved(stack.policy, key).text
-            if key in matching.protected_entries or not desired.skips(key)
+            if key in matching.protected_entries or not desired.skips_entry(entry)
             else entry.policy,
         )
         for key, entry in matching.untouched.items()

@@ -44,9 +44,9 @@ def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits)
     """
     named = {kind for kind, traits in platform.kinds.items() if traits.unique_name("") is not None}
     found = [
-        (match.live.kind, match.live.id)
+        resource
         for key, match in matching.matches.items()
-        if match.live and match.live.kind in named and (key in differing or _is_at_stake(match, matching))
+        if (resource := match.resource) and resource[0] in named and (key in differing or _is_at_stake(match, matching))
     ]
     return found + [(key.kind, entry.resource_id) for key, entry in matching.released.items()]
 
@@ -56,7 +56,7 @@ def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
     if not holders:
         return matching
     matches = {
-        key: _held(match, holders.get((match.live.kind, match.live.id)), stack) if match.live else match
+        key: _held(match, holders.get(match.resource), stack) if match.resource else match
         for key, match in matching.matches.items()
     }
     released: dict[Key, InventoryEntry] = {}
@@ -194,7 +194,8 @@ def remarks_of(matching: Matching, found: Differences) -> Iterator[str]:
         elif match.stays and users:
             heirs = called(user for user in match.users if not user.operation) or users
             others = f"; so does {', '.join(each for each in users if each != heirs[0])}" if users[1:] else ""
-            yield f"{key} stays, as {heirs[0]} uses it{others}: {heirs[0]} becomes its owner"
+            stays = "stays, as" if match.live else "is gone from the platform, and"
+            yield f"{key} {stays} {heirs[0]} uses it{others}: {heirs[0]} becomes its owner"
         elif users and found.changed.get(key):
             yield f"{key} is used by {', '.join(users)}: the change is theirs as well"
 

@@ -38,7 +38,9 @@ def _relatives(kind: str) -> tuple[str, ...]:
 def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> list[str]:
     """A warning about each object that *skips* name and that neither package nor stack has: it protects nothing."""
     items = {(family_of(item.key.kind), item.key.name): item for item in package.objects}
-    known = items.keys() | {(family_of(entry.key.kind), entry.key.name) for entry in stack.resources}
+    known = items.keys() | {
+        (family_of(key.kind), key.name) for entry in stack.resources for key in (entry.key, entry.object_key)
+    }
     return [
         f"{skip.kind}:{skip.name} is to be skipped, and is neither in the package nor in the stack"
         + _meant(skip, items.values())

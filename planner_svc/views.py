@@ -9,7 +9,6 @@ from planner_svc.matching import Match, Matching
 from services.core.model import (
     Desired,
     DiffStatus,
-    FieldChange,
     Key,
     LabelMappingDiff,
     Location,
@@ -47,7 +46,7 @@ class Planned:
         """The differences, for each object and for each association; what stays with other stacks has none."""
         matches = self.matching.matches.values()
         return PlanDiffs(
-            tuple(_diff(match, self.found.changed) for match in matches if not match.stays),
+            tuple(_diff(match, self.found) for match in matches if not match.stays),
             _mapping_diffs(self.links, self.matching),
         )
 
@@ -90,7 +89,7 @@ def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[La
     return tuple(shown[names].diff() for names in sorted(shown))
 
 
-def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> ResourceDiff:
+def _diff(match: Match, found: Differences) -> ResourceDiff:
     status = DiffStatus.REMOVE
     if match.wanted:
         # A recorded resource that is gone still "exists" in the diff, under its recorded id (service.md 1.4).
@@ -103,9 +102,10 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
         status=status,
         old_spec=match.live.spec if match.live else None,
         new_spec=match.wanted.spec if match.wanted else None,
-        changes=changed.get(match.key, ()),
+        changes=found.changed.get(match.key, ()),
         old_kind="" if kind == match.key.kind else kind,
         location=_location(match.wanted),
+        old_references=found.live_references(match.live) if match.live and not match.wanted else (),
     )
 
 

@@ -226,6 +226,9 @@ class Batch:
     async def _conclude(self) -> list[AnyEffect]:
         """Note what is known, and look what became of the rest; the effects that certainly did not happen."""
         outcomes, self._outcomes = self._outcomes, {}
+        if self._order.direction is Direction.UNDO:
+            lacking = [self._effects[step] for step, outcome in outcomes.items() if _lacks_something(outcome)]
+            outcomes |= await self._exchange.inquiry.undone_by_others(lacking)
         await self._journal.record(outcomes, self._order.direction)
         reach(f"after_{self._order.place}record")
         doubtful = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
@@ -299,3 +302,8 @@ def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
             return Unknown(f"{before}; sent again: {now}", retry_after=retry_after)
         case _:
             return answer
+
+
+def _lacks_something(outcome: Outcome) -> bool:
+    """Whether something that is needed is not there."""
+    return isinstance(outcome, Failed) and outcome.reason is RejectionReason.NOT_FOUND

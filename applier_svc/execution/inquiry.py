@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Collection, Sequence
 
 from applier_svc.execution.noting import Journal
-from applier_svc.execution.prober import Prober
+from applier_svc.execution.prober import UNREADABLE, Prober
 from applier_svc.execution.sender import Sender
 from applier_svc.execution.timeouts import Timeouts
-from services.core.model import PlatformTraits
+from services.core.model import LABEL, PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
-from services.engine.outcome import Failed, NotHappened, Unknown
+from services.engine.outcome import Done, Failed, NotHappened, Outcomes, Unknown
 from services.engine.step_life import StepRecord, StepState
 from services.rpc.call import loop_time
 
@@ -99,6 +99,32 @@ class Inquiry:
         live = await self._prober.read(sorted({*taken.values()}))
         held = {step: found.spec.text for step, resource in taken.items() if (found := live.get(resource))}
         return [record._replace(observed=held.get(record.step, record.observed)) for record in records]
+
+    async def undone_by_others(self, inverses: Sequence[AnyEffect]) -> Outcomes:
+        """
+        Those of *inverses* that have nothing left to take back, each as done, by step number.
+
+        Args:
+            inverses: Undos that the platform refused, as something that they need is not there.
+
+        Returns:
+            Those about a resource, or a label on one, that somebody has deleted: what the step did went with it. None
+            where that cannot be read.
+        """
+        ids = self._progress.ids
+        needed = {
+            each.number: [
+                (each.step.key.kind, each.target(ids)),
+                *([(LABEL, each.label_id(ids))] if each.links else []),
+            ]
+            for each in inverses
+            if not (each.makes or each.removes or each.is_of_secret) and each.is_possible(ids)
+        }
+        try:
+            there = await self._prober.read(sorted({resource for needs in needed.values() for resource in needs}))
+        except UNREADABLE:
+            return {}
+        return {step: Done(needs[0][1]) for step, needs in needed.items() if not there.keys() >= {*needs}}
 
     async def settle(self) -> None:
         """Wait until what was sent before can no longer take effect."""

@@ -7,6 +7,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
+from services.cli.consoles import console, print_lines
 from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.escapes import one_line
@@ -14,7 +15,7 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import entries_lines
 from services.cli.session import Session, session
-from services.cli.show import console, message_document, moment, print_lines
+from services.cli.show import message_document, moment
 from services.cli.stack_records import ref_of
 from services.cli.tables import print_table
 from services.rpc.convert.objects import target_from_pb

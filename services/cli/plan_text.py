@@ -7,9 +7,9 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import print_lines
 from services.cli.effects import SUMMED, WORDS, Wording
 from services.cli.escapes import escaped, one_line
-from services.cli.show import print_lines
 from services.core.model import Key
 from services.rpc.plan_parts import JoinedPlan
 from services.views.entries import Act, Entry, Mark, counts_by_kind, entries

@@ -34,8 +34,11 @@ The module of each service; that of ``platform`` serves one platform.
 They start in this order and stop in the reverse one: who calls before who is called.
 """
 
-FIRST_TO_STOP = ("applier", "http")
-"""What goes first when this process is gone: the services that operations need stay until these are done."""
+ALL = "services"
+"""The name of a child that runs all services of one command."""
+
+FIRST_TO_STOP = frozenset({"applier", "http", ALL})
+"""Children that go first when this process is gone: the services that operations need stay until these are done."""
 
 READY_SECONDS = 30.0
 """How long the services may take to answer their health checks at first."""
@@ -79,6 +82,14 @@ def children(names: Collection[str], settings: Settings, platforms: Iterable[Pla
         if name in names
         for child in (drivers if name == "platform" else [Child(name, (module,), settings.addresses[name])])
     ]
+
+
+def one_child(names: Collection[str], settings: Settings, platforms: Collection[Platform]) -> Child:
+    """The same services as ``children``, as one process."""
+    running = children(names, settings, platforms)
+    drivers = {each.service: f"platform:{each.name}" for each in platforms}
+    words = [drivers.get(child.name, child.name) for child in running]
+    return Child(ALL, ("services.local", *words), running[-1].address)
 
 
 class _Pipe:
@@ -194,15 +205,16 @@ class Supervisor:
         try:
             told = await asyncio.wait_for(self._told(name), READY_SECONDS)
         except TimeoutError:
-            raise Failed(f"the {name} service does not listen after {READY_SECONDS:.0f} s") from None
+            raise Failed(f"{_named(name)} not listening after {READY_SECONDS:.0f} s") from None
         finally:
             self._close_news(name)
         if told != LISTENING:
-            problem = told.decode(errors="replace").strip() or self._last_words(name)
-            raise Failed(f"the {name} service cannot start: {problem}")
+            raise Failed(
+                told.decode(errors="replace").strip() or f"{_named(name)} not running; {self._last_words(name)}"
+            )
         service = self._services[name]
         if service.has_health and (problem := await problem_of(service.address, READY_SECONDS, wait=True)):
-            raise Failed(f"the {name} service is not ready after {READY_SECONDS:.0f} s: {problem}")
+            raise Failed(f"{_named(name)} not ready after {READY_SECONDS:.0f} s: {problem}")
 
     async def _told(self, name: str) -> bytes:
         """What a service said when it began to listen, or why it cannot; nothing if it ended without a word."""
@@ -240,6 +252,11 @@ class Supervisor:
                 self._close_news(name)
             except (OSError, Failed) as error:
                 log.warning("cannot restart service", extra={"service": name, "problem": str(error)})
+
+
+def _named(name: str) -> str:
+    """The beginning of a sentence about a child."""
+    return "the services are" if name == ALL else f"the {name} service is"
 
 
 async def _end(name: str, process: asyncio.subprocess.Process) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import console
 from services.cli.escapes import one_line
 from services.cli.given_platform import given_platform, refuse_faulty, row_of
 from services.cli.interrupts import Interrupts
 from services.cli.session import open_log, sockets_folder
-from services.cli.show import console
 from services.cli.single import single
 from services.cli.supervisor import MODULES, Child, Supervisor, children
 from services.drivers.registry import DRIVERS

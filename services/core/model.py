@@ -379,6 +379,21 @@ class InventoryEntry(NamedTuple):
     is_pending_delete: bool = False
     policy: str = ""
 
+    @property
+    def object_key(self) -> Key:
+        """The key of its object, also where another resource has that key since its own one was replaced."""
+        before = self.key.name.removesuffix(_beside(self.resource_id))
+        return self.key._replace(name=before) if self.is_pending_delete and before else self.key
+
+    def beside(self, resource_id: str) -> "InventoryEntry":
+        """The entry of a resource that was replaced and is still to be deleted, where another one has the key."""
+        key = self.key._replace(name=self.key.name + _beside(resource_id))
+        return self._replace(key=key, resource_id=resource_id, associations=(), is_pending_delete=True)
+
+
+def _beside(resource_id: str) -> str:
+    return f"~{resource_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class StackRecord:
@@ -513,7 +528,7 @@ class ResourceDiff(NamedTuple):
     What the package wants of one object beside what the platform holds.
 
     ``old_kind`` is the kind of the resource where that is another one of the family, else empty; ``location`` is where
-    the object stands in its source, None for one that left the package.
+    the object stands in its source, None for one that left the package, whose resource refers to ``old_references``.
     """
 
     key: Key
@@ -524,6 +539,7 @@ class ResourceDiff(NamedTuple):
     changes: tuple[FieldChange, ...] = ()
     old_kind: str = ""
     location: Location | None = None
+    old_references: tuple[StepReference, ...] = ()
 
 
 class LabelMappingDiff(NamedTuple):
@@ -840,6 +856,10 @@ class Desired:
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""
         return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)
+
+    def skips_entry(self, entry: InventoryEntry) -> bool:
+        """Whether what is recorded as *entry* stays as it is, also a resource that waits to be deleted."""
+        return bool(self.skip) and (self.skips(entry.key) or self.skips(entry.object_key))
 
 
 def by_key(entries: Sequence[InventoryEntry]) -> dict[Key, InventoryEntry]:

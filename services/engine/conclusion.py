@@ -244,7 +244,7 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
         if ids.is_replaced(key, step.resource_id):
             # Its key means what was created in its place.
             if key in own and (resource_id := ids.find(key, step.resource_id)):
-                pending = _beside(before[key], resource_id)
+                pending = before[key].beside(resource_id)
                 entries[pending.key] = pending
         elif key in before and key in removed:
             entries[key] = before[key]._replace(is_pending_delete=True)
@@ -321,7 +321,7 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
             entry = entry._replace(resource_id=ids.get(key), origin=Origin.ADOPTED if is_kept else entry.origin)
             if known and key in before and ids.is_replaced(key, before[key].resource_id):
                 # What was kept is left to whoever made it.
-                entry = known if is_kept else _beside(entry, entry.resource_id)
+                entry = known if is_kept else entry.beside(entry.resource_id)
             entries[entry.key] = entry
             removed.discard(key)
     changed = {key: entry for key, entry in entries.items() if entry != before.get(key)}
@@ -334,9 +334,3 @@ def _deletes(effect: AnyEffect) -> bool:
 
 def _is_of_replaced(effect: AnyEffect, ids: Ids) -> bool:
     return _deletes(effect) and ids.is_replaced(effect.step.key, effect.step.resource_id)
-
-
-def _beside(entry: InventoryEntry, resource_id: str) -> InventoryEntry:
-    """*entry* of a resource that is to be deleted, under a key of its own, as another one has its key."""
-    key = entry.key._replace(name=f"{entry.key.name}~{resource_id}")
-    return _leaving(entry._replace(key=key, resource_id=resource_id))

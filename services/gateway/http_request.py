@@ -1,5 +1,6 @@
 """A request as handlers see it."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ class HttpRequest:
         principal: Name of who asks; empty where nobody needs a token.
         parameters: Those of its path.
         give_place_back: Lets another request begin, as this one streams from now on.
+        gone: Set when the client has left, so that nobody waits for the answer.
+        stopping: Set when the server stops: a stream without an end has to end.
     """
 
     http: web.BaseRequest
@@ -33,6 +36,8 @@ class HttpRequest:
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     give_place_back: Callable[[], None] = lambda: None
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def query(self) -> MultiMapping[str]:

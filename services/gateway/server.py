@@ -93,7 +93,8 @@ async def serving_http(site: Site, listen: str, grace: float = 30.0, ids: Ids = 
         OSError: *listen* is in use or not an address of this machine.
     """
     loop = asyncio.get_running_loop()
-    factory = _Server(_Chain(site, ids), site.limits)
+    chain = _Chain(site, ids)
+    factory = _Server(chain, site.limits)
     if listen.startswith("unix:"):
         listening = await loop.create_unix_server(factory, listen.removeprefix("unix:"))
         address = listen
@@ -107,6 +108,7 @@ async def serving_http(site: Site, listen: str, grace: float = 30.0, ids: Ids = 
         yield address
     finally:
         listening.close()
+        chain.stopping.set()
         factory.pre_shutdown()
         await factory.shutdown(grace)
 
@@ -118,6 +120,7 @@ class _Connection(RequestHandler):
         super().__init__(server, **arguments)
         self._header_seconds = header_seconds
         self._late: asyncio.TimerHandle | None = None
+        self.gone = asyncio.Event()
         self._is_busy = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -133,6 +136,7 @@ class _Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Wait no longer."""
+        self.gone.set()
         self.headers_are_there()
         super().connection_lost(exc)
 
@@ -151,8 +155,8 @@ class _Connection(RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answer what is no request of HTTP; what it says stays out of the log, as it may hold a token."""
-        if request.writer.output_size > 0:
-            raise ConnectionError("the answer has begun")
+        if request.writer.output_size > 0 or isinstance(exc, ConnectionError):
+            raise ConnectionError("the answer has begun, or nobody waits for it")
         self.headers_are_there()
         told = "this is no request of HTTP, or its headers are too large (8 KiB each)"
         problem = Problem(Code.INVALID, told) if status < 500 else Problem(Code.INTERNAL_ERROR, "a defect of pkger")
@@ -197,6 +201,7 @@ class _Chain:
     def __init__(self, site: Site, ids: Ids) -> None:
         self._site, self._ids = site, ids
         self._running = 0
+        self.stopping = asyncio.Event()
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -206,6 +211,9 @@ class _Chain:
         began, current = loop_time(), self._request_id(http)
         request_id.set(current)
         request = HttpRequest(http, current, self._site.limits.body, self._own_headers(http, current))
+        request.stopping = self.stopping
+        if isinstance(connection, _Connection):
+            request.gone = connection.gone
         found, response = None, None
         try:
             found, answer = await self._answer(request)

@@ -1,6 +1,7 @@
 """Who may write: leases that are lost, stores that go away, tokens that are old."""
 
 import asyncio
+import gc
 import sqlite3
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -55,6 +56,39 @@ async def test_an_applier_that_lost_its_lease_sends_nothing_more(tmp_path: Path,
         with pytest.raises(LeaseLost):
             [event async for event in stream]
         assert case.driver.calls == call + 1
+
+
+@pytest.mark.parametrize("first_ends", ["first", "last"])
+async def test_an_applier_that_takes_its_own_operation_over_ends_both_runs_of_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, first_ends: str
+) -> None:
+    """It stood still for longer than its lease; then the next apply carries on what was left behind."""
+    clock = Clock()
+    async with (
+        stack_service(tmp_path / "stack.db", clock) as store,
+        world(tmp_path, replace(QUICK, recovery=3600.0), given={"stack": store.address}) as faulty,
+    ):
+        case = faulty.case()
+        gates = [case.driver.gate(call) for call in range(2)]
+        lost = case.events(SMALL)
+        await anext(lost)
+        await gates[0].reached.wait()
+        clock.forward(31)
+        next_one = asyncio.create_task(case.apply(SMALL))
+        await gates[1].reached.wait()
+        if first_ends == "last":
+            gates[1].opened.set()
+            assert end(await next_one).no_change
+        gates[0].opened.set()
+        with pytest.raises((LeaseLost, TokenStale)):
+            [event async for event in lost]
+        gates[1].opened.set()
+
+        assert end(await next_one).no_change
+        assert len((await case.look()).ids) == 3
+    # A task that ends with a defect nobody waits for says so when it is collected.
+    gc.collect()
+    assert [record for record in caplog.records if record.name == "asyncio" and record.exc_info] == []
 
 
 async def test_a_write_in_doubt_is_found_out_by_who_carries_the_operation_on(faulty: World) -> None:

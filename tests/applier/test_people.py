@@ -97,6 +97,57 @@ async def test_what_somebody_changes_before_the_undo_stays(faulty: World, way: s
     assert await resource(case, "Label") == theirs
 
 
+@pytest.mark.parametrize("kind", ["Bucket", "Label"])
+async def test_the_undo_of_a_detachment_needs_no_decision_where_somebody_has_deleted_one_of_the_two(
+    faulty: World, kind: str
+) -> None:
+    label, variable = an_object("Label", "l", "sensors"), an_object("Variable", "v", "v", type="constant", values=["a"])
+    before = text(label, an_object("Bucket", "b", "raw", ["l"]), variable)
+    case = await faulty.case_with(before)
+    # The label is detached, and then the variable deleted.
+    events, mine, opened = await in_the_middle_of(case, 1, text(label, an_object("Bucket", "b", "raw")))
+    await edit(case, kind, "deletes")
+    await faulty.services.cancel(events[0].operation)
+    opened.set()
+    await mine
+
+    assert end(events).state == ROLLED_BACK
+    assert {each.kind for each in (await case.look()).resources} == {"Bucket", "Label", "Variable"} - {kind}
+    assert end(await case.apply(before)).state == SUCCEEDED
+    assert await is_labelled(case)
+
+
+async def test_the_undo_of_an_update_needs_no_decision_where_somebody_has_deleted_the_resource(faulty: World) -> None:
+    case = await faulty.case_with(OURS)
+    events, mine, opened = await in_the_middle_of(case, 1, FAILING)
+    await edit(case, "Label", "deletes")
+    opened.set()
+    await mine
+
+    assert end(events).state == ROLLED_BACK
+    assert [each.kind for each in (await case.look()).resources] == ["Bucket"]
+    assert end(await case.apply(OURS)).state == SUCCEEDED
+
+
+async def test_an_undo_that_is_refused_as_something_else_is_not_there_needs_a_decision(faulty: World) -> None:
+    """Somebody has deleted the endpoint that the rule is to refer to again; the rule is there."""
+    slack, pager = an_endpoint("Slack", "chat", "chat"), an_endpoint("PagerDuty", "pager", "pager")
+    variable = an_object("Variable", "v", "v", type="constant", values=["a"])
+    case = await faulty.case_with(text(slack, pager, a_rule("alarm", "chat"), variable))
+    # The rule is updated, and then the variable deleted.
+    events, mine, opened = await in_the_middle_of(case, 1, text(slack, pager, a_rule("alarm", "pager")))
+    await edit(case, "NotificationEndpointSlack", "deletes")
+    await faulty.services.cancel(events[0].operation)
+    opened.set()
+    await mine
+    assert end(events).state == BLOCKED
+
+
+async def is_labelled(case: Case) -> bool:
+    """Whether the only bucket has the only label."""
+    return list((await resource(case, "Bucket")).label_ids) == [(await resource(case, "Label")).id]
+
+
 async def test_whoever_forces_an_undo_overwrites_what_somebody_changed(faulty: World) -> None:
     case, name, _ = await blocked_by_an_edit(faulty)
     assert ended(await case.recover(name, _0="force")).state == ROLLED_BACK

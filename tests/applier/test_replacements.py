@@ -28,12 +28,12 @@ async def fails_at(case: Case, verb: Verb, kind: str, *texts: str, **more: Any) 
     return await case.apply(*texts, **more)
 
 
-async def replaced(case: Case, *texts: str) -> list[tuple[str, str]]:
+async def replaced(case: Case, *texts: str, **more: Any) -> list[tuple[str, str]]:
     """What an apply without faults does to resources; afterwards there is nothing left to do."""
     case.driver.heal()
-    events = await case.apply(*texts)
+    events = await case.apply(*texts, **more)
     assert (end(events).state, end(events).leftover_count) == (SUCCEEDED, 0)
-    assert (await case.plan(*texts)).steps == []
+    assert (await case.plan(*texts, **more)).steps == []
     return [(step.verb.value, step.key.name) for step in events.plan.steps if not step.label]
 
 
@@ -66,6 +66,8 @@ async def test_what_was_replaced_and_cannot_be_deleted_waits_in_the_record_for_t
     left = entries(now)[f"raw~{held}"]
     assert (left.resource_id, left.is_pending_delete, list(left.associations)) == (held, True, [])
     assert set(now.recorded.values()) == now.ids
+    assert await replaced(case, RENAMED, skip=[{"kind": "Bucket", "name": "raw"}]) == []
+    assert buckets(await case.look()) == buckets(now)
     assert await replaced(case, RENAMED) == [("delete", f"raw~{held}")]
     assert end(await case.uninstall()).state == SUCCEEDED
     assert (await case.look()).ids == set()

@@ -361,6 +361,31 @@ async def test_what_somebody_deleted_is_made_by_the_first_that_applies(faulty: W
     assert await names(case) == [("sensors", ())]
 
 
+@pytest.mark.parametrize("is_used", [True, False])
+async def test_a_plan_announces_who_gets_what_somebody_deleted(faulty: World, is_used: bool) -> None:
+    """The user may have let go by the time of the apply: then nothing is left, and nothing to be done."""
+    case = await faulty.case_with(text(SENSORS))
+    theirs = beside(case, "theirs")
+    await ended(theirs, THEIRS)
+    [label] = (await case.look()).resources
+    deletion = driver_pb2.DeleteResource(kind="Label", id=label.id)
+    await case.services.mutate(driver_pb2.Mutation(delete=deletion), org=case.org)
+
+    plan = await case.plan(text(an_object("Label", "other", "other")))
+    assert plan.warnings == [
+        "Label 'l' is gone from the platform, and stack 'theirs' uses it: stack 'theirs' becomes its owner"
+    ]
+    if not is_used:
+        await theirs.uninstall()
+    finished = end(await case.apply_plan(plan))
+    assert (finished.state, finished.leftover_count) == (SUCCEEDED, 0)
+    assert await origins(case) == {"other": OWNED}
+    assert await origins(theirs) == ({"tag": OWNED} if is_used else {})
+    if is_used:
+        assert (await ended(theirs, THEIRS)).state == SUCCEEDED
+        assert ("sensors", ()) in await names(case)
+
+
 async def test_somebody_elses_edit_of_what_is_shared_is_told_to_its_users(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")

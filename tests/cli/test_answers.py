@@ -116,7 +116,7 @@ async def test_whoever_watches_is_told_of_what_is_left(faulty: World, env: Mappi
     faulty.driver.fail({0: ItemFault.REJECT}, lasting=True)
     assert (await pkger(*apply(tmp_path, RED), env=env)).code == 1
     watched = await pkger("operations", "watch", await newest(env), env=env)
-    end = "succeeded: 1 step not done: the next apply or uninstall retries what is left"
+    end = "succeeded: 1 left to do: the next apply or uninstall tries again"
     assert watched.code == 1
     assert watched.out.splitlines()[-1] == end
     assert watched.err.splitlines()[-1] == f"Error: delete Bucket 'b' failed; {end}"
@@ -130,10 +130,10 @@ async def test_a_creation_that_failed_past_the_seal_is_not_done(
     told = await pkger(*apply(tmp_path, EXPLICIT), env=env)
     assert told.code == 1
     assert "Done: 1 deleted.\n" in told.out
-    assert told.err.splitlines()[-1].startswith("Error: create Bucket 'raw' failed; 1 step not done")
+    assert told.err.splitlines()[-1].startswith("Error: create Bucket 'raw' failed; 1 left to do")
     shown = await pkger("operations", "show", await newest(env), env=env)
     assert "1 of 2" in shown.out
-    assert shown.out.splitlines()[-1] == "1 step not done: the next apply or uninstall retries what is left"
+    assert shown.out.splitlines()[-1] == "1 left to do: the next apply or uninstall tries again"
 
 
 async def test_ctrl_c_ends_watching_and_not_the_operation(

@@ -27,7 +27,7 @@ UNSEEN = "nobody could look what became of it"
 def check(told: Ended, reasons: Sequence[str], what: str, end: str) -> None:
     """Each reason stands once, on standard error; the end closes standard error, and stands on standard output."""
     is_undone = "nothing was done" in told.err or UNDONE in told.err
-    assert told.code == (5 if is_undone else 1 if " not done: the next apply" in told.err else 6)
+    assert told.code == (5 if is_undone else 1 if " left to do: the next apply" in told.err else 6)
     for reason in reasons:
         assert (told.out + told.err).count(reason) == reasons.count(reason), told
     assert all(reason in told.err for reason in reasons)
@@ -115,7 +115,7 @@ async def test_what_failed_past_the_seal_is_not_counted_as_done(faulty: World, t
         told,
         [SCRIPTED],
         "delete Bucket 'b' failed",
-        "1 step not done: the next apply or uninstall retries what is left",
+        "1 left to do: the next apply or uninstall tries again",
     )
     assert "Done: nothing.\n" in told.out
     faulty.driver.heal()

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+from applier_svc import failpoints
 from tests.applier.faulty import ItemFault
+from tests.applier.test_defects import Defect, left_behind
 from tests.applier.world import world
 from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import environment, pkger
@@ -69,3 +71,24 @@ async def test_a_blocked_operation_shows_the_ways_out_and_ends_as_it_is_decided(
         [stack] = json.loads((await pkger("stacks", "list", "-o", "json", env=env)).out)
         assert stack["resource_count"] == 1
         assert json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out) == []
+
+
+async def test_an_operation_that_a_defect_blocks_shows_what_leads_out_of_it(tmp_path: Path) -> None:
+    defect = Defect()
+    failpoints.install(defect)
+    try:
+        async with world(tmp_path) as faulty:
+            case, name = await left_behind(faulty, defect, "after_send")
+            await case.settled()
+            env, short = environment(tmp_path, faulty.services.addresses), name.removeprefix("operations/")
+            shown = (await pkger("operations", "show", short, env=env)).out
+            assert defect.text in shown
+            assert "ways out: retry\n" in shown
+            assert f"`pkger operations recover {short}` tries again, once the defect is mended" in shown
+            assert "--step" not in shown
+
+            defect.place = None
+            recovered = await pkger("operations", "recover", short, env=env)
+            assert (recovered.code, recovered.err) == (0, "")
+    finally:
+        failpoints.install(failpoints.deadly(""))

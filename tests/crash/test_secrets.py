@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.applier.packages import FRESH
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, end, put_secrets
 from tests.apply.packages import an_object, text
 from tests.crash.changes import FAILING
+from tests.crash.test_two_stacks import newest_operation
 from tests.crash.world import Crashing, check, content_after, crashing
 from tests.samples import rare
 
@@ -90,6 +92,30 @@ async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
     if package != FAILING:
         assert end(await case.apply(package, secrets=GIVEN)).state == SUCCEEDED
         assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"]
+
+
+@pytest.mark.parametrize(
+    ("failpoint", "is_person"), [("after_record", True), rare("after_send", True), rare("after_send", False)]
+)
+async def test_a_secret_that_others_write_while_no_applier_lives_stays(
+    world: Crashing, failpoint: str, is_person: bool
+) -> None:
+    """Case 6 of engine.md 11.7: who wrote it first removes nothing that may be somebody's."""
+    case = await world.case_with("")
+    await world.applier(failpoint)
+    assert await world.apply_and_die(case, REFUSED, secrets={"shared": "mine"})
+    mine = await newest_operation(case)
+    if is_person:
+        await put_secrets(case, {"shared": "theirs"})
+    await world.applier()
+    other = text(an_object("Label", "o", "other"))
+    theirs = await replace(case, stack="theirs").apply(other, secrets={} if is_person else {"shared": "theirs"})
+
+    events = [event async for event in case.watch(mine)]
+
+    assert (end(theirs).state, end(events).state) == (SUCCEEDED, ROLLED_BACK)
+    assert "'shared'" in end(events).cause
+    assert await case.services.secret_keys(case.org) == ["shared"]
 
 
 def places(folder: Path) -> set[str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import parser_svc.__main__ as parser_process
 import services.drivers.__main__ as platform_process
-from services.gateway.organisations import org_id
 from services.core.model import Target
+from services.gateway.organisations import org_id
 from services.platforms import Platform
 from services.rpc.process import Service
 from services.settings import Settings

@@ -1,5 +1,7 @@
 """What a caller leaves out (service.md 1.2 and 5.2)."""
 
+from dataclasses import replace
+
 import pytest
 
 from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
@@ -122,6 +124,21 @@ def test_a_label_that_got_another_key_while_it_is_skipped_stays_where_it_is() ->
     plan = world.plan(renamed, an_object("Bucket", "b", ["m"]), skip=[renamed.key])
     assert told(plan) == []
     assert plan.no_change
+
+
+@pytest.mark.parametrize("skip", ["Bucket", "Bucket:b"])
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_what_waits_to_be_deleted_is_skipped_by_the_name_of_its_object(skip: str, is_wanted: bool) -> None:
+    world, wanted = World(), [an_object("Bucket", "b")] if is_wanted else []
+    old = world.add("Bucket", "old").id
+    world.apply(*wanted)
+    left = InventoryEntry(Key("Bucket", "b"), "", Origin.CREATED).beside(old)
+    world.record = replace(world.record, resources=(*world.record.resources, left))
+    skips = [Key(*skip.split(":") if ":" in skip else (skip, ""))]
+    plan = world.plan(*wanted, LABEL_L, skip=skips)
+    assert (told(plan), plan.record.removed) == (["0 create Label l"], ())
+    assert idle_skips(skips, Package(()), world.record) == []
+    assert told(world.plan(*wanted, LABEL_L)) == ["0 create Label l", "1 delete Bucket b~" + old]
 
 
 def test_a_skip_that_fits_nothing_is_told_with_what_was_probably_meant() -> None:

@@ -31,6 +31,9 @@ _WITH_ORG = ("checks", "notificationEndpoints")
 
 _RULE = "NotificationRule"
 
+_ENDPOINT_POINTER = "/endpointName"
+"""Where a rule names its endpoint."""
+
 _ENDPOINT_KIND = "NotificationEndpoint"
 """What the kinds of endpoints begin with; the type of one is the rest."""
 
@@ -47,6 +50,7 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> D
     document = empty_diff()
     sides = _Sides(diffs, summary, org_id)
     names: dict[_Key, str] = {}
+    ids: dict[_Key, int] = {}
     for diff in diffs.resources:
         kind, name = key = (diff.key.kind, diff.key.name)
         if kind not in KINDS:
@@ -64,9 +68,11 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> D
             entry["old"] = old
         document[_list_of(kind)].append(entry)
         names[key] = (new or old or {}).get("name", name)
+        # Also that of a resource which is gone: the stack knows it.
+        ids[key] = number_id(diff.resource_id)
     for entries in document.values():
         entries.sort(key=itemgetter("templateMetaName"))
-    mappings = [_mapping(each, names) for each in diffs.label_mappings if each.resource.kind in KINDS]
+    mappings = [_mapping(each, names, ids) for each in diffs.label_mappings if each.resource.kind in KINDS]
     mappings.sort(key=itemgetter("resourceType", "resourceTemplateMetaName", "labelName", "labelTemplateMetaName"))
     document["labelMappings"] = mappings
     return document
@@ -133,24 +139,27 @@ class _Sides:
 
     def _old_endpoint(self, diff: plan_pb2.ResourceDiff) -> Content:
         """The endpoint that a rule has on the platform."""
-        change = next((each for each in diff.changes if each.path == "/endpointName"), None)
+        if reference := next((each for each in diff.old_references if each.pointer == _ENDPOINT_POINTER), None):
+            return self._live_endpoint(reference.resource_id, reference.key.kind)
+        change = next((each for each in diff.changes if each.path == _ENDPOINT_POINTER), None)
         before = orjson.loads(change.old_json) if change and change.old_json else None
         if isinstance(before, dict):
-            endpoint_id = before.get("id", "")
-            known = self._endpoints_by_id.get(endpoint_id)
-            return _endpoint_members(number_id(endpoint_id), _live_name(known) if known else "", _type(before["kind"]))
+            return self._live_endpoint(before.get("id", ""), before["kind"])
         if change is None and (rule := self._wanted.get((diff.key.kind, diff.key.name))):
             # It leads where it is to lead, whatever word the platform has for that.
             known = self._endpoints.get(rule["endpointTemplateMetaName"])
             name = _live_name(known) if known else rule["endpointTemplateMetaName"]
             return _endpoint_members(rule["endpointID"], name, rule["endpointType"])
+        # A platform that knows no references has the word of the package.
         word = str(orjson.loads(diff.old_spec_json).get("endpointName", ""))
         known = self._endpoints.get(word)
         if known is None:
             return _endpoint_members(0, word, "")
-        return _endpoint_members(
-            number_id(known.resource_id), _live_name(known), _type(known.old_kind or known.key.kind)
-        )
+        return self._live_endpoint(known.resource_id, known.old_kind or known.key.kind)
+
+    def _live_endpoint(self, endpoint_id: str, kind: str) -> Content:
+        known = self._endpoints_by_id.get(endpoint_id)
+        return _endpoint_members(number_id(endpoint_id), _live_name(known) if known else "", _type(kind))
 
 
 def _live_name(endpoint: plan_pb2.ResourceDiff) -> str:
@@ -166,7 +175,7 @@ def _endpoint_members(number: int, name: str, type_: str) -> Content:
     return {"endpointID": number, "endpointName": name, "endpointType": type_}
 
 
-def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[_Key, str]) -> dict[str, Any]:
+def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[_Key, str], ids: Mapping[_Key, int]) -> dict[str, Any]:
     resource, label = diff.resource, diff.label
     kind, name, label_name = resource.kind, resource.name, label.name
     # What goes away is told without names, as InfluxDB does.
@@ -174,10 +183,10 @@ def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[_Key, str]) -> dict
     return {
         "stateStatus": STATUSES[diff.status],
         "resourceType": KINDS[kind].resource_type,
-        "resourceID": number_id(diff.resource_id),
+        "resourceID": number_id(diff.resource_id) or ids.get((kind, name), 0),
         "resourceName": "" if is_going else names.get((kind, name), name),
         "resourceTemplateMetaName": name,
-        "labelID": number_id(diff.label_id),
+        "labelID": number_id(diff.label_id) or ids.get((label.kind, label_name), 0),
         "labelName": "" if is_going else names.get((label.kind, label_name), label_name),
         "labelTemplateMetaName": label_name,
     }

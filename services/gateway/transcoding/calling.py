@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
+from urllib.parse import unquote_to_bytes
 
 import orjson
 from aiohttp import hdrs, web
@@ -15,7 +17,7 @@ from pkger.model.v1 import object_pb2, operation_pb2
 
 from services.core.errors import RequestInvalid
 from services.gateway.answers import Answer, Code
-from services.gateway.errors import Problem, problem_of
+from services.gateway.errors import SECONDS_UNTIL_RETRY, Problem, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
 from services.gateway.transcoding.bindings import Binding
 from services.gateway.transcoding.caching import (
@@ -38,13 +40,15 @@ from services.gateway.transcoding.streaming import (
     StreamLimits,
     form_for,
     running,
-    until_gone,
 )
 from services.rpc.client import Peer
 from services.rpc.documents import document_of
 
 LARGE = 64 * 1024
 """Bytes of a body or a message from which on it is decoded or encoded in a thread, so that other requests go on."""
+
+FAREWELL_SECONDS = 1.0
+"""How long the end of a stream may take when the server stops."""
 
 Result = TypeVar("Result")
 
@@ -80,13 +84,14 @@ class Caller:
 
     async def _decoded(self, request: HttpRequest) -> Message:
         """The message that a request stands for, with what its headers and its token say."""
+        _check_escapes(request)
         body = await request.body()
         if body and self._binding.has_body:
             _check_media_type(request)
         arguments = self._binding, request.parameters, list(request.query.items()), body
         message = await asyncio.to_thread(decode, *arguments) if len(body) >= LARGE else decode(*arguments)
-        _take_key(message, request.headers.get("Idempotency-Key", ""))
-        _take_position(message, request.headers.get("Last-Event-ID", ""))
+        _take_key(message, _header(request, "Idempotency-Key"))
+        _take_position(message, _header(request, "Last-Event-ID"))
         _take_author(message, request.principal)
         return message
 
@@ -99,11 +104,12 @@ class Caller:
         feed = Feed(self._limits)
         messages = cast("AsyncGenerator[Message, None]", self._peer.stream(self._call, message, seconds=None))
         filling = asyncio.create_task(feed.fill(messages))
-        gone = asyncio.create_task(until_gone(request.http))
-        async with running(filling, gone):
+        gone, stopping = asyncio.create_task(request.gone.wait()), asyncio.create_task(request.stopping.wait())
+        async with running(filling, gone, stopping):
             # A browser that watches learns soon that it is connected; all others learn first whether it went well.
             is_watch = self._is_safe and bool(form.ping())
-            first = await _first(feed, gone, self._limits.ping_seconds if is_watch else None)
+            others = {gone, stopping} if self._is_safe else {gone}
+            first = await _first(feed, others, self._limits.ping_seconds if is_watch else None, request)
             if isinstance(first, Message):
                 await _refuse_violations(first, feed)
                 if (told := TOLD_BY_THE_FIRST.get(self._binding.rpc.full_name)) and told(first):
@@ -120,41 +126,48 @@ class Caller:
             if request.http.method != hdrs.METH_HEAD:
                 writing = asyncio.create_task(self._write(response, form, first, feed, request))
                 async with running(writing):
-                    await self._until_written(writing, filling, gone, feed, request)
+                    await self._until_written(writing, filling, {gone, stopping}, feed, request)
+                if not writing.cancelled():
+                    return response
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(FAREWELL_SECONDS):
+                        await response.write(form.error(pkger_form(_stopping(), request.id)))
             return response
 
     async def _until_written(
         self,
         writing: "asyncio.Task[None]",
         filling: "asyncio.Task[None]",
-        gone: "asyncio.Task[None]",
+        others: "set[asyncio.Task[Any]]",
         feed: Feed,
         request: HttpRequest,
     ) -> None:
-        """Wait until all is written; cut the connection of a client that does not read."""
+        """Wait until all is written, or the server stops; cut the connection of a client that does not read."""
         try:
-            await asyncio.wait({writing, filling, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({writing, filling, *others}, return_when=asyncio.FIRST_COMPLETED)
             if filling.done():
                 filling.result()
-                await self._until_taken(writing, gone, feed)
+                await self._until_taken({writing, *others}, feed)
         except NotRead:
             if request.http.transport is not None:
                 request.http.transport.abort()
             raise ClientGone from None
-        if not writing.done():
+        if writing.done():
+            writing.result()
+        elif request.gone.is_set():
             raise ClientGone
-        writing.result()
 
-    async def _until_taken(self, writing: "asyncio.Task[None]", gone: "asyncio.Task[None]", feed: Feed) -> None:
+    async def _until_taken(self, works: "set[asyncio.Task[Any]]", feed: Feed) -> None:
         """
-        Wait until the last messages are written, or the client is gone.
+        Wait until one of *works* is done, of which one writes the last messages.
 
         Raises:
             NotRead: The client takes none of them.
         """
-        works, seconds = {writing, gone}, self._limits.last_seconds
         taken = -1
-        while not (await asyncio.wait(works, timeout=seconds, return_when=asyncio.FIRST_COMPLETED))[0]:
+        while not (await asyncio.wait(works, timeout=self._limits.last_seconds, return_when=asyncio.FIRST_COMPLETED))[
+            0
+        ]:
             if feed.taken == taken:
                 raise NotRead
             taken = feed.taken
@@ -222,7 +235,7 @@ def _bytes_of(message: Message) -> bytes:
 
 async def _while_there(request: HttpRequest, work: Awaitable[Result]) -> Result:
     """The result of *work*, which is cancelled when the client is gone."""
-    working, gone = asyncio.ensure_future(work), asyncio.create_task(until_gone(request.http))
+    working, gone = asyncio.ensure_future(work), asyncio.create_task(request.gone.wait())
     async with running(cast("asyncio.Task[Any]", working), gone):
         await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -230,16 +243,34 @@ async def _while_there(request: HttpRequest, work: Awaitable[Result]) -> Result:
         return working.result()
 
 
-async def _first(feed: Feed, gone: "asyncio.Task[None]", seconds: float | None) -> Message | _NoNews | None:
-    """The first message of a stream; None when there is none, and no news when it is not there in time."""
+async def _first(
+    feed: Feed, others: "set[asyncio.Task[Any]]", seconds: float | None, request: HttpRequest
+) -> Message | _NoNews | None:
+    """
+    The first message of a stream; None when there is none, and no news when it is not there in time.
+
+    Args:
+        feed: The messages.
+        others: What ends the waiting: that the client is gone, or that the server stops.
+        seconds: How long to wait; None: as long as it takes.
+        request: What is answered.
+    """
     taking = asyncio.create_task(feed.take())
     async with running(taking):
-        await asyncio.wait({taking, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if taking.done():
+        done, _ = await asyncio.wait({taking, *others}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if taking in done:
             return taking.result()
-        if gone.done():
+        if request.gone.is_set():
             raise ClientGone
+        if done:
+            raise _stopping()
         return _NoNews()
+
+
+def _stopping() -> Problem:
+    """What a stream ends with when the server stops."""
+    told = "the gateway stops: ask again, for what is behind the last message"
+    return Problem(Code.UNAVAILABLE, told, headers=retry_after(SECONDS_UNTIL_RETRY))
 
 
 async def _refuse_violations(first: Message, feed: Feed) -> None:
@@ -285,6 +316,36 @@ def _check_media_type(request: HttpRequest) -> None:
     if request.media_type != "application/json":
         told = "the body has to be JSON, and to say so: write Content-Type: application/json"
         raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told)
+
+
+def _check_escapes(request: HttpRequest) -> None:
+    """
+    Refuse what would be decoded to something else than was meant.
+
+    Raises:
+        RequestInvalid: An escape of the address is no UTF-8.
+    """
+    address = request.http.rel_url
+    for name, escaped in (("path", address.raw_path), ("query", address.raw_query_string)):
+        try:
+            unquote_to_bytes(escaped).decode()
+        except UnicodeDecodeError:
+            raise RequestInvalid(name, "its percent escapes are no UTF-8") from None
+
+
+def _header(request: HttpRequest, name: str) -> str:
+    """
+    The text of a header that gets into a message; empty without it.
+
+    Raises:
+        RequestInvalid: It is no text.
+    """
+    text = request.headers.get(name, "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise RequestInvalid(name, "is no UTF-8") from None
+    return text
 
 
 def _take_key(message: Any, key: str) -> None:

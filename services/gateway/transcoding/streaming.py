@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import orjson
-from aiohttp import web
 from google.protobuf.message import Message
 
 from services.gateway.answers import Code
@@ -236,16 +235,6 @@ async def running(*works: "asyncio.Task[Any]") -> AsyncIterator[None]:
         for work in works:
             work.cancel()
         await asyncio.gather(*works, return_exceptions=True)
-
-
-LOOK_SECONDS = 0.5
-"""How often a handler looks whether its client is still there; the server tells it only when it writes."""
-
-
-async def until_gone(http: web.BaseRequest) -> None:
-    """Wait until the client of a request is gone."""
-    while http.transport is not None and not http.transport.is_closing():  # noqa: ASYNC110 - nobody sets one
-        await asyncio.sleep(LOOK_SECONDS)
 
 
 class ClientGone(ConnectionError):

@@ -241,9 +241,13 @@ def test_the_old_endpoint_of_a_rule_is_the_one_that_it_had() -> None:
         "endpointName": "s",
         "endpointType": "slack",
     }
-    gone = resource_diff("NotificationRule", "r", {**RULE, "endpointName": "before"})
-    (row,) = made_diff(before, gone)["notificationRules"]
-    assert (row["old"]["endpointID"], row["old"]["endpointType"]) == (0xAA, "slack")
+    key = object_pb2.ObjectKey(kind="NotificationEndpointSlack", name="before")
+    reference = plan_pb2.StepReference(pointer="/endpointName", key=key, resource_id="00000000000000aa")
+    by_reference = resource_diff("NotificationRule", "r", RULE, old_references=[reference])
+    by_word = resource_diff("NotificationRule", "r", {**RULE, "endpointName": "before"})
+    for gone in (by_reference, by_word):
+        (row,) = made_diff(before, gone)["notificationRules"]
+        assert (row["old"]["endpointID"], row["old"]["endpointType"]) == (0xAA, "slack")
 
 
 def test_mappings_that_go_have_no_names() -> None:

@@ -1,7 +1,7 @@
 """The gateway's own routes in front of a real server, whose streams do what a test says."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -75,13 +75,11 @@ async def scripted(
         partial(stack_pb2_grpc.add_StackServiceServicer_to_server, stacks),
         partial(applier_pb2_grpc.add_ApplierServiceServicer_to_server, operations),
     ]
-    async with serving(register, NAMES, "127.0.0.1:0", 1) as address:
+    # The client goes last: it sees how the gateway stops.
+    async with AsyncExitStack() as clients, serving(register, NAMES, "127.0.0.1:0", 1) as address:
         addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), address)
         async with connected(addresses) as services:
             of_http = Limits(BodyLimits(10_000_000, 10), requests=requests)
             site = Site(Routes(api_routes(services, limits)), Tokens(), OriginRules(), of_http, "", "test")
-            async with (
-                serving_http(site, "127.0.0.1:0", grace=1) as http,
-                aiohttp.ClientSession(f"http://{http}") as client,
-            ):
-                yield client
+            async with serving_http(site, "127.0.0.1:0", grace=60) as http:
+                yield await clients.enter_async_context(aiohttp.ClientSession(f"http://{http}"))

@@ -4,7 +4,6 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-import pytest
 from pkger.model.v1 import plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
@@ -245,12 +244,12 @@ async def test_the_author_is_who_has_the_token(api: Api) -> None:
     assert (refused.status, refused.document["metadata"]["field"]) == (400, "author")
 
 
-@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", ""])
-async def test_a_body_that_a_page_of_another_site_can_send_is_refused(api: Api, media_type: str) -> None:
-    headers = {"Content-Type": media_type}
-    async with api.session.post(f"{BASE}/stacks", data=b"{}", headers=headers) as response:
-        assert response.status == 415
-        assert (await response.json())["code"] == "unsupported media type"
+async def test_a_body_that_a_page_of_another_site_can_send_is_refused(api: Api) -> None:
+    for media_type in ("text/plain", "application/x-www-form-urlencoded", ""):
+        headers = {"Content-Type": media_type}
+        async with api.session.post(f"{BASE}/stacks", data=b"{}", headers=headers) as response:
+            assert response.status == 415
+            assert (await response.json())["code"] == "unsupported media type"
 
 
 async def test_what_has_not_changed_is_not_sent_again(api: Api) -> None:
@@ -291,7 +290,7 @@ async def test_a_request_for_headers_gets_them(api: Api) -> None:
 
 async def test_a_large_dry_run_is_the_same_as_over_grpc(api: Api, services: Cluster) -> None:
     """Bodies and messages of size are read and written in threads."""
-    text = json.dumps([an_object("Label", f"label-{number}", f"label {number}") for number in range(800)])
+    text = json.dumps([an_object("Label", f"label-{number}", f"label {number}") for number in range(400)])
     package = {"sources": [{"name": "source-0", "text": text, "encoding": "ENCODING_JSON"}]}
     views = [plan_pb2.PlanView.Name(view) for view in ALL_VIEWS]
     body = {"package": package, "validate_only": True, "view": views}
@@ -307,20 +306,15 @@ async def test_a_large_dry_run_is_the_same_as_over_grpc(api: Api, services: Clus
     assert max(len(json.dumps(part)) for part in parts) > LARGE
 
 
-@pytest.mark.parametrize(
-    ("method", "target", "token", "status", "code"),
-    [
-        ("GET", "/stacks", "wrong", 401, "unauthorized"),
-        ("GET", "/nowhere", TOKEN, 404, "not found"),
-        ("PUT", "/stacks", TOKEN, 405, "method not allowed"),
-    ],
-)
-async def test_an_error_before_the_route_has_the_form_of_all_others(
-    api: Api, method: str, target: str, token: str, status: int, code: str
-) -> None:
-    headers = {"Authorization": f"Bearer {token}"}
-    async with api.session.request(method, f"{BASE}{target}", headers=headers) as response:
-        body = await response.json()
-    assert (response.status, body["code"]) == (status, code)
-    assert list(body) == PROBLEM_SCHEMA["required"]
-    assert body["request_id"] == response.headers["X-Request-Id"]
+async def test_an_error_before_the_route_has_the_form_of_all_others(api: Api) -> None:
+    for method, target, token, expected in (
+        ("GET", "/stacks", "wrong", (401, "unauthorized")),
+        ("GET", "/nowhere", TOKEN, (404, "not found")),
+        ("PUT", "/stacks", TOKEN, (405, "method not allowed")),
+    ):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with api.session.request(method, f"{BASE}{target}", headers=headers) as response:
+            body = await response.json()
+        assert (response.status, body["code"]) == expected
+        assert list(body) == PROBLEM_SCHEMA["required"]
+        assert body["request_id"] == response.headers["X-Request-Id"]

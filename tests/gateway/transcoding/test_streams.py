@@ -84,6 +84,15 @@ async def test_a_browser_that_has_all_events_is_told_not_to_come_back(api: Api) 
     assert (await api.call("ApplierService_WatchOperation", last["operation"], headers=headers)).status == 204
 
 
+async def test_an_operation_goes_on_without_its_client(api: Api) -> None:
+    async with api.session.post(f"{BASE}/packages:apply", json={"package": a_source()}, headers=EVENTS) as response:
+        [(_, accepted), *_] = await received(response, 1)
+        response.close()
+    name = json.loads(accepted)["event"]["operation"]
+    watched = await api.call("ApplierService_WatchOperation", name, headers=EVENTS)
+    assert watched.documents[-1]["event"]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+
+
 async def test_a_watch_of_a_stack_goes_on_behind_its_last_position(api: Api) -> None:
     made = (await api.call("StackService_CreateStack", body={"name": "fleet"})).document["stack"]
     target = f"{BASE}/stacks/{made['id']}:watch"
@@ -317,3 +326,51 @@ async def test_a_server_that_goes_away_in_the_middle_is_told() -> None:
     async with scripted(watch=aborts) as client, client.get(WATCH) as response:
         lines = [json.loads(line) for line in (await response.text()).splitlines()]
     assert lines[-1]["error"]["code"] == "unavailable"
+
+
+async def test_a_gateway_that_stops_ends_its_streams_at_once() -> None:
+    async def watched(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield a_change("p1")
+        await asyncio.Event().wait()
+
+    async def quiet(request: Any, context: Any) -> AsyncIterator[Any]:
+        begun.set()
+        await asyncio.Event().wait()
+        yield
+
+    begun = asyncio.Event()
+    async with asyncio.timeout(20):
+        async with scripted(watch=watched) as client:
+            response = await client.get(WATCH, headers=LINES)
+            first = await response.content.readline()
+            rest = asyncio.create_task(response.read())
+        last = json.loads(await rest)
+        async with scripted(watch=quiet) as client:
+            answering = asyncio.create_task(client.get(WATCH, headers=LINES))
+            await begun.wait()
+        refused = await answering
+    assert json.loads(first)["position"] == "p1"
+    assert last["error"]["code"] == "unavailable"
+    assert (refused.status, "Retry-After" in refused.headers) == (503, True)
+
+
+async def test_a_client_that_leaves_is_no_malformed_request(caplog: pytest.LogCaptureFixture) -> None:
+    begun, ended = asyncio.Event(), Ended()
+
+    async def plans(request: Any, context: Any) -> AsyncIterator[Any]:
+        begun.set()
+        await asyncio.Event().wait()
+        yield
+
+    with caplog.at_level(logging.INFO):
+        logging.getLogger("pkger.http").addHandler(ended)
+        async with scripted(apply=plans) as client:
+            answering = asyncio.create_task(client.post(APPLY, json={}))
+            await begun.wait()
+            answering.cancel()
+            async with asyncio.timeout(10):
+                await ended.event.wait()
+        logging.getLogger("pkger.http").removeHandler(ended)
+    [line] = [record for record in caplog.records if record.getMessage() == "request"]
+    assert line.__dict__["status"] == 499
+    assert not [record for record in caplog.records if record.getMessage() == "malformed request"]
