@@ -55,10 +55,11 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> D
         kind, name = key = (diff.key.kind, diff.key.name)
         if kind not in KINDS:
             continue
-        new, old = sides.new(diff), sides.old(diff)
+        new, old = sides.both(diff)
+        number = number_id(diff.resource_id)
         entry = {
             "kind": kind,
-            "id": number_id(diff.resource_id),
+            "id": number,
             "stateStatus": STATUSES[diff.status],
             "templateMetaName": name,
             "new": new,
@@ -69,7 +70,7 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> D
         document[_list_of(kind)].append(entry)
         names[key] = (new or old or {}).get("name", name)
         # Also that of a resource which is gone: the stack knows it.
-        ids[key] = number_id(diff.resource_id)
+        ids[key] = number
     for entries in document.values():
         entries.sort(key=itemgetter("templateMetaName"))
     mappings = [_mapping(each, names, ids) for each in diffs.label_mappings if each.resource.kind in KINDS]
@@ -93,40 +94,39 @@ class _Sides:
 
     def __init__(self, diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> None:
         self._org_id = org_id
-        # What the package wants is in the summary already, and need not be made of specs again: of a large package,
-        # that takes most of the time.
+        # What is created is in the summary already, and need not be made of specs again: of a large package, that takes
+        # most of the time.
         self._wanted = {(entry["kind"], entry["templateMetaName"]): entry for name in LISTS for entry in summary[name]}
         endpoints = [diff for diff in diffs.resources if diff.key.kind.startswith(_ENDPOINT_KIND)]
         self._endpoints = {diff.key.name: diff for diff in endpoints}
         self._endpoints_by_id = {diff.resource_id: diff for diff in endpoints if diff.resource_id}
 
-    def new(self, diff: plan_pb2.ResourceDiff) -> Content | None:
-        """What the package wants; None for what goes away."""
-        kind = diff.key.kind
-        entry = self._wanted.get((kind, diff.key.name))
-        if entry is None or diff.status == plan_pb2.DIFF_STATUS_REMOVE:
-            return None
-        content = self._content(kind, entry)
-        if kind == _RULE:
-            number, name, type_ = (entry[key] for key in ("endpointID", "endpointTemplateMetaName", "endpointType"))
-            content |= _endpoint_members(number, name, type_)
-        return content
+    def both(self, diff: plan_pb2.ResourceDiff) -> tuple[Content | None, Content | None]:
+        """What is wanted, and what the platform has; None for what goes away, or is not there."""
+        new = self._new(diff)
+        if new is not None and diff.old_spec_json == diff.new_spec_json and not diff.old_kind:
+            old: Content | None = dict(new)
+        else:
+            old = self._side(diff, diff.old_kind or diff.key.kind, diff.old_spec_json)
+        if diff.key.kind == _RULE:
+            if new is not None:
+                new |= self._new_endpoint(diff)
+            if old is not None:
+                old |= self._old_endpoint(diff)
+        return new, old
 
-    def old(self, diff: plan_pb2.ResourceDiff) -> Content | None:
-        """What the platform has; None where there is nothing."""
-        if not diff.old_spec_json:
+    def _new(self, diff: plan_pb2.ResourceDiff) -> Content | None:
+        if diff.status == plan_pb2.DIFF_STATUS_REMOVE:
             return None
-        kind = diff.old_kind or diff.key.kind
-        entry = None if diff.old_kind else self._unchanged(diff)
-        if entry is None:
-            entry = KINDS[kind].summarise(orjson.loads(diff.old_spec_json), number_id(diff.resource_id))
-        content = self._content(kind, entry)
-        return content | self._old_endpoint(diff) if kind == _RULE else content
+        if not diff.old_spec_json and (entry := self._wanted.get((diff.key.kind, diff.key.name))):
+            return self._content(diff.key.kind, entry)
+        # What is there already may keep some of its fields, whatever the package says of them.
+        return self._side(diff, diff.key.kind, diff.new_spec_json)
 
-    def _unchanged(self, diff: plan_pb2.ResourceDiff) -> Mapping[str, Any] | None:
-        """The entry of the summary, if it tells of the old side, too."""
-        is_same = diff.old_spec_json == diff.new_spec_json
-        return self._wanted.get((diff.key.kind, diff.key.name)) if is_same else None
+    def _side(self, diff: plan_pb2.ResourceDiff, kind: str, spec: str) -> Content | None:
+        if not spec:
+            return None
+        return self._content(kind, KINDS[kind].summarise(orjson.loads(spec), number_id(diff.resource_id)))
 
     def _content(self, kind: str, entry: Mapping[str, Any]) -> Content:
         name = KINDS[kind].summary_key
@@ -136,6 +136,13 @@ class _Sides:
         elif name == "telegrafConfigs":
             content.pop("orgID", None)
         return content
+
+    def _new_endpoint(self, diff: plan_pb2.ResourceDiff) -> Content:
+        """The endpoint that a rule is to have."""
+        rule = self._wanted.get((diff.key.kind, diff.key.name), {})
+        return _endpoint_members(
+            rule.get("endpointID", 0), rule.get("endpointTemplateMetaName", ""), rule.get("endpointType", "")
+        )
 
     def _old_endpoint(self, diff: plan_pb2.ResourceDiff) -> Content:
         """The endpoint that a rule has on the platform."""
@@ -183,10 +190,10 @@ def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[_Key, str], ids: Ma
     return {
         "stateStatus": STATUSES[diff.status],
         "resourceType": KINDS[kind].resource_type,
-        "resourceID": number_id(diff.resource_id) or ids.get((kind, name), 0),
+        "resourceID": ids.get((kind, name)) or number_id(diff.resource_id),
         "resourceName": "" if is_going else names.get((kind, name), name),
         "resourceTemplateMetaName": name,
-        "labelID": number_id(diff.label_id) or ids.get((label.kind, label_name), 0),
+        "labelID": ids.get((label.kind, label_name)) or number_id(diff.label_id),
         "labelName": "" if is_going else names.get((label.kind, label_name), label_name),
         "labelTemplateMetaName": label_name,
     }

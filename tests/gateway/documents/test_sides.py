@@ -61,20 +61,34 @@ def diff_of(kind: str, name: str, status: Any, old: Any = None, **more: Any) -> 
     )
 
 
+SLACK_SPEC = {"name": "e", "description": "", "url": "u", "status": "active", "token": ""}
+
+
 def test_a_resource_of_another_kind_of_the_family_shows_what_it_is() -> None:
-    """A Slack endpoint becomes one for HTTP: each side is told as what it is."""
-    slack = {"name": "e", "description": "", "url": "u", "status": "active", "token": ""}
-    http = {"name": "e", "type": "http", "status": "active"}
-    summary = empty_summary()
-    summary["notificationEndpoints"] = [
-        {"kind": "NotificationEndpointHTTP", "templateMetaName": "e", "notificationEndpoint": http}
-    ]
+    """A Slack endpoint becomes one for PagerDuty: each side is told as what it is."""
+    pager = {"name": "e", "description": "", "url": "u", "status": "active", "routingKey": {"secretRef": {"key": "k"}}}
     diff = diff_of(
-        "NotificationEndpointHTTP", "e", plan_pb2.DIFF_STATUS_EXISTS, slack, old_kind="NotificationEndpointSlack"
+        "NotificationEndpointPagerDuty",
+        "e",
+        plan_pb2.DIFF_STATUS_EXISTS,
+        SLACK_SPEC,
+        old_kind="NotificationEndpointSlack",
+        new_spec_json=orjson.dumps(pager).decode(),
     )
-    (row,) = diff_document(plan_pb2.PlanDiffs(resources=[diff]), summary, ORG)["notificationEndpoints"]
-    assert (row["kind"], row["old"]["type"], row["new"]["type"]) == ("NotificationEndpointHTTP", "slack", "http")
-    assert row["new"] == {**http, "orgID": ORG}
+    (row,) = diff_document(plan_pb2.PlanDiffs(resources=[diff]), empty_summary(), ORG)["notificationEndpoints"]
+    assert (row["kind"], row["old"]["type"]) == ("NotificationEndpointPagerDuty", "slack")
+    assert (row["new"]["type"], row["new"]["routingKey"], row["new"]["orgID"]) == ("pagerduty", "secret: k", ORG)
+
+
+def test_a_field_that_an_update_leaves_alone_is_the_same_on_both_sides_whatever_the_package_says() -> None:
+    live = {"name": "l", "color": "#live", "description": "before"}
+    wanted = {**live, "description": "after"}
+    summary = empty_summary()
+    properties = {"color": "#package", "description": "after"}
+    summary["labels"] = [{"kind": "Label", "templateMetaName": "l", "name": "l", "properties": properties}]
+    diff = diff_of("Label", "l", plan_pb2.DIFF_STATUS_EXISTS, live, new_spec_json=orjson.dumps(wanted).decode())
+    (row,) = diff_document(plan_pb2.PlanDiffs(resources=[diff]), summary, ORG)["labels"]
+    assert (row["old"], row["new"]) == (live, wanted)
 
 
 def test_kinds_that_nobody_knows_are_left_out() -> None:

@@ -27,7 +27,7 @@ class Steady:
 
     def __call__(self, value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
-            return {key: self(inner, key) for key, inner in value.items()}
+            return {key: self(inner, key) for key, inner in sorted(value.items())}
         if isinstance(value, list):
             return [self(inner, name) for inner in value]
         if name == "planDigest":
@@ -96,7 +96,10 @@ async def test_the_answers_to_the_life_of_a_stack_are_those_of_the_golden_files(
         found = await life(session)
     differing: list[str] = []
     for name, document in found.items():
-        path, text = FOLDER / "golden" / f"{name}.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        path, text = (
+            FOLDER / "golden" / f"{name}.json",
+            json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n",
+        )
         if request.config.getoption("--update-golden"):
             path.write_text(text)
         if path.read_text() != text:
