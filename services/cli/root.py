@@ -13,6 +13,9 @@ from services.cli.exit_codes import Exit
 
 DETAILED = "--detailed-exitcode"
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a file that takes no more."""
+
 
 class Root(click.Group):
     """The group of all commands."""
@@ -27,8 +30,13 @@ class Root(click.Group):
             code = self._run(words, extra)
             sys.stdout.flush()
         except OSError as error:
-            if error.errno != errno.EPIPE:
+            if error.errno not in (errno.EPIPE, *_FULL):
                 raise
+            if error.errno in _FULL:
+                place = error.filename or "what is printed"
+                click.echo(
+                    f"Error: cannot write {place}: {error.strerror}; `pkger operations list` tells what runs", err=True
+                )
             # Nobody reads any more. What is left in the buffers has nowhere to go.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = Exit.ERROR
