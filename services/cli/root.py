@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -23,6 +23,7 @@ class Root(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run the command line *args*, or that of this process, and end the process."""
         words = list(sys.argv[1:] if args is None else args)
+        sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
         for stream in (sys.stdout, sys.stderr):
             # A character that the terminal cannot show is no reason to end.
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -58,6 +59,11 @@ class Root(click.Group):
             click.echo("Aborted!", err=True)
             return Exit.ERROR
         return ended if isinstance(ended, int) else Exit.DONE
+
+
+def _opened(stream: TextIO | None) -> TextIO:
+    """*stream*; where the caller closed it, as some schedulers do, one that takes everything."""
+    return stream or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _show(error: click.ClickException, words: Sequence[str]) -> None:
