@@ -26,7 +26,7 @@ class Root(click.Group):
         sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
         for stream in (sys.stdout, sys.stderr):
             # A character that the terminal cannot show is no reason to end.
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
         try:
             code = self._run(words, extra)
             sys.stdout.flush()
