@@ -5,19 +5,22 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+import services.drivers.__main__ as platform_process
 from services.drivers.registry import opened
 from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.server import serving
+from tests.cluster import Cluster, cluster
 from tests.drivers.client import ORG, DriverClient
 from tests.drivers.influxdb.losses import Losses, losses
-from tests.influx.server import influx
+from tests.influx.server import Influx, influx
 
 ORGS = ("acme", "ours", "theirs", "elsewhere")
 """The organisations that the suite uses."""
@@ -177,6 +180,16 @@ async def _asked(session: aiohttp.ClientSession, method: str, url: str, body: An
     async with session.request(method, url, json=body) as answer:
         assert answer.status < 300, f"{method} {url}: {answer.status} {await answer.text()}"
         return None if answer.status == 204 else await answer.json()
+
+
+@asynccontextmanager
+async def services_on(server: Influx, token: str, folder: Path) -> AsyncIterator[Cluster]:
+    """All services with their databases in *folder*; their platform is the stand-in, which they ask with *token*."""
+    (folder / "token").write_text(token)
+    options = {"url": server.url, "token_file": "token"}
+    running = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
+    async with cluster(folder, {"platform": running}) as services:
+        yield services
 
 
 async def organisation(url: str, token: str, name: str) -> str:
