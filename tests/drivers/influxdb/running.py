@@ -38,10 +38,12 @@ _KEYS = {"telegrafs": "configurations"}
 
 
 @asynccontextmanager
-async def influxdb_client(url: str, token: str, orgs: Mapping[str, str], folder: Path) -> AsyncIterator[DriverClient]:
-    """A client of the driver of the server at *url*."""
+async def influxdb_client(
+    url: str, token: str, orgs: Mapping[str, str], folder: Path, **options: Any
+) -> AsyncIterator[DriverClient]:
+    """A client of the driver of the server at *url*, opened with further *options*."""
     (folder / "token").write_text(f"{token}\n")
-    platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token"})
+    platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token", **options})
     async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
         client = DriverClient(address, orgs, refers_to="NotificationEndpointSlack")
         try:
