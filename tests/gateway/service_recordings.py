@@ -46,7 +46,8 @@ class Servers:
 def load_compare() -> ModuleType:
     """The program."""
     spec = importlib.util.spec_from_file_location("recorded_service_compare", FOLDER / "compare.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
