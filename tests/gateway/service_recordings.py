@@ -15,7 +15,7 @@ import services.drivers.__main__ as platform_process
 from services.core.model import Target
 from services.gateway.organisations import org_id
 from services.platforms import Platform
-from services.rpc.process import Service
+from services.rpc.process import Opened, Service
 from services.settings import Settings
 from tests.cluster import cluster
 from tests.conftest import ROOT
@@ -46,7 +46,8 @@ class Servers:
 def load_compare() -> ModuleType:
     """The program."""
     spec = importlib.util.spec_from_file_location("recorded_service_compare", FOLDER / "compare.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -101,7 +102,7 @@ async def on_influxdb(folder: Path) -> AsyncIterator[Servers]:
         options = {"url": server.url, "token_file": "token"}
         opened = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
         served = settings(folder, PKGER_HTTP_ORGS="")
-        replaced = {"parser": _fetching_parser, "platform": opened}
+        replaced: dict[str, Opened] = {"parser": _fetching_parser, "platform": opened}
         async with cluster(folder, replaced) as running, gateway(served, running) as address:
             yield Servers(address, server.url, None)
 
