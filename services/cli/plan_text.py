@@ -117,6 +117,8 @@ def _note(mark: Mark, old_key: Key | None) -> str:
     match mark:
         case Mark.ADOPTED:
             return "adopted: it was there, and no stack owned it"
+        case Mark.SHARED:
+            return "shared: another stack owns it, and it is used as it is"
         case Mark.RENAMED:
             return f"in the package it was {old_key}"
         case Mark.IRREVERSIBLE:

@@ -193,7 +193,7 @@ _RULE = {
     "tagRules": _RULE_TAGS,
 }
 
-SCHEMAS: dict[str, Schema] = {
+_SCHEMAS: dict[str, Schema] = {
     "Error": _object(
         "An error.",
         {"code": _text("what it is", enum=list(map(str, Code))), "message": _text("what is wrong, and what to do")},
@@ -592,4 +592,124 @@ SCHEMAS: dict[str, Schema] = {
         examples=[{"description": "everything for the fleet"}],
     ),
 }
-"""By name."""
+
+_NOW = "2026-01-02T03:04:05.678901Z"
+
+_OBJECT = {
+    "apiVersion": "influxdata.com/v2alpha1",
+    "kind": "Label",
+    "metadata": {"name": "sensors"},
+    "spec": {"color": "#326BBA"},
+}
+
+_VIOLATION = {
+    "kind": "Label",
+    "fields": ["root", "spec", "color"],
+    "idxs": [0, None, None],
+    "indexes": [0, None, None],
+    "reason": "write a colour such as #326BBA",
+}
+
+_LABEL = {
+    "kind": "Label",
+    "templateMetaName": "sensors",
+    "envReferences": [],
+    "id": 724279812953858161,
+    "orgID": 724279812953858162,
+    "name": "sensors",
+    "properties": {"color": "#326BBA", "description": ""},
+}
+
+_SUMMARY = {
+    **{name: [] for name in _SCHEMAS["Summary"]["properties"]},
+    "labels": [_LABEL],
+}
+
+_DIFF = {
+    **{name: [] for name in _SCHEMAS["Diff"]["properties"]},
+    "labels": [
+        {
+            "kind": "Label",
+            "id": 724279812953858161,
+            "stateStatus": "new",
+            "templateMetaName": "sensors",
+            "new": {"name": "sensors", "color": "#326BBA", "description": ""},
+            "old": None,
+        }
+    ],
+}
+
+_RESOURCE = {
+    "apiVersion": "influxdata.com/v2alpha1",
+    "kind": "Label",
+    "resourceID": ID_EXAMPLE,
+    "templateMetaName": "sensors",
+    "associations": [],
+    "links": {"self": f"/api/v2/labels/{ID_EXAMPLE}"},
+}
+
+_EVENT = {
+    "eventType": "update",
+    "name": "fleet",
+    "description": "",
+    "sources": ["labels.yml"],
+    "urls": [],
+    "resources": [_RESOURCE],
+    "updatedAt": _NOW,
+}
+
+_STACK = {"id": ID_EXAMPLE, "orgID": ID_EXAMPLE, "createdAt": _NOW, "events": [_EVENT], **_EVENT}
+
+_ORG = {
+    "links": {"self": f"/api/v2/orgs/{ID_EXAMPLE}"},
+    "id": ID_EXAMPLE,
+    "name": "default",
+    "description": "organisation default of platform embedded",
+    "createdAt": _NOW,
+    "updatedAt": _NOW,
+}
+
+_HEALTH = {
+    "name": "pkger",
+    "message": "ready for packages and stacks",
+    "status": "pass",
+    "checks": [{"name": "planner", "message": "", "status": "pass"}],
+    "version": "0.1.0",
+    "commit": "",
+}
+
+_EXAMPLES: dict[str, Any] = {
+    "Violation": _VIOLATION,
+    "Health": _HEALTH,
+    "Ready": {"status": "ready", "started": _NOW, "up": "1h2m3s"},
+    "Links": {"me": "/api/v2/me"},
+    "Setup": {"allowed": False},
+    "Me": {"links": {"self": "/api/v2/me"}, "id": ID_EXAMPLE, "name": "ci", "status": "active"},
+    "Organization": _ORG,
+    "Organizations": {"links": {"self": "/api/v2/orgs"}, "orgs": [_ORG]},
+    "PackageObject": _OBJECT,
+    "Template": {"sources": ["labels.yml"], "contentType": "json", "contents": [_OBJECT]},
+    "SummaryLabel": _LABEL,
+    "Summary": _SUMMARY,
+    "Diff": _DIFF,
+    "ApplyAnswer": {"sources": ["labels.yml"], "stackID": ID_EXAMPLE, "diff": _DIFF, "summary": _SUMMARY},
+    "Refusal": {
+        "code": str(Code.UNPROCESSABLE_ENTITY),
+        "message": "the package breaks rules: Label root[0].spec.color: write a colour such as #326BBA",
+        "errors": [_VIOLATION],
+        "sources": [],
+        "stackID": "",
+        "diff": {name: [] for name in _DIFF},
+        "summary": {name: [] for name in _SUMMARY},
+    },
+    "StackResource": _RESOURCE,
+    "StackEvent": _EVENT,
+    "Stack": _STACK,
+    "Stacks": {"stacks": [_STACK]},
+}
+
+SCHEMAS = {
+    name: {**schema, "examples": [_EXAMPLES[name]]} if name in _EXAMPLES else schema
+    for name, schema in _SCHEMAS.items()
+}
+"""By name, each with an example."""

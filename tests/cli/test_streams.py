@@ -90,6 +90,25 @@ async def test_a_reader_who_goes_away_is_no_error_to_tell(tmp_path: Path) -> Non
     assert (tmp_path / "errors").read_text() == ""
 
 
+def test_closed_streams_are_no_error(tmp_path: Path) -> None:
+    script = f"{shlex.quote(str(PKGER))} version >&- 2>{tmp_path}/errors && {shlex.quote(str(PKGER))} version 2>&-"
+    done = subprocess.run(
+        ["/bin/sh", "-c", script], env=environment(tmp_path), capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.startswith("pkger "), (tmp_path / "errors").read_text()) == (True, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
+async def test_a_full_disk_under_what_is_printed_is_told_in_one_line(tmp_path: Path) -> None:
+    script = f"{shlex.quote(str(PKGER))} kinds > /dev/full"
+    shell = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", script, env=environment(tmp_path), stderr=subprocess.PIPE, start_new_session=True
+    )
+    [line] = (await shell.communicate())[1].decode().splitlines()
+    assert line.startswith("Error: cannot write what is printed: No space left on device")
+    assert shell.returncode == 1
+
+
 async def test_lists_say_when_there_is_more(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     for name in ("a", "b", "c"):

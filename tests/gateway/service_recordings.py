@@ -15,7 +15,7 @@ import services.drivers.__main__ as platform_process
 from services.core.model import Target
 from services.gateway.organisations import org_id
 from services.platforms import Platform
-from services.rpc.process import Service
+from services.rpc.process import Opened, Service
 from services.settings import Settings
 from tests.cluster import cluster
 from tests.conftest import ROOT
@@ -44,12 +44,12 @@ class Servers:
     orgs: Iterator[tuple[str, str]] | None
 
 
-def load_compare() -> ModuleType:
+def load_compare() -> Any:
     """The program; it takes notice of what ``tests.gateway.comparable`` says, too."""
     spec = importlib.util.spec_from_file_location("recorded_service_compare", FOLDER / "compare.py")
     assert spec
     assert spec.loader
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     known = module.lenient
     module.lenient = lambda body, step: comparable(known(body, step), step)
@@ -103,7 +103,7 @@ async def on_influxdb(folder: Path) -> AsyncIterator[Servers]:
         options = {"url": server.url, "token_file": "token"}
         opened = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
         served = settings(folder, PKGER_HTTP_ORGS="")
-        replaced = {"parser": _fetching_parser, "platform": opened}
+        replaced: dict[str, Opened] = {"parser": _fetching_parser, "platform": opened}
         async with cluster(folder, replaced) as running, gateway(served, running) as address:
             yield Servers(address, server.url, None)
 

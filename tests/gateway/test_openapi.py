@@ -35,7 +35,8 @@ def references(value: Any) -> Iterator[str]:
 def test_schemas_are_schemas_and_their_examples_fit() -> None:
     for name, schema in SCHEMAS.items():
         jsonschema.Draft202012Validator.check_schema(schema)
-        for example in schema.get("examples", []):
+        assert schema["examples"], name
+        for example in schema["examples"]:
             assert wrong(SCHEMAS, name, example) == []
     assert set(SCHEMAS["Error"]["properties"]["code"]["enum"]) == set(map(str, Code))
 

@@ -5,19 +5,22 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+import services.drivers.__main__ as platform_process
 from services.drivers.registry import opened
 from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.server import serving
+from tests.cluster import Cluster, cluster
 from tests.drivers.client import ORG, DriverClient
 from tests.drivers.influxdb.losses import Losses, losses
-from tests.influx.server import influx
+from tests.influx.server import Influx, influx
 
 ORGS = ("acme", "ours", "theirs", "elsewhere")
 """The organisations that the suite uses."""
@@ -35,10 +38,12 @@ _KEYS = {"telegrafs": "configurations"}
 
 
 @asynccontextmanager
-async def influxdb_client(url: str, token: str, orgs: Mapping[str, str], folder: Path) -> AsyncIterator[DriverClient]:
-    """A client of the driver of the server at *url*."""
+async def influxdb_client(
+    url: str, token: str, orgs: Mapping[str, str], folder: Path, **options: Any
+) -> AsyncIterator[DriverClient]:
+    """A client of the driver of the server at *url*, opened with further *options*."""
     (folder / "token").write_text(f"{token}\n")
-    platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token"})
+    platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token", **options})
     async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
         client = DriverClient(address, orgs, refers_to="NotificationEndpointSlack")
         try:
@@ -177,6 +182,16 @@ async def _asked(session: aiohttp.ClientSession, method: str, url: str, body: An
     async with session.request(method, url, json=body) as answer:
         assert answer.status < 300, f"{method} {url}: {answer.status} {await answer.text()}"
         return None if answer.status == 204 else await answer.json()
+
+
+@asynccontextmanager
+async def services_on(server: Influx, token: str, folder: Path) -> AsyncIterator[Cluster]:
+    """All services with their databases in *folder*; their platform is the stand-in, which they ask with *token*."""
+    (folder / "token").write_text(token)
+    options = {"url": server.url, "token_file": "token"}
+    running = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
+    async with cluster(folder, {"platform": running}) as services:
+        yield services
 
 
 async def organisation(url: str, token: str, name: str) -> str:
