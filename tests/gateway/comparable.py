@@ -1,6 +1,7 @@
 """What our answers may have otherwise than the recorded ones: both are made equal there, before they are compared."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,7 +77,8 @@ def _package(objects: list[Document], keeps_names: bool) -> list[Document]:
     shown: dict[tuple[str, str], str] = {}
     for entry in objects:
         family, name = key = family_of(entry["kind"]), entry["metadata"]["name"]
-        shown[key] = name if keeps_names else f"{family} {entry['spec'].get('name', name)}"
+        display = entry["spec"].get("name", name)
+        shown[key] = name if keeps_names and not _is_generated(name, display) else f"{family} {display}"
     # Names of objects have no blanks and no capitals.
     plain = {key: f"n-{number}" for number, key in enumerate(shown)}
     text = json.dumps([_renamed(entry, plain) for entry in objects])
@@ -85,6 +87,11 @@ def _package(objects: list[Document], keeps_names: bool) -> list[Document]:
         return objects
     words = {plain[key]: name for key, name in shown.items()}
     return sorted((_told(each, words) for each in parsed.objects), key=lambda each: json.dumps(each, sort_keys=True))
+
+
+def _is_generated(name: str, display: str) -> bool:
+    """Whether no stack has the name: the program writes such names with brackets, ours end with a hash."""
+    return name.startswith("<") or re.fullmatch(rf"{re.escape(display.lower())}-[a-z2-7]{{8}}", name) is not None
 
 
 def _renamed(entry: Document, names: Mapping[tuple[str, str], str]) -> Document:
@@ -104,6 +111,9 @@ def _told(item: Object, words: Mapping[str, str]) -> Document:
     spec = {**item.spec.value}
     if "endpointName" in spec:
         spec["endpointName"] = words.get(spec["endpointName"], spec["endpointName"])
+    if item.key.kind == "Task":
+        # A server prints scripts anew, with brackets and commas that mean nothing.
+        spec["query"] = re.sub(r"[\s(),]", "", spec["query"])
     if "charts" in spec:
         spec["charts"] = sorted(spec["charts"], key=lambda chart: (chart["xPos"], chart["yPos"]))
     labels = sorted(words.get(label.name, label.name) for label in item.associations)
