@@ -43,7 +43,8 @@ OURS = {
 
 @pytest.fixture(scope="module")
 def compare() -> ModuleType:
-    return load_compare()
+    module: ModuleType = load_compare()
+    return module
 
 
 async def differing(compare: ModuleType, servers: Servers, scenarios: Sequence[Scenario]) -> list[str]:
