@@ -559,7 +559,7 @@ def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[R
 
 
 def _history(reading: Reading, choice: Choice, before: int, most: int) -> list[tuple[str, Revision]]:
-    """At most so many revisions of a stack that are older than *before*, newest first, each with the id of the stack."""
+    """At most so many revisions of a stack that are older than *before*, newest first, with the id of the stack."""
     stack_id = stacks.existing(reading, choice).record.id
     return [(stack_id, revision) for revision in reading.revisions.page(stack_id, before, most)]
 
