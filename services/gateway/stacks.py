@@ -1,7 +1,7 @@
 """``/api/v2/stacks``: stacks, what they own, and their ends."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -151,13 +151,14 @@ class StackRoutes:
                 Code.UNPROCESSABLE_ENTITY, f"additionalResources: {error}", reason=error.reason, metadata=error.metadata
             ) from error
 
-    async def _documents(self, stacks: Iterable[stack_pb2.Stack], org: Organisation) -> "list[dict[str, Any]]":
+    async def _documents(self, stacks: Sequence[stack_pb2.Stack], org: Organisation) -> "list[dict[str, Any]]":
+        histories = await self._reader.revisions([stack.id for stack in stacks])
         places = asyncio.Semaphore(READ_AT_ONCE)
 
         async def document(stack: stack_pb2.Stack) -> dict[str, Any] | None:
             async with places:
                 try:
-                    return await self._document(stack, org)
+                    return await self._document_of(stack, histories[stack.id], org)
                 except StackNotFound:
                     # It went while the others were read.
                     return None
@@ -165,9 +166,13 @@ class StackRoutes:
         return [each for each in await asyncio.gather(*map(document, stacks)) if each is not None]
 
     async def _document(self, stack: stack_pb2.Stack, org: Organisation) -> dict[str, Any]:
-        resources, revisions = await asyncio.gather(
-            self._reader.resources(stack.id) if stack.resource_count else _nothing(), self._reader.revisions(stack.id)
-        )
+        histories = await self._reader.revisions([stack.id])
+        return await self._document_of(stack, histories[stack.id], org)
+
+    async def _document_of(
+        self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organisation
+    ) -> dict[str, Any]:
+        resources = await self._reader.resources(stack.id) if stack.resource_count else []
         # The record of a stack does not say what its rules refer to; its package does.
         objects = await self._reader.referring(stack) if any(KINDS[entry.key.kind].uses for entry in resources) else []
         return stack_document(stack, resources, revisions, objects, org.id)
@@ -185,7 +190,3 @@ def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, wanted: Up
         request.urls.urls.extend(dict.fromkeys([*urls, *wanted.more_urls]))
         request.urls.SetInParent()
     return request
-
-
-async def _nothing() -> list[object_pb2.InventoryEntry]:
-    return []
