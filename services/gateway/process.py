@@ -21,7 +21,7 @@ from services.machine import leave_no_core
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.log import log_to_stderr
 from services.rpc.parent import tell_listening, tell_problem
-from services.rpc.process import CannotServe
+from services.rpc.process import CannotServe, collect_seldom
 from services.settings import GRACE_SECONDS, load
 
 log = logging.getLogger("pkger.http")
@@ -82,6 +82,7 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
     """
     leave_no_core()
     log_to_stderr()
+    collect_seldom()
     # Documents are made in a thread; the loop gets its turn soon, however large they are.
     sys.setswitchinterval(SWITCH_SECONDS)
     settings = load_gateway(environ)

@@ -99,7 +99,7 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
     """
     leave_no_core()
     log_to_stderr()
-    _collect_seldom()
+    collect_seldom()
     try:
         asyncio.run(_serve(servers, settings))
     except _CannotStart as error:
@@ -108,7 +108,7 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
         sys.exit(1)
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """
     Look for garbage in cycles less often than by default.
 
