@@ -49,8 +49,8 @@ def main() -> None:
             figures += asyncio.run(applying(size, mix))
         figures += [*journaling(size), *listing(size)]
     if not wanted.parsing:
-        figures += asyncio.run(serving(sizes))
         figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
+        figures += asyncio.run(serving(sizes))
     print(table(figures))
 
 
