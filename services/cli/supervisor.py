@@ -26,13 +26,15 @@ MODULES = {
     "parser": "parser_svc",
     "planner": "planner_svc",
     "applier": "applier_svc",
-    "http": "services.gateway",
 }
 """
 The module of each service; that of ``platform`` serves one platform.
 
 They start in this order and stop in the reverse one: who calls before who is called.
 """
+
+GATEWAY = "services.gateway"
+"""The module of the HTTP gateway: a client of the services, which none of them needs."""
 
 ALL = "services"
 """The name of a child that runs all services of one command."""
@@ -71,7 +73,7 @@ class Child:
 
 def children(names: Collection[str], settings: Settings, platforms: Iterable[Platform]) -> list[Child]:
     """
-    The services of those *names*, all but the gateway, in the order of ``MODULES``.
+    The services of those *names*, in the order of ``MODULES``.
 
     For ``platform`` that is one for each of *platforms*; those without a driver are run by somebody else.
     """

@@ -14,7 +14,7 @@ from services.cli.given_platform import given_platform, refuse_faulty, row_of
 from services.cli.interrupts import Interrupts
 from services.cli.session import open_log, sockets_folder
 from services.cli.single import single
-from services.cli.supervisor import MODULES, Child, Supervisor, children
+from services.cli.supervisor import GATEWAY, Child, Supervisor, children
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, read_platforms
 from services.rpc.log import log_to_stderr
@@ -58,7 +58,7 @@ async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, 
         platforms[given.name] = given
     running = children(PORTS, settings, platforms.values())
     if has_http:
-        running.append(Child("http", (MODULES["http"],), http_address(environ), has_health=False))
+        running.append(Child("http", (GATEWAY,), http_address(environ), has_health=False))
     with Interrupts() as interrupts, single(settings.data):
         # People read what goes wrong, and the rest is there if they need it; programs read all of it.
         supervisor = Supervisor(running, environ, lambda name: open_log(settings.home, name) if is_terminal else None)

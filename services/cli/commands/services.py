@@ -39,11 +39,11 @@ def up(data: Path | None, platforms: tuple[str, ...], has_http: bool) -> None:
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def serve(service: str, platform: str, listen: str | None, data: Path | None) -> None:
     """Run one service in the foreground: for "platform", the driver of PLATFORM, a row of the platforms file."""
-    from services.cli.supervisor import MODULES
+    from services.cli.supervisor import GATEWAY, MODULES
 
     if platform and service != "platform":
         raise click.UsageError(f"{service} is one service for all platforms: leave {platform} out")
-    command = [sys.executable, "-m", MODULES[service], *([platform] if platform else [])]
+    command = [sys.executable, "-m", MODULES.get(service, GATEWAY), *([platform] if platform else [])]
     environ = dict(os.environ)
     environ |= {"PKGER_LISTEN": listen} if listen else {}
     environ |= {"PKGER_DATA": str(data)} if data else {}
