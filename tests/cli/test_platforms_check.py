@@ -75,7 +75,8 @@ async def test_programs_read_findings(short_path: Path, server: Influx) -> None:
     assert end.code == 1
     [found] = json.loads(end.out)
     assert (found["name"], found["platform"], found["version"]) == ("eu", "influxdb", "v2.9.1")
-    assert found["orgs"] == [{"id": "main", "name": "main"}]
+    [org] = found["orgs"]
+    assert (org["id"], org["name"], len(org["native_id"])) == ("main", "main", 16)
     assert found["findings"][-1] == {
         "aspect": "CHECK_ASPECT_ORG",
         "verdict": "CHECK_VERDICT_WRONG",
