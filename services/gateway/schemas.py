@@ -3,12 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
+from services.core.model import LABEL
 from services.gateway.answers import Code
 from services.kinds.registry import ACCEPTED, KINDS
 
 Schema = dict[str, Any]
 
 ID_EXAMPLE = "0a1b2c3d4e5f6071"
+
+_OBJECT = {
+    "apiVersion": "influxdata.com/v2alpha1",
+    "kind": LABEL,
+    "metadata": {"name": "sensors"},
+    "spec": {"color": "#326BBA"},
+}
 
 
 def ref(name: str) -> Schema:
@@ -248,7 +256,7 @@ _SCHEMAS: dict[str, Schema] = {
         "One declared resource; docs/packages.md.",
         {
             "apiVersion": _text(examples=["influxdata.com/v2alpha1"]),
-            "kind": _text(examples=["Bucket"]),
+            "kind": _text(examples=[LABEL]),
             "metadata": _object("Its name.", {"name": {"description": "a text, or an environment reference"}}),
         },
         {"spec": _or_null({"type": "object", "description": "what it is to be"})},
@@ -256,16 +264,7 @@ _SCHEMAS: dict[str, Schema] = {
     "Package": {
         "type": "array",
         "items": ref("PackageObject"),
-        "examples": [
-            [
-                {
-                    "apiVersion": "influxdata.com/v2alpha1",
-                    "kind": "Bucket",
-                    "metadata": {"name": "readings"},
-                    "spec": {"retentionRules": [{"type": "expire", "everySeconds": 604800}]},
-                }
-            ]
-        ],
+        "examples": [[_OBJECT]],
     },
     "Template": _object(
         "A source of a package.",
@@ -313,16 +312,7 @@ _SCHEMAS: dict[str, Schema] = {
             {
                 "dryRun": True,
                 "orgID": ID_EXAMPLE,
-                "template": {
-                    "contents": [
-                        {
-                            "apiVersion": "influxdata.com/v2alpha1",
-                            "kind": "Label",
-                            "metadata": {"name": "sensors"},
-                            "spec": {"color": "#326BBA"},
-                        }
-                    ]
-                },
+                "template": {"contents": [_OBJECT]},
             }
         ],
     ),
@@ -519,7 +509,7 @@ _SCHEMAS: dict[str, Schema] = {
                 )
             ),
         },
-        examples=[{"orgIDs": [{"orgID": ID_EXAMPLE, "resourceFilters": {"byResourceKind": ["Bucket"]}}]}],
+        examples=[{"orgIDs": [{"orgID": ID_EXAMPLE, "resourceFilters": {"byResourceKind": [LABEL]}}]}],
     ),
     "StackResource": _object(
         "A resource of a stack.",
@@ -595,15 +585,8 @@ _SCHEMAS: dict[str, Schema] = {
 
 _NOW = "2026-01-02T03:04:05.678901Z"
 
-_OBJECT = {
-    "apiVersion": "influxdata.com/v2alpha1",
-    "kind": "Label",
-    "metadata": {"name": "sensors"},
-    "spec": {"color": "#326BBA"},
-}
-
 _VIOLATION = {
-    "kind": "Label",
+    "kind": LABEL,
     "fields": ["root", "spec", "color"],
     "idxs": [0, None, None],
     "indexes": [0, None, None],
@@ -611,7 +594,7 @@ _VIOLATION = {
 }
 
 _LABEL = {
-    "kind": "Label",
+    "kind": LABEL,
     "templateMetaName": "sensors",
     "envReferences": [],
     "id": 724279812953858161,
@@ -629,7 +612,7 @@ _DIFF = {
     **{name: [] for name in _SCHEMAS["Diff"]["properties"]},
     "labels": [
         {
-            "kind": "Label",
+            "kind": LABEL,
             "id": 724279812953858161,
             "stateStatus": "new",
             "templateMetaName": "sensors",
@@ -641,7 +624,7 @@ _DIFF = {
 
 _RESOURCE = {
     "apiVersion": "influxdata.com/v2alpha1",
-    "kind": "Label",
+    "kind": LABEL,
     "resourceID": ID_EXAMPLE,
     "templateMetaName": "sensors",
     "associations": [],

@@ -29,13 +29,15 @@ _NAMES = {"summaryTask": "tasks"}
 _WITH_ORG = ("checks", "notificationEndpoints")
 """Lists whose contents name their organisation: a strict client reads none without."""
 
-_RULE = "NotificationRule"
+_WITHOUT_NULL = "variables"
+"""The list whose entries have no ``old`` where there is no old side; all other lists have null there."""
 
-_ENDPOINT_POINTER = "/endpointName"
-"""Where a rule names its endpoint."""
+_ENDPOINT = "endpointName"
+"""The field in which a rule names its endpoint."""
 
-_ENDPOINT_KIND = "NotificationEndpoint"
-"""What the kinds of endpoints begin with; the type of one is the rest."""
+_ENDPOINT_POINTER = f"/{_ENDPOINT}"
+
+_ENDPOINT_FAMILIES = frozenset(kind.uses[_ENDPOINT] for kind in KINDS.values() if _ENDPOINT in kind.uses)
 
 
 def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> Diff:
@@ -64,10 +66,10 @@ def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> D
             "templateMetaName": name,
             "new": new,
         }
-        # Variables without an old side have no such member, all other kinds have null there.
-        if old is not None or kind != "Variable":
+        list_name = _list_of(kind)
+        if old is not None or list_name != _WITHOUT_NULL:
             entry["old"] = old
-        document[_list_of(kind)].append(entry)
+        document[list_name].append(entry)
         names[key] = (new or old or {}).get("name", name)
         # Also that of a resource which is gone: the stack knows it.
         ids[key] = number
@@ -97,7 +99,7 @@ class _Sides:
         # What is created is in the summary already, and need not be made of specs again: of a large package, that takes
         # most of the time.
         self._wanted = {(entry["kind"], entry["templateMetaName"]): entry for name in LISTS for entry in summary[name]}
-        endpoints = [diff for diff in diffs.resources if diff.key.kind.startswith(_ENDPOINT_KIND)]
+        endpoints = [diff for diff in diffs.resources if _is_endpoint(diff.key.kind)]
         self._endpoints = {diff.key.name: diff for diff in endpoints}
         self._endpoints_by_id = {diff.resource_id: diff for diff in endpoints if diff.resource_id}
 
@@ -108,7 +110,7 @@ class _Sides:
             old: Content | None = dict(new)
         else:
             old = self._side(diff, diff.old_kind or diff.key.kind, diff.old_spec_json)
-        if diff.key.kind == _RULE:
+        if _ENDPOINT in KINDS[diff.key.kind].uses:
             if new is not None:
                 new |= self._new_endpoint(diff)
             if old is not None:
@@ -158,7 +160,7 @@ class _Sides:
             name = _live_name(known) if known else rule["endpointTemplateMetaName"]
             return _endpoint_members(rule["endpointID"], name, rule["endpointType"])
         # A platform that knows no references has the word of the package.
-        word = str(orjson.loads(diff.old_spec_json).get("endpointName", ""))
+        word = str(orjson.loads(diff.old_spec_json).get(_ENDPOINT, ""))
         known = self._endpoints.get(word)
         if known is None:
             return _endpoint_members(0, word, "")
@@ -174,12 +176,18 @@ def _live_name(endpoint: plan_pb2.ResourceDiff) -> str:
     return str(orjson.loads(endpoint.old_spec_json)["name"]) if endpoint.old_spec_json else endpoint.key.name
 
 
+def _is_endpoint(kind: str) -> bool:
+    return kind in KINDS and KINDS[kind].family in _ENDPOINT_FAMILIES
+
+
 def _type(endpoint_kind: str) -> str:
-    return endpoint_kind.removeprefix(_ENDPOINT_KIND).lower()
+    """The type of an endpoint: what its kind adds to the word for the whole family."""
+    family_kind = KINDS[endpoint_kind].family_kind if endpoint_kind in KINDS else ""
+    return endpoint_kind.removeprefix(family_kind).lower()
 
 
 def _endpoint_members(number: int, name: str, type_: str) -> Content:
-    return {"endpointID": number, "endpointName": name, "endpointType": type_}
+    return {"endpointID": number, _ENDPOINT: name, "endpointType": type_}
 
 
 def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[_Key, str], ids: Mapping[_Key, int]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from services.core.model import LABEL
 from services.gateway.transcoding.decoding import ANY_JSON, is_map
 
 REF = "#/components/schemas/"
@@ -23,8 +24,8 @@ EXAMPLES: Mapping[str, Any] = {
     "generation": 3,
     "holder": "applier-1:4711",
     "id": "0a1b2c3d4e5f6071",
-    "kind": "Label",
-    "kinds": ["Label"],
+    "kind": LABEL,
+    "kinds": [LABEL],
     "label_id": "1a2b3c4d5e6f7081",
     "message": "the platform refuses the name",
     "name": "fleet",
