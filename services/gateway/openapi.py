@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.gateway.answers import Answer, json_answer
+from services.gateway.examples import EXAMPLES
 from services.gateway.http_request import HttpRequest
 from services.gateway.routes import Access, Route, Routes
 from services.gateway.schemas import SCHEMAS, ref
@@ -32,7 +33,7 @@ def document(routes: Routes, version: str, more_schemas: Mapping[str, Any] | Non
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": {**SCHEMAS, **(more_schemas or {})},
+            "schemas": {**schemas(), **(more_schemas or {})},
             "responses": {
                 "Error": {
                     "description": "It was not done; the body says why.",
@@ -53,6 +54,14 @@ def document(routes: Routes, version: str, more_schemas: Mapping[str, Any] | Non
             },
         },
         "security": [{"token": []}],
+    }
+
+
+def schemas() -> dict[str, Any]:
+    """The schemas of the routes for InfluxDB's clients by name, each with an example."""
+    return {
+        name: {**schema, "examples": [EXAMPLES[name]]} if name in EXAMPLES else schema
+        for name, schema in SCHEMAS.items()
     }
 
 

@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 
 ID_EXAMPLE = "0a1b2c3d4e5f6071"
 
-_OBJECT = {
+OBJECT_EXAMPLE = {
     "apiVersion": "influxdata.com/v2alpha1",
     "kind": LABEL,
     "metadata": {"name": "sensors"},
@@ -201,7 +201,7 @@ _RULE = {
     "tagRules": _RULE_TAGS,
 }
 
-_SCHEMAS: dict[str, Schema] = {
+SCHEMAS: dict[str, Schema] = {
     "Error": _object(
         "An error.",
         {"code": _text("what it is", enum=list(map(str, Code))), "message": _text("what is wrong, and what to do")},
@@ -264,8 +264,11 @@ _SCHEMAS: dict[str, Schema] = {
     "Package": {
         "type": "array",
         "items": ref("PackageObject"),
-        "examples": [[_OBJECT]],
+        "examples": [[OBJECT_EXAMPLE]],
     },
+    "OpenApi": _object(
+        "A description of all routes, as OpenAPI 3.1 has it.", {"openapi": _text(), "info": {}, "paths": {}}
+    ),
     "Template": _object(
         "A source of a package.",
         {},
@@ -312,7 +315,7 @@ _SCHEMAS: dict[str, Schema] = {
             {
                 "dryRun": True,
                 "orgID": ID_EXAMPLE,
-                "template": {"contents": [_OBJECT]},
+                "template": {"contents": [OBJECT_EXAMPLE]},
             }
         ],
     ),
@@ -582,117 +585,4 @@ _SCHEMAS: dict[str, Schema] = {
         examples=[{"description": "everything for the fleet"}],
     ),
 }
-
-_NOW = "2026-01-02T03:04:05.678901Z"
-
-_VIOLATION = {
-    "kind": LABEL,
-    "fields": ["root", "spec", "color"],
-    "idxs": [0, None, None],
-    "indexes": [0, None, None],
-    "reason": "write a colour such as #326BBA",
-}
-
-_LABEL = {
-    "kind": LABEL,
-    "templateMetaName": "sensors",
-    "envReferences": [],
-    "id": 724279812953858161,
-    "orgID": 724279812953858162,
-    "name": "sensors",
-    "properties": {"color": "#326BBA", "description": ""},
-}
-
-_SUMMARY = {
-    **{name: [] for name in _SCHEMAS["Summary"]["properties"]},
-    "labels": [_LABEL],
-}
-
-_DIFF = {
-    **{name: [] for name in _SCHEMAS["Diff"]["properties"]},
-    "labels": [
-        {
-            "kind": LABEL,
-            "id": 724279812953858161,
-            "stateStatus": "new",
-            "templateMetaName": "sensors",
-            "new": {"name": "sensors", "color": "#326BBA", "description": ""},
-            "old": None,
-        }
-    ],
-}
-
-_RESOURCE = {
-    "apiVersion": "influxdata.com/v2alpha1",
-    "kind": LABEL,
-    "resourceID": ID_EXAMPLE,
-    "templateMetaName": "sensors",
-    "associations": [],
-    "links": {"self": f"/api/v2/labels/{ID_EXAMPLE}"},
-}
-
-_EVENT = {
-    "eventType": "update",
-    "name": "fleet",
-    "description": "",
-    "sources": ["labels.yml"],
-    "urls": [],
-    "resources": [_RESOURCE],
-    "updatedAt": _NOW,
-}
-
-_STACK = {"id": ID_EXAMPLE, "orgID": ID_EXAMPLE, "createdAt": _NOW, "events": [_EVENT], **_EVENT}
-
-_ORG = {
-    "links": {"self": f"/api/v2/orgs/{ID_EXAMPLE}"},
-    "id": ID_EXAMPLE,
-    "name": "default",
-    "description": "organisation default of platform embedded",
-    "createdAt": _NOW,
-    "updatedAt": _NOW,
-}
-
-_HEALTH = {
-    "name": "pkger",
-    "message": "ready for packages and stacks",
-    "status": "pass",
-    "checks": [{"name": "planner", "message": "", "status": "pass"}],
-    "version": "0.1.0",
-    "commit": "",
-}
-
-_EXAMPLES: dict[str, Any] = {
-    "Violation": _VIOLATION,
-    "Health": _HEALTH,
-    "Ready": {"status": "ready", "started": _NOW, "up": "1h2m3s"},
-    "Links": {"me": "/api/v2/me"},
-    "Setup": {"allowed": False},
-    "Me": {"links": {"self": "/api/v2/me"}, "id": ID_EXAMPLE, "name": "ci", "status": "active"},
-    "Organization": _ORG,
-    "Organizations": {"links": {"self": "/api/v2/orgs"}, "orgs": [_ORG]},
-    "PackageObject": _OBJECT,
-    "Template": {"sources": ["labels.yml"], "contentType": "json", "contents": [_OBJECT]},
-    "SummaryLabel": _LABEL,
-    "Summary": _SUMMARY,
-    "Diff": _DIFF,
-    "ApplyAnswer": {"sources": ["labels.yml"], "stackID": ID_EXAMPLE, "diff": _DIFF, "summary": _SUMMARY},
-    "Refusal": {
-        "code": str(Code.UNPROCESSABLE_ENTITY),
-        "message": "the package breaks rules: Label root[0].spec.color: write a colour such as #326BBA",
-        "errors": [_VIOLATION],
-        "sources": [],
-        "stackID": "",
-        "diff": {name: [] for name in _DIFF},
-        "summary": {name: [] for name in _SUMMARY},
-    },
-    "StackResource": _RESOURCE,
-    "StackEvent": _EVENT,
-    "Stack": _STACK,
-    "Stacks": {"stacks": [_STACK]},
-}
-
-SCHEMAS = {
-    name: {**schema, "examples": [_EXAMPLES[name]]} if name in _EXAMPLES else schema
-    for name, schema in _SCHEMAS.items()
-}
-"""By name, each with an example."""
+"""By name."""

@@ -77,7 +77,7 @@ def _own_rows(services: Services, version: str, described: OpenApi) -> list[Rout
             "GET",
             "/api/v2/swagger.json",
             described.read,
-            operation("GetOpenApi", "Read this document.", answer="Links"),
+            operation("GetOpenApi", "Read this document.", answer="OpenApi"),
             Access.OPEN,
         ),
         Route("GET", "/api/v2/me", probes.me, operation("GetMe", "Learn who asks.", answer="Me")),
