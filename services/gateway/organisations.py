@@ -1,6 +1,5 @@
 """Organisations: one for each target that is served, with an id that is the same on every gateway."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.core.model import DEFAULT_ORG, DEFAULT_PLATFORM, Target
 from services.gateway.answers import Code
+from services.gateway.documents.ids import hex_id
 from services.gateway.errors import Problem
 from services.gateway.ids import is_id
 from services.rpc.client import Peer
@@ -149,8 +149,8 @@ def org_id(target: Target, native_id: str = "") -> str:
     """
     for text in (native_id, target.org):
         if is_id(text):
-            return text
-    return hashlib.sha256(f"{target.platform}/{target.org}".encode()).hexdigest()[:16]
+            return text.lower()
+    return hex_id(f"{target.platform}/{target.org}")
 
 
 def name_of(target: Target, name: str) -> str:

@@ -6,18 +6,17 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.core.errors import RequestInvalid, RevisionNotFound, StackMoved, StackNotFound
+from services.core.errors import RequestInvalid, RevisionNotFound, StackNotFound
 from services.core.model import Target
 from services.gateway.organisations import Organisation, Organisations
 from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb, target_to_pb
+from services.rpc.paging import pages
+from services.rpc.resources import read_stack
 
 HISTORIES_AT_ONCE = 1000
 """Stacks whose revisions one call may ask for (stack.proto)."""
-
-ATTEMPTS = 5
-"""How often the resources of a stack are read anew that changes while they are read."""
 
 
 class StackReader:
@@ -45,28 +44,17 @@ class StackReader:
     async def listed(self, target: Target, ids: Sequence[str] = (), names: Sequence[str] = ()) -> list[stack_pb2.Stack]:
         """All stacks of a target, or those with one of the ids or names."""
         request = stack_pb2.ListStacksRequest(target=target_to_pb(target), page_size=1000, stack_ids=ids, names=names)
-        found: list[stack_pb2.Stack] = []
-        while True:
-            page = await self._peer.call(self._stub.ListStacks, request)
-            found += page.stacks
-            if not page.next_page_token:
-                return found
-            request.page_token = page.next_page_token
+        return [stack async for page in pages(self._peer, self._stub.ListStacks, request) for stack in page.stacks]
 
-    async def resources(self, stack_id: str) -> list[object_pb2.InventoryEntry]:
+    async def record(self, stack: stack_pb2.Stack) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
         """
-        What a stack has.
+        A stack as it was read a moment ago, and what it has; anew where it has changed meanwhile.
 
         Raises:
             StackMoved: It changes faster than it can be read.
+            StackNotFound: It is gone.
         """
-        for attempt in range(ATTEMPTS):
-            try:
-                return await self._resources(stack_id)
-            except StackMoved:
-                if attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError("there is at least one attempt")
+        return await read_stack(self._peer, Target(), object_pb2.StackRef(id=stack.id), stack)
 
     async def revisions(self, stack_ids: Sequence[str]) -> dict[str, list[stack_pb2.Revision]]:
         """The histories of stacks, each the oldest first; those of a thousand stacks in one call."""
@@ -74,13 +62,9 @@ class StackReader:
         for start in range(0, len(stack_ids), HISTORIES_AT_ONCE):
             asked = stack_ids[start : start + HISTORIES_AT_ONCE]
             request = stack_pb2.ListRevisionsRequest(stack_ids=asked, page_size=500)
-            while True:
-                page = await self._peer.call(self._stub.ListRevisions, request)
+            async for page in pages(self._peer, self._stub.ListRevisions, request):
                 for revision in page.revisions:
                     found[revision.stack_id].append(revision)
-                if not page.next_page_token:
-                    break
-                request.page_token = page.next_page_token
         return {stack_id: history[::-1] for stack_id, history in found.items()}
 
     async def referring(self, stack: stack_pb2.Stack) -> list[object_pb2.Object]:
@@ -95,13 +79,3 @@ class StackReader:
             ]
         except (RevisionNotFound, RequestInvalid):
             return []
-
-    async def _resources(self, stack_id: str) -> list[object_pb2.InventoryEntry]:
-        request = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=stack_id), page_size=5000)
-        found: list[object_pb2.InventoryEntry] = []
-        while True:
-            page = await self._peer.call(self._stub.ListResources, request)
-            found += page.resources
-            if not page.next_page_token:
-                return found
-            request.page_token = page.next_page_token

@@ -69,7 +69,7 @@ class StackRoutes:
         ref = object_pb2.StackRef(id=stack_id)
         imported: list[object_pb2.ObjectKey] = []
         try:
-            for addition in await self._new_additions(stack_id, wanted.additions):
+            for addition in await self._new_additions(stack, wanted.additions):
                 imported.append(await self._import(ref, addition))
             updated = await self._services.stack.call(self._stub.UpdateStack, _update_request(ref, stack, wanted))
         except (PkgerError, Problem):
@@ -119,11 +119,11 @@ class StackRoutes:
         if run.operation and not run.is_done:
             raise await self._runner.failure(run)
 
-    async def _new_additions(self, stack_id: str, additions: Sequence[Addition]) -> list[Addition]:
+    async def _new_additions(self, stack: stack_pb2.Stack, additions: Sequence[Addition]) -> list[Addition]:
         """Those that the stack has not yet, under names that it has not yet."""
         if not additions:
             return []
-        entries = await self._reader.resources(stack_id)
+        _, entries = await self._reader.record(stack)
         there = {(entry.key.kind, entry.resource_id) for entry in entries}
         names = {(family_of(entry.key.kind), entry.key.name) for entry in entries}
         return [
@@ -172,7 +172,7 @@ class StackRoutes:
     async def _document_of(
         self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organisation
     ) -> dict[str, Any]:
-        resources = await self._reader.resources(stack.id) if stack.resource_count else []
+        stack, resources = await self._reader.record(stack)
         # The record of a stack does not say what its rules refer to; its package does.
         objects = await self._reader.referring(stack) if any(KINDS[entry.key.kind].uses for entry in resources) else []
         return stack_document(stack, resources, revisions, objects, org.id)
