@@ -166,6 +166,27 @@ def test_skips_are_kinds_or_objects() -> None:
     assert made.skips == (Key("Check", ""), Key("Label", "a"))
 
 
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [
+        ("1e+08", 100000000.0),
+        ("12:30:00", "12:30:00"),
+        ("2026-01-02", "2026-01-02"),
+        ("on", "on"),
+        ("<<", "<<"),
+        ("~", None),
+        ("0x1F", 31),
+        ("18446744073709551615", 18446744073709551615),
+        ("'1'", "1"),
+        ("true", True),
+    ],
+)
+def test_scalars_of_a_body_of_yaml_mean_what_they_mean_in_packages(scalar: str, value: Any) -> None:
+    body = f"orgID: {ORG}\ntemplate:\n  contents:\n  - kind: Label\n    spec: {scalar}\n"
+    [template] = read_apply(body.encode(), "text/yml").templates
+    assert json.loads(template.text) == [{"kind": "Label", "spec": value}]
+
+
 @pytest.mark.parametrize("media_type", ["text/yml", "application/x-yaml", "application/yaml"])
 def test_a_body_of_yaml_has_the_members_of_json(media_type: str) -> None:
     item = "  - {kind: Label, metadata: {name: on}, spec: 2020-01-01}\n"

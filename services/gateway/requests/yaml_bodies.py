@@ -1,7 +1,7 @@
 """Bodies of YAML, with the members of JSON."""
 
-import re
-from typing import Any
+import math
+from typing import Any, ClassVar
 
 import yaml
 
@@ -9,6 +9,8 @@ from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.media_types import YAML_TYPES
 from services.gateway.requests.members import Members, decoded
+from services.kinds.format.scalars import MERGE, plain_scalar
+from services.kinds.format.timestamp import Timestamp
 
 DEEPEST = 100
 """Lists and mappings inside each other."""
@@ -17,16 +19,26 @@ _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_BASE):  # type: ignore[misc]
-    """Reads values as packages have them: words like ``on``, and dates, are texts."""
+    """Reads scalars as the parser reads those of packages: PyYAML's own rules are of YAML 1.1."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
 
-_TEXTS = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:merge")
+def _scalar(loader: Any, node: yaml.ScalarNode) -> Any:
+    """
+    The value of a scalar; dates are texts, as in JSON.
 
-_Loader.yaml_implicit_resolvers = {
-    first: [row for row in rows if row[0] not in _TEXTS]
-    for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("(?:true|false)$"), ["t", "f"])
+    Raises:
+        ValueError: JSON has no such number.
+    """
+    text = str(node.value)
+    value = text if node.style else plain_scalar(text)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"line {node.start_mark.line + 1} has {text}, and JSON has no such number; quote it")
+    return text if value is MERGE or isinstance(value, Timestamp) else value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:str", _scalar)
 
 
 def decoded_as(media_type: str, body: bytes) -> Members:
@@ -54,7 +66,7 @@ def decoded_yaml(body: bytes) -> Members:
         _refuse_more_than_json(text)
         value = yaml.load(text, _Loader)  # noqa: S506 - the loader is a safe one
     except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
-        raise Problem(Code.INVALID, f"the body is no YAML: {error}") from None
+        raise Problem(Code.INVALID, f"the body is no YAML: {' '.join(str(error).split())}") from None
     _refuse_other_keys(value)
     return Members.of(value, "the body")
 
