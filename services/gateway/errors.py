@@ -39,6 +39,11 @@ BY_REASON: dict[Reason, Code] = {
 }
 """The reasons that are something else than their status says."""
 
+HINTS: dict[str, str] = {
+    Reason.PACKAGE_EMPTY: '"allowEmpty": true',
+}
+"""The member of InfluxDB's requests for what the text of an error advises, which names fields of our contracts."""
+
 SECONDS_UNTIL_RETRY = 1
 
 
@@ -113,7 +118,8 @@ def retry_after(seconds: float | None) -> dict[str, str]:
 
 def influx_form(problem: Problem, request_id: str) -> dict[str, Any]:
     """The body of an error, as clients of InfluxDB read it."""
-    return {"code": problem.code, "message": problem.message}
+    hint = HINTS.get(problem.reason, "")
+    return {"code": problem.code, "message": f"{problem.message} ({hint})" if hint else problem.message}
 
 
 def error_answer(problem: Problem, body: Any) -> Answer:

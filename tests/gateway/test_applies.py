@@ -215,3 +215,19 @@ async def test_updates_of_stacks_are_whole(http: aiohttp.ClientSession, services
     assert (status, updated["name"]) == (200, "new")
     assert sorted(each["resourceID"] for each in updated["resources"]) == sorted(ids.values())
     assert label
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_nothing_takes_all_from_a_stack_unless_the_body_says_so(
+    http: aiohttp.ClientSession, services: Cluster, *, dry_run: bool
+) -> None:
+    stack = await a_stack(http)
+    await post(http, APPLY, body_of(LABEL, BUCKET, stackID=stack))
+    nothing = {"orgID": ORG, "stackID": stack, "templates": [], "dryRun": dry_run}
+    status, refused = await post(http, APPLY, nothing)
+    assert (status, refused["code"]) == (422, "unprocessable entity")
+    assert "all 2 resources" in refused["message"]
+    assert '("allowEmpty": true)' in refused["message"]
+    assert len(await services.resources("example")) == 2
+    assert (await post(http, APPLY, {**nothing, "allowEmpty": True}))[0] == (200 if dry_run else 201)
+    assert len(await services.resources("example")) == (2 if dry_run else 0)
