@@ -173,7 +173,7 @@ def _look_fields(look: Look) -> Any:
     return {"time": timestamp(look.time), "generation": look.generation, "counts": counts_fields(look.counts)}
 
 
-def revision_to_pb(revision: Revision, stack_id: str = "") -> stack_pb2.Revision:
+def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
     """Translate a revision, without its package; *stack_id* is of its stack."""
     return stack_pb2.Revision(
         stack_id=stack_id,

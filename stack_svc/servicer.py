@@ -255,8 +255,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> AsyncIterator[stack_pb2.GetRevisionResponse]:
         """Read one revision, in parts."""
         choice = messages.choice_from_pb(request.target, request.stack)
-        [(revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
-        yield stack_pb2.GetRevisionResponse(revision=messages.revision_to_pb(revision))
+        [(stack_id, revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
+        yield stack_pb2.GetRevisionResponse(revision=messages.revision_to_pb(revision, stack_id))
         objects = await asyncio.to_thread(lambda: messages.revision_objects_to_pb(read_package(text)))
         for part in cut(objects):
             yield stack_pb2.GetRevisionResponse(objects=part)
@@ -267,7 +267,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Compare the packages of two revisions."""
         choice = messages.choice_from_pb(request.target, request.stack)
         numbers = {"old": request.old, "new": request.new}
-        (_, old), (_, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
+        (_, _, old), (_, _, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
         found = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))
         for part in diffs_parts(found):
             yield stack_pb2.DiffRevisionsResponse(diffs=part.diffs)
@@ -561,11 +561,11 @@ def _unfinished(reading: Reading) -> list[Operation]:
     return reading.operations.page(wanted, stored_operations.START, plans.EVERYTHING)
 
 
-def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[Revision, str]]:
-    """Revisions of a stack with the texts of their packages; *numbers* by the fields that name them."""
+def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[str, Revision, str]]:
+    """Revisions of a stack, each with its id and the text of its package; *numbers* by the fields that name them."""
     stack = stacks.existing(reading, choice)
     found = [revisions.existing(reading, stack, number, field) for field, number in numbers.items()]
-    return [(each, attachments.text_of(reading, each.package_digest)) for each in found]
+    return [(stack.record.id, each, attachments.text_of(reading, each.package_digest)) for each in found]
 
 
 def _history(reading: Reading, choice: Choice, before: int, most: int) -> list[tuple[str, Revision]]:
