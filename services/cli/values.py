@@ -10,7 +10,7 @@ import click
 from services.cli.errors import Failed
 
 MOST_BYTES = 1024 * 1024
-"""Of a file of values."""
+"""The largest file of values, in bytes."""
 
 
 def pairs(options: Sequence[str]) -> dict[str, Any]:
