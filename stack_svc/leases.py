@@ -62,7 +62,7 @@ def is_raised(lease: Lease, token: int, raise_to: int) -> bool:
     """
     Whether the token of *lease* was raised from *token* to *raise_to* before.
 
-    Whoever claims an operation after a clock was set back may get that token, too; its lease has *token* as the last one.
+    Whoever claims an operation after a clock was set back may get that token, too: then the last one is *token*.
     """
     return lease.token == raise_to == token + 1 and lease.last_token != token
 

@@ -149,7 +149,8 @@ class Inquiry:
         if not times:
             return
         settled = max(times) + self._timeouts.settle
-        if self._traits.fences and await self._is_refused(self._timeouts.stubborn if is_stubborn else settled - loop_time()):
+        patience = self._timeouts.stubborn if is_stubborn else settled - loop_time()
+        if self._traits.fences and await self._is_refused(patience):
             return
         await asyncio.sleep(settled - loop_time())
 

@@ -302,14 +302,18 @@ class Oracle:
         for stack, lease in self.store.leases.items():
             last = before.get(stack)
             # One that is given back may count on from what the platform has seen.
-            if last and lease.token != last.token and _lasts(last, now) and lease.expires:
+            is_taken = last and lease.token != last.token and _lasts(last, now) and lease.expires
+            if is_taken and _is_raised(current.get(None), lease.token):
+                self._trace.count("a token is raised")
+            elif is_taken:
                 self._trace.violate("I2", f"the lease of {stack} was taken while it lasted")
         for before_state, state in self.store.transitions:
             self._trace.count(f"step {before_state} -> {state}")
         stacks: dict[str, str] = {}
         for operation in self.store.operations.values():
             self._note_state(operation)
-            self._seen.tokens.setdefault(operation.name, set()).add(operation.token)
+            if not _is_raised(current.get(None), operation.token):
+                self._seen.tokens.setdefault(operation.name, set()).add(operation.token)
             if not operation.is_finished and stacks.setdefault(operation.stack, operation.name) != operation.name:
                 self._trace.violate("I4", f"{operation.name} and {stacks[operation.stack]} are unfinished on one stack")
             first = self._plans.setdefault(operation.plan, operation.name) if operation.plan else operation.name
@@ -376,7 +380,9 @@ class Oracle:
         stack = self.store.operations[request.operation].stack
         lease = before.get(stack)
         has_written = bool(self.store.new_writes) or lease != self.store.leases.get(stack)
-        if has_written and (lease is None or lease.token != request.token or lease.expires < now):
+        # Who raised the token and got no answer asks again with the old one.
+        tokens = {request.token, *(raise_to for raise_to in [_raise_to(attempt)] if raise_to)}
+        if has_written and (lease is None or lease.token not in tokens or lease.expires < now):
             self._trace.violate("I2", f"{attempt.name} was taken with token {request.token}, and the lease is {lease}")
 
     def _note_state(self, operation: Operation) -> None:
@@ -601,6 +607,17 @@ def _keys(step: plan_pb2.Step) -> set[tuple[str, str, str]]:
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
     """The keys under which something else is, or nothing any more."""
     return {key for key in {**before, **after} if before.get(key) != after.get(key)}
+
+
+def _raise_to(attempt: Attempt | None) -> int:
+    """The token that a lease is to have by a request; 0: that of its own."""
+    request = attempt.note if attempt else None
+    return request.raise_to if isinstance(request, journal_pb2.RenewLeaseRequest) else 0
+
+
+def _is_raised(attempt: Attempt | None, token: int) -> bool:
+    """Whether who has a lease gave it *token* by a request, from the token before."""
+    return bool(token) and _raise_to(attempt) == token
 
 
 def _lasts(lease: LeaseRow | None, now: int) -> bool:
