@@ -218,10 +218,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"late", "very_late", "cancel", "reject"}),
     ),
     Mutation(
-        "raised_token_not_shown",
+        "look_up_before_the_token_is_raised",
         _INQUIRY,
-        "                await repeated(retrying, self._sender.show_token)\n",
-        "                return True\n",
+        "await self.settle(is_stubborn=True)\n",
+        "await asyncio.sleep(self._timeouts.settle)\n",
         frozenset({"I3", "LEFT_OVER"}),
         200,
         frozenset({"late", "very_late", "search"}),
@@ -299,7 +299,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "pass\n",
         frozenset({"CONTENT"}),
         200,
-        frozenset({"late", "cancel", "reject"}),
+        frozenset({"late", "cancel", "reject", "no_fence"}),
     ),
     Mutation(
         "permuted_answers_believed",

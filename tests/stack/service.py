@@ -331,9 +331,7 @@ class Client:
         await self.peer.call(self.journal.AdvanceOperation, request)
         begun.position, begun.last_seq = request.position, event.seq
 
-    async def renew(
-        self, begun: Begun, seconds: float = 30, raise_to: int = 0
-    ) -> journal_pb2.RenewLeaseResponse:
+    async def renew(self, begun: Begun, seconds: float = 30, raise_to: int = 0) -> journal_pb2.RenewLeaseResponse:
         request = journal_pb2.RenewLeaseRequest(
             operation=begun.operation, token=begun.token, ttl=duration(seconds), raise_to=raise_to
         )

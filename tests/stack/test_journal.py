@@ -319,7 +319,7 @@ async def test_who_raises_its_token_writes_with_that_one_only(service: Client, c
             await late
     await service.advance(raised)
     clock.forward(31)
-    claimed, _ = await service.claim(begun.operation)
+    _, claimed = await service.claim(begun.operation)
     assert (claimed.last_token, claimed.token) == (raised.token, clock.now)
 
 
