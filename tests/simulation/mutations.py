@@ -298,7 +298,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "await self._exchange.inquiry.settle(is_stubborn=True)\n",
         "pass\n",
         frozenset({"CONTENT"}),
-        200,
+        600,
         frozenset({"late", "cancel", "reject", "no_fence"}),
     ),
     Mutation(
