@@ -109,10 +109,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         """\
     if operation.token != token:
         raise LeaseLost(operation.stack, token)
-    return operation, leases.check(tx.leases.of(operation.stack), operation.stack, token, now), now
+    return leases.check(lease, operation.stack, token, now)
 """,
         """\
-    return operation, leases.check(tx.leases.of(operation.stack), operation.stack, operation.token, now), now
+    return leases.check(lease, operation.stack, operation.token, now)
 """,
         frozenset({"I2"}),
         50,
