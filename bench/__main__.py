@@ -11,10 +11,12 @@ from pathlib import Path
 from bench.applying import applying
 from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
+from bench.influxdb import on_influxdb
 from bench.journaling import journaling
 from bench.listing import listing
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_objects
+from bench.serving import serving
 
 
 def main() -> None:
@@ -46,6 +48,9 @@ def main() -> None:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))
         figures += [*journaling(size), *listing(size)]
+    if not wanted.parsing:
+        figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
+        figures += asyncio.run(serving(sizes))
     print(table(figures))
 
 

@@ -19,12 +19,12 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from bench.figures import Seconds
-from services.cli.supervisor import MODULES, Supervisor, children
+from services.cli.supervisor import Supervisor, children
 from services.platforms import read_platforms
 from services.rpc.client import Peer
 from services.rpc.convert.drift import counts_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
-from services.settings import address_variable, load
+from services.settings import PORTS, address_variable, load
 
 STACK = "bench"
 
@@ -85,6 +85,21 @@ class Cluster:
         if last.event.finished.state != end:
             raise Unexpected(f"the apply ended otherwise: {last.event.finished.cause or last}")
         return last.event.finished
+
+    async def uninstall(self) -> None:
+        """
+        Uninstall the one stack, and follow the events to the last one.
+
+        Raises:
+            Unexpected: It did not succeed.
+        """
+        request = applier_pb2.UninstallStackRequest(
+            stack=object_pb2.StackRef(name=STACK), then=plan_pb2.AFTER_UNINSTALL_DELETE
+        )
+        stub = ApplierServiceStub(self.applier.channel)
+        *_, last = [answer async for answer in self.applier.stream(stub.UninstallStack, request)]
+        if last.event.finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+            raise Unexpected(f"the uninstall ended otherwise: {last.event.finished.cause or last}")
 
     async def export(self, count: int) -> None:
         """
@@ -155,14 +170,14 @@ async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> 
     """
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as name:
         folder = Path(name)
-        addresses = {address_variable(service): f"unix:{folder / service}.sock" for service in MODULES}
+        addresses = {address_variable(service): f"unix:{folder / service}.sock" for service in PORTS}
         # Nothing that the caller's environment says of pkger counts.
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
         environ = {**inherited, **addresses, "PKGER_HOME": name, **(more or {})}
         settings = load(environ)
         running_services = [
             replace(child, command=(platform,)) if platform and child.name == "platform" else child
-            for child in children(MODULES, settings, read_platforms(settings).values())
+            for child in children(PORTS, settings, read_platforms(settings).values())
         ]
         supervisor = Supervisor(running_services, environ, partial(_log, folder))
         async with AsyncExitStack() as running:

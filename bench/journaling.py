@@ -147,6 +147,7 @@ def _plan(stack: str, step_count: int) -> NewPlan:
         OperationKind.APPLY,
         step_count,
         package_digest="",
+        creates_nameless_stack=False,
         baselines_digest="",
         rollback_of=0,
         message=b"",

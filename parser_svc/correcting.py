@@ -4,9 +4,9 @@ import json
 import re
 
 from parser_svc.places import Written
-from parser_svc.scalars import plain_scalar
 from services.core.model import Edit, Fix, Location, Position
 from services.kinds.format.fields import Rewrite
+from services.kinds.format.scalars import plain_scalar
 
 _WORD = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_./]*")
 """Needs no escape in quotes, and no quotes in YAML, unless it looks like a number or the like."""

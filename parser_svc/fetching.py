@@ -2,20 +2,25 @@
 
 import asyncio
 import math
+import os
 import socket
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from parser_svc.bounds import Usage
 from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUndecodable, SourceUnreadable
+
+if TYPE_CHECKING:
+    # Imported where something is fetched: most commands fetch nothing, and it takes longer than all else that they do.
+    import aiohttp
+    from aiohttp.abc import AbstractResolver
 
 CONNECT_SECONDS = 60
 """How long a connection may take to come about (packages.md 1.7); the bound on seconds is mostly shorter."""
@@ -44,7 +49,7 @@ class Fetcher:
     """
 
     may_ask: Callable[[str], bool] = is_public
-    resolver: AbstractResolver | None = None
+    resolver: "AbstractResolver | None" = None
 
     async def fetch(self, address: str, usage: Usage) -> str:
         """
@@ -57,8 +62,10 @@ class Fetcher:
         Raises:
             SourceUnreadable: The address is refused, there is no answer in time, or the answer is no success.
             SourceTooLarge: The text exceeds a bound.
-            SourceUndecodable: It is no UTF-8.
+            SourceUndecodable: It is no UTF-8, or a web page.
         """
+        import aiohttp
+
         shown = without_user(address)
         try:
             async with asyncio.timeout(usage.seconds_left):
@@ -68,6 +75,9 @@ class Fetcher:
         except TimeoutError:
             seconds = math.ceil(usage.bounds.seconds)
             raise SourceUnreadable(shown, f"there is no full answer within {seconds} seconds") from None
+        except aiohttp.ClientConnectorError as error:
+            problem = f"cannot be fetched: no connection to {error.host}:{error.port} ({_cause(error.os_error)})"
+            raise SourceUnreadable(shown, problem) from None
         # UnicodeError: the name of the server is none that can be looked up.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise SourceUnreadable(shown, f"cannot be fetched: {_plain(str(error) or type(error).__name__)}") from None
@@ -83,8 +93,10 @@ class Fetcher:
         raise SourceUnreadable(address, f"leads through more than {MAX_REDIRECTS} redirects")
 
     @asynccontextmanager
-    async def _answer(self, address: str, url: URL) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _answer(self, address: str, url: URL) -> AsyncIterator["aiohttp.ClientResponse"]:
         """The answer of one server; redirects are for the caller."""
+        import aiohttp
+
         refused: list[str] = []
 
         def open_socket(found: tuple[Any, ...]) -> socket.socket:
@@ -116,7 +128,15 @@ class Fetcher:
                 raise SourceUnreadable(address, problem) from None
 
 
-async def _told(answer: aiohttp.ClientResponse) -> str:
+def _cause(error: OSError) -> str:
+    """Why there is no connection, in the words of the system."""
+    # Errors of names and of TLS have numbers of their own.
+    if isinstance(error, socket.gaierror | ssl.SSLError) or error.errno is None:
+        return _plain(error.strerror or "the name is not known")
+    return os.strerror(error.errno)
+
+
+async def _told(answer: "aiohttp.ClientResponse") -> str:
     """Status and text of an answer that is no success."""
     data = await answer.content.read(_ERROR_BYTES)
     if answer.headers.get("Content-Encoding", "").lower() == "gzip":
@@ -129,7 +149,7 @@ async def _told(answer: aiohttp.ClientResponse) -> str:
     return f"{head}: {text}" if text else head
 
 
-async def _body(address: str, answer: aiohttp.ClientResponse, usage: Usage) -> bytes:
+async def _body(address: str, answer: "aiohttp.ClientResponse", usage: Usage) -> bytes:
     packed = answer.headers.get("Content-Encoding", "identity").lower()
     if packed not in ("identity", "gzip"):
         raise SourceUnreadable(address, f"is packed as {_plain(packed)}, which was not asked for")
@@ -160,11 +180,19 @@ def _next(address: str, url: URL, location: str) -> URL:
 
 def _text(address: str, body: bytes) -> str:
     try:
-        return body.decode()
+        text = body.decode()
     except UnicodeDecodeError as error:
         lines = body[: error.start].decode().split("\n")
         problem = f"this is no UTF-8 text (byte {body[error.start]:#04x}); save it as UTF-8"
         raise SourceUndecodable(address, problem, len(lines), len(lines[-1]) + 1) from None
+    if text[:_SHOWN_CHARACTERS].lstrip("\ufeff \t\r\n").lower().startswith(_WEB_PAGES):
+        problem = "this is a web page, and no package; take the address of the file itself"
+        raise SourceUndecodable(address, problem, 1, 1)
+    return text
+
+
+_WEB_PAGES = ("<!doctype html", "<html")
+"""How the answer of a server begins that asks for a login, or shows a file instead of handing it out."""
 
 
 def _server(address: str, url: URL) -> str:

@@ -19,8 +19,8 @@ from yaml.reader import ReaderError
 from parser_svc.anchors import Anchors
 from parser_svc.bounds import Usage
 from parser_svc.places import Place, place_of_byte, place_of_repeated_key
-from parser_svc.scalars import MERGE, PlainScalars, plain_scalar, tagged_scalar
 from services.core.errors import SourceTooLarge, SourceUndecodable
+from services.kinds.format.scalars import MERGE, PlainScalars, plain_scalar, tagged_scalar
 
 _ONLY_TEXT = frozenset((str,))
 

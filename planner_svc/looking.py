@@ -29,6 +29,7 @@ from services.kinds.package_text import KeptPackage
 from services.rpc.client import Peer
 from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.objects import baseline_from_pb
+from services.rpc.paging import pages
 from services.rpc.resources import live_resources, prepare_specs
 
 
@@ -103,13 +104,10 @@ class Looker:
         """
         found: list[Baseline] = []
         request = journal_pb2.ListBaselinesRequest(stack_id=stack.id)
-        while True:
-            page = await self._stack.call(self._journal.ListBaselines, request)
+        async for page in pages(self._stack, self._journal.ListBaselines, request):
             _refuse_moved(stack, page.generation)
             found += map(baseline_from_pb, page.baselines)
-            if not page.next_page_token:
-                return {baseline.key: baseline for baseline in found}
-            request.page_token = page.next_page_token
+        return {baseline.key: baseline for baseline in found}
 
     async def _live(self, stack: StackRecord, entries: Sequence[InventoryEntry], platform: PlatformTraits) -> Live:
         """What the platform holds of the kinds of *entries*: a call for each, so that one that fails hides no other."""

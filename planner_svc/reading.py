@@ -239,6 +239,7 @@ class Reader:
         read = await read_resources(self.driver(target), target.org, sorted(costly))
         live = {(resource.kind, resource.id): resource for resource in read if resource}
         if stack_id := chosen(candidates, matching, {**matching.live, **live}):
+            # Listed anew, with its record: what a listing lacks of that is looked up by id.
             return await self.known(await read_header(self._stack, Target(), object_pb2.StackRef(id=stack_id)))
         return replace(known, stack=replace(known.stack, is_new_nameless=True))
 

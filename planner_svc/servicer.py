@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
@@ -17,6 +16,7 @@ from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
 from services.core.model import DEFAULT_PLATFORM
 from services.rpc.convert.checks import check_to_pb
+from services.rpc.convert.objects import org_to_pb
 from services.rpc.plan_parts import checked_view
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
@@ -70,9 +70,7 @@ class PlannerServicer(PlannerServiceServicer):
     ) -> planner_pb2.ListPlatformsResponse:
         return planner_pb2.ListPlatformsResponse(
             platforms=[
-                planner_pb2.PlatformListing(
-                    name=name, orgs=[object_pb2.Organization(id=org.id, name=org.name) for org in orgs], problem=problem
-                )
+                planner_pb2.PlatformListing(name=name, orgs=map(org_to_pb, orgs), problem=problem)
                 for name, orgs, problem in await self._reader.platforms(request.platform)
             ]
         )

@@ -9,7 +9,6 @@ from planner_svc.matching import Match, Matching
 from services.core.model import (
     Desired,
     DiffStatus,
-    FieldChange,
     Key,
     LabelMappingDiff,
     Location,
@@ -47,7 +46,7 @@ class Planned:
         """The differences, for each object and for each association; what stays with other stacks has none."""
         matches = self.matching.matches.values()
         return PlanDiffs(
-            tuple(_diff(match, self.found.changed) for match in matches if not match.stays),
+            tuple(_diff(match, self.found) for match in matches if not match.stays),
             _mapping_diffs(self.links, self.matching),
         )
 
@@ -60,16 +59,16 @@ class Planned:
         return {each.key: each.id for references in self.found.references.values() for each in references if each.id}
 
     def summary(self) -> str:
-        """The summary document (packages.md 10) as JSON text, with the ids known so far."""
-        live = {
-            key: match.live.id
+        """The summary document (packages.md 10) as JSON text; what is yet to be created anew has its recorded id."""
+        known = {
+            key: known_id
             for key, match in self.matching.matches.items()
-            if match.live and key not in self.found.replaced
+            if (known_id := _known_id(match)) and key not in self.found.replaced
         }
         document = planned_summary(
             self.desired.package.objects,
             skipped=self.skipped(),
-            ids=self.referred() | live,
+            ids=self.referred() | known,
             attached={(link.resource, link.label) for link in self.links if link.wanted and link.attached},
             missing_env_refs=self.plan.remarks.missing_env_refs,
             missing_secrets=self.plan.remarks.missing_secrets,
@@ -80,22 +79,27 @@ class Planned:
 def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[LabelMappingDiff, ...]:
     """One entry for each association of two objects; one that goes away only to come back is shown as it will be."""
     keys = {match.live_key: key for key, match in matching.matches.items()}
+    gone = {key: _known_id(match) for key, match in matching.matches.items() if not match.live}
     shown: dict[tuple[Key, Key], Association] = {}
     for link in links:
         resource = keys.get(link.resource, link.resource)
         if resource.name and link.label.name:
             before = shown.get((resource, link.label))
             if before is None or link.wanted:
-                shown[resource, link.label] = link._replace(resource=resource)
+                shown[resource, link.label] = link._replace(
+                    resource=resource,
+                    resource_id=link.resource_id or gone.get(resource, ""),
+                    label_id=link.label_id or gone.get(link.label, ""),
+                )
     return tuple(shown[names].diff() for names in sorted(shown))
 
 
-def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> ResourceDiff:
+def _diff(match: Match, found: Differences) -> ResourceDiff:
     status = DiffStatus.REMOVE
     if match.wanted:
         # A recorded resource that is gone still "exists" in the diff, under its recorded id (service.md 1.4).
         status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
-    known = match.live.id if match.live else match.recorded.resource_id if match.recorded else ""
+    known = _known_id(match)
     kind = match.live.kind if match.live else match.key.kind
     return ResourceDiff(
         key=match.key,
@@ -103,10 +107,18 @@ def _diff(match: Match, changed: Mapping[Key, tuple[FieldChange, ...]]) -> Resou
         status=status,
         old_spec=match.live.spec if match.live else None,
         new_spec=match.wanted.spec if match.wanted else None,
-        changes=changed.get(match.key, ()),
+        changes=found.changed.get(match.key, ()),
         old_kind="" if kind == match.key.kind else kind,
         location=_location(match.wanted),
+        old_references=found.live_references(match.live) if match.live and not match.wanted else (),
     )
+
+
+def _known_id(match: Match) -> str:
+    """The id of the resource; the recorded one where that is gone, and none where there never was one."""
+    if match.live:
+        return match.live.id
+    return match.recorded.resource_id if match.recorded else ""
 
 
 def _location(item: Object | None) -> Location | None:

@@ -31,14 +31,18 @@ def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTrait
     if stack.is_kept:
         return []
     names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
-    return [
-        f"{key} is created beside another one named {match.wanted.spec.display_name!r}; only a stack would know it"
-        for key, match in matching.matches.items()
-        if match.wanted
-        and not match.live
-        and platform.kinds[key.kind].unique_name("") is None
-        and (key.kind, match.wanted.spec.display_name) in names
-    ]
+    found = []
+    for key, match in matching.matches.items():
+        traits = platform.kinds[key.kind]
+        if not match.wanted or match.live or traits.unique_name("") is not None:
+            continue
+        name = match.wanted.spec.display_name
+        if (key.kind, name) in names:
+            found.append(f"{key} is created beside another one named {name!r}; only a stack would know it")
+        elif traits.costly_listing:
+            # Nobody looked.
+            found.append(f"{key} is created, also if there is one named {name!r} already; only a stack would know it")
+    return found
 
 
 def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:

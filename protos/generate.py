@@ -1,8 +1,9 @@
-"""Generates services/gen from protos/: the messages, the gRPC stubs and their types.
+"""Generates services/gen from protos/: messages, gRPC stubs, their types, and the contracts with their comments.
 
 Run by the wheel build (hatchling loads this file as its build hook) and by ``make gen``.
 """
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -14,19 +15,31 @@ ROOT = Path(__file__).resolve().parent.parent
 PROTOS = ROOT / "protos"
 OUT = ROOT / "services" / "gen"
 
+IMPORTS = PROTOS / ".imports"
+"""Protos of others that ours import; a second module for buf, which looks nowhere else without a network."""
+
+IMPORTED = ("google/api/annotations.proto", "google/api/http.proto")
+"""What googleapis-common-protos has of them."""
+
+CONTRACTS = OUT / "pkger" / "contracts.binpb"
+"""A FileDescriptorSet of all protos with their comments, which the HTTP API describes itself with."""
+
 
 def generate() -> None:
     """
     Write the Python of every proto anew, so that nothing of a removed proto stays behind.
 
     Raises:
-        SystemExit: protoc refused a file; its message is on standard error.
+        SystemExit: protoc refused a file, whose message is on standard error; or an import is not installed.
     """
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    files = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.rglob("*.proto"))
+    _copy_imports()
+    CONTRACTS.parent.mkdir()
+    files = sorted(str(path.relative_to(PROTOS)) for path in (PROTOS / "pkger").rglob("*.proto"))
     outputs = [f"--{plugin}_out={OUT}" for plugin in ("python", "grpc_python", "mypy", "mypy_grpc")]
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTOS}", *outputs, *files]
+    outputs += [f"--descriptor_set_out={CONTRACTS}", "--include_source_info"]
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTOS}", f"-I{IMPORTS}", *outputs, *files]
     # protoc looks for its mypy plugins on PATH; they are installed beside the interpreter.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(  # noqa: S603
@@ -37,6 +50,18 @@ def generate() -> None:
     for folder in {path.parent for path in OUT.rglob("*_pb2.py")}:
         (folder / "__init__.py").touch()
         (folder / "py.typed").touch()
+
+
+def _copy_imports() -> None:
+    """Put the imported protos beside ours, as the installed package has them."""
+    found = importlib.util.find_spec("google.api")
+    if found is None or not found.submodule_search_locations:
+        raise SystemExit("googleapis-common-protos is not installed: the protos import google/api/annotations.proto")
+    installed = Path(next(iter(found.submodule_search_locations))).parent.parent
+    shutil.rmtree(IMPORTS, ignore_errors=True)
+    for name in IMPORTED:
+        (IMPORTS / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(installed / name, IMPORTS / name)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from services.rpc.health import problem_of
+from services.rpc.http_health import http_problem_of
 from services.settings import PORTS, Settings, load
 
 ANY_HOST = ("0.0.0.0", "[::]", "")  # noqa: S104
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"address, or one of {', '.join(PORTS)}; default: where PKGER_LISTEN says",
     )
     parser.add_argument("--wait", action="store_true", help="wait for servers that do not serve yet")
+    parser.add_argument("--http", action="store_true", help="ask by HTTP, as the gateway answers no calls of gRPC")
     parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="seconds to wait in all (5)")
     given = parser.parse_args(arguments)
     settings = load()
@@ -51,14 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    problems = asyncio.run(_problems(addresses, given.timeout, given.wait))
+    problems = asyncio.run(_problems(addresses, given.timeout, given.wait, given.http))
     for problem in filter(None, problems):
         print(problem, file=sys.stderr)
     return 1 if any(problems) else 0
 
 
-async def _problems(addresses: Sequence[str], seconds: float, wait: bool) -> list[str]:
-    return await asyncio.gather(*(problem_of(address, seconds, wait) for address in addresses))
+async def _problems(addresses: Sequence[str], seconds: float, wait: bool, by_http: bool) -> list[str]:
+    ask = http_problem_of if by_http else problem_of
+    return await asyncio.gather(*(ask(address, seconds, wait) for address in addresses))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ from services.machine import process_name
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
 """The five services and their default ports (design.md 2)."""
 
+HTTP_PORT = 8086
+"""Where the gateway listens by default, as the command line of InfluxDB looks there by itself."""
+
 LEASE_SECONDS = 30
 LONGEST_LEASE_SECONDS = 600
 """What ``PKGER_LEASE`` is by default, and at most (journal.proto)."""
@@ -35,6 +38,11 @@ MAX_DEPTH = 200
 def address_variable(service: str) -> str:
     """The environment variable that tells clients where *service* is."""
     return f"PKGER_{service.upper()}_ADDRESS"
+
+
+def http_address(environ: Mapping[str, str]) -> str:
+    """Where clients find the gateway: ``host:port`` or ``unix:/path``."""
+    return environ.get("PKGER_HTTP_ADDRESS") or f"127.0.0.1:{HTTP_PORT}"
 
 
 def bound_variable(bound: str) -> str:

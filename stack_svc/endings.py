@@ -302,7 +302,9 @@ def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Recor
     if is_news and record.is_in_sync and has_succeeded:
         looks.after_apply(tx, recorded.record.id, recorded.record.generation, count, now)
     if stack.state is State.PENDING:
-        recorded = replace(recorded, state=State.ACTIVE, create_time=now, update_time=now)
+        # It has the sources of the apply that made it, if that had nothing to do, too.
+        made = replace(recorded.record, sources=tuple(record.sources))
+        recorded = replace(recorded, record=made, state=State.ACTIVE, create_time=now, update_time=now)
     if recorded is not stack:
         tx.stacks.update(recorded)
     return recorded

@@ -31,11 +31,11 @@ def take_in(tx: Transaction, stack_id: str, entry: InventoryEntry, baseline: Bas
     if requests.earlier_answer(tx, request, now):
         return stack
     stacks.refuse_worked_on(tx, stack, now)
-    _refuse_taken(tx, stack, entry.key, "name")
     what = f"{entry.key.kind} {entry.resource_id}"
     holders = [*tx.owners.of(stack.record.target, [_what(entry)]), *tx.uses.of(stack.record.target, [_what(entry)])]
     if own := [holder for holder in holders if holder.stack == stack.record.id]:
         raise RequestInvalid("resource_id", f"{what} is in stack {stack.called!r} already, as {own[0].name!r}")
+    _refuse_taken(tx, stack, entry.key, "name")
     adopted = entry._replace(origin=Origin.ADOPTED, is_pending_delete=False)
     changed = _changed(tx, stack, RecordChanges((adopted,)), now)
     tx.baselines.put(stack.record.id, [baseline])

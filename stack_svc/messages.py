@@ -173,9 +173,10 @@ def _look_fields(look: Look) -> Any:
     return {"time": timestamp(look.time), "generation": look.generation, "counts": counts_fields(look.counts)}
 
 
-def revision_to_pb(revision: Revision) -> stack_pb2.Revision:
-    """Translate a revision, without its package."""
+def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
+    """Translate a revision, without its package; *stack_id* is of its stack."""
     return stack_pb2.Revision(
+        stack_id=stack_id,
         number=revision.number,
         kind=KINDS.number(revision.kind),
         package_digest=revision.package_digest,
@@ -213,6 +214,20 @@ def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StacksFilter:
         frozenset(map(texts.clean, request.names)),
         texts.clean(request.name_glob),
     )
+
+
+def stacks_from_pb(request: stack_pb2.ListRevisionsRequest) -> frozenset[str]:
+    """
+    The stacks whose revisions are asked for together.
+
+    Raises:
+        RequestInvalid: There are too many, or one stack is named in another way as well.
+    """
+    if request.HasField("stack"):
+        raise RequestInvalid("stack", "name one stack here, or several in stack_ids, and not both")
+    if len(request.stack_ids) > MOST_CHOSEN:
+        raise RequestInvalid("stack_ids", f"at most {MOST_CHOSEN:,}, and not {len(request.stack_ids):,}")
+    return frozenset(map(texts.clean, request.stack_ids))
 
 
 def policy_from_pb(message: Struct) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _comparisons(
     # The summary is made first, as _fill_in writes into the content.
     summary = ""
     if plan_pb2.PLAN_VIEW_SUMMARY in wanted:
-        summary = _summary(content, body.remarks, created, made)
+        summary = _summary(content, body, created, made)
     if plan_pb2.PLAN_VIEW_DIFFS in wanted:
         _fill_in(content, body, created, made)
         for diffs in cut(content.diffs):
@@ -120,14 +120,17 @@ def _written_over(body: journal_pb2.PlanBody) -> dict[_Resource, str]:
 
 def _summary(
     content: journal_pb2.PlanContent,
-    remarks: plan_pb2.PlanRemarks,
+    body: journal_pb2.PlanBody,
     created: Mapping[Key, int],
     made: Mapping[Key, str],
 ) -> str:
     ids = {key_from_pb(each.key): each.resource_id for each in content.referred}
+    deleted = _written_over(body).keys()
     for diff in content.diffs.resources:
         key = key_from_pb(diff.key)
-        if diff.status == plan_pb2.DIFF_STATUS_EXISTS and key not in created:
+        # What is created instead of a resource that is gone has the recorded id so far; a replacement has none.
+        is_replaced = key in created and (diff.old_kind or key.kind, diff.resource_id) in deleted
+        if diff.status == plan_pb2.DIFF_STATUS_EXISTS and not is_replaced:
             ids[key] = diff.resource_id
     attached = {
         (key_from_pb(mapping.resource), key_from_pb(mapping.label))
@@ -139,7 +142,7 @@ def _summary(
         frozenset(map(key_from_pb, content.skipped)),
         {**ids, **made},
         attached,
-        remarks.missing_env_refs,
-        remarks.missing_secrets,
+        body.remarks.missing_env_refs,
+        body.remarks.missing_secrets,
     )
     return canonical_text(document)

@@ -232,14 +232,22 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def ListRevisions(
         self, request: stack_pb2.ListRevisionsRequest, context: object
     ) -> stack_pb2.ListRevisionsResponse:
-        """Read one page of the history of a stack."""
-        choice = messages.choice_from_pb(request.target, request.stack)
-        (before,) = pages.place_of(request.page_token, (stored_revisions.NEWEST,))
+        """Read one page of the history of a stack, or of several stacks."""
         size = pages.size_of(request.page_size, 50, 500)
-        found = await self._store.read(
-            lambda tx: tx.revisions.page(stacks.existing(tx, choice).record.id, before, size + 1)
+        if request.stack_ids:
+            asked = messages.stacks_from_pb(request)
+            after = pages.place_of(request.page_token, stored_revisions.START)
+            found = await self._store.read(lambda tx: tx.revisions.page_of_stacks(asked, after, size + 1))
+        else:
+            choice = messages.choice_from_pb(request.target, request.stack)
+            (before,) = pages.place_of(request.page_token, (stored_revisions.NEWEST,))
+            found = await self._store.read(lambda tx: _history(tx, choice, before, size + 1))
+        page, token = pages.page_of(
+            found,
+            size,
+            lambda each: messages.revision_to_pb(each[1], each[0]),
+            lambda each: (each[0], each[1].number) if request.stack_ids else (each[1].number,),
         )
-        page, token = pages.page_of(found, size, messages.revision_to_pb, lambda revision: (revision.number,))
         return stack_pb2.ListRevisionsResponse(revisions=page, next_page_token=token)
 
     async def GetRevision(
@@ -247,8 +255,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> AsyncIterator[stack_pb2.GetRevisionResponse]:
         """Read one revision, in parts."""
         choice = messages.choice_from_pb(request.target, request.stack)
-        [(revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
-        yield stack_pb2.GetRevisionResponse(revision=messages.revision_to_pb(revision))
+        [(stack_id, revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
+        yield stack_pb2.GetRevisionResponse(revision=messages.revision_to_pb(revision, stack_id))
         objects = await asyncio.to_thread(lambda: messages.revision_objects_to_pb(read_package(text)))
         for part in cut(objects):
             yield stack_pb2.GetRevisionResponse(objects=part)
@@ -259,7 +267,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Compare the packages of two revisions."""
         choice = messages.choice_from_pb(request.target, request.stack)
         numbers = {"old": request.old, "new": request.new}
-        (_, old), (_, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
+        (_, _, old), (_, _, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
         found = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))
         for part in diffs_parts(found):
             yield stack_pb2.DiffRevisionsResponse(diffs=part.diffs)
@@ -553,11 +561,17 @@ def _unfinished(reading: Reading) -> list[Operation]:
     return reading.operations.page(wanted, stored_operations.START, plans.EVERYTHING)
 
 
-def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[Revision, str]]:
-    """Revisions of a stack with the texts of their packages; *numbers* by the fields that name them."""
+def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[str, Revision, str]]:
+    """Revisions of a stack, each with its id and the text of its package; *numbers* by the fields that name them."""
     stack = stacks.existing(reading, choice)
     found = [revisions.existing(reading, stack, number, field) for field, number in numbers.items()]
-    return [(each, attachments.text_of(reading, each.package_digest)) for each in found]
+    return [(stack.record.id, each, attachments.text_of(reading, each.package_digest)) for each in found]
+
+
+def _history(reading: Reading, choice: Choice, before: int, most: int) -> list[tuple[str, Revision]]:
+    """At most so many revisions of a stack that are older than *before*, newest first, with the id of the stack."""
+    stack_id = stacks.existing(reading, choice).record.id
+    return [(stack_id, revision) for revision in reading.revisions.page(stack_id, before, most)]
 
 
 def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:

@@ -6,9 +6,9 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from rich.text import Text
 
+from services.cli.consoles import console, print_lines
 from services.cli.errors import told_plainly
 from services.cli.session import session
-from services.cli.show import console, print_lines
 
 NEEDS = ("stack",)
 """The store alone: an applier would resume operations before they are marked."""

@@ -104,12 +104,23 @@ async def make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -
     return made
 
 
+def waited_for(request: planner_pb2.CreatePlanRequest) -> str:
+    """Who may let a plan wait: the platform, and servers that sources are fetched from."""
+    platform = f"platform {request.target.platform or 'embedded'}"
+    if request.WhichOneof("desired") not in (None, "package"):
+        return platform
+    if not request.package.sources:
+        return f"{platform} or the URLs of the stack"
+    fetched = [source.url for source in request.package.sources if source.url]
+    return " or ".join([platform, *fetched]) if len(fetched) < 3 else f"{platform} or {len(fetched)} addresses"
+
+
 async def planned(
     services: Session, request: planner_pb2.CreatePlanRequest, interrupts: Interrupts, live: Live
 ) -> JoinedPlan:
     """As ``make_plan``, with a sign of life; an interrupt ends it."""
     platform, org = request.target.platform or "embedded", request.target.org or "default"
-    live.show(lambda: f"planning for {platform}/{org}", f"platform {platform}")
+    live.show(lambda: f"planning for {platform}/{org}", waited_for(request))
     try:
         made = await interrupts.or_stop(make_plan(services, request))
         made.body.remarks.warnings.extend(await interrupts.or_stop(_strange_org(services, made.header)))

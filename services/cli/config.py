@@ -9,8 +9,8 @@ import click
 import yaml
 from rich.text import Text
 
+from services.cli.consoles import console
 from services.cli.errors import Failed
-from services.cli.show import console
 from services.cli.tables import print_table
 
 _FIELDS = ("server", "target")

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-import orjson
-from google.protobuf.json_format import MessageToDict
 from pkger.model.v1 import drift_pb2, object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import console, print_lines
 from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.escapes import escaped, one_line
@@ -21,7 +20,7 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import FIRST_ENTRIES, MOST_ENTRIES, SHOWN_LINES, WIDTH
 from services.cli.session import Session, session
-from services.cli.show import console, print_lines
+from services.cli.show import message_document
 from services.cli.stack_records import ref_of
 from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import target_from_pb
@@ -223,21 +222,16 @@ def _print_remarks(err: Console, look: Look, has_keys: bool) -> None:
 
 def _document(look: Look) -> dict[str, Any]:
     """A look as JSON data, with the names of the contract; a side that does not have a field is left out."""
-    return {**_opened(look.summary), "reports": [_report_document(report) for report in look.reports]}
-
-
-def _opened(message: planner_pb2.DriftSummary | planner_pb2.DriftReport) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+    return {**message_document(look.summary), "reports": [_report_document(report) for report in look.reports]}
 
 
 def _report_document(report: planner_pb2.DriftReport) -> dict[str, Any]:
-    fields = [
-        {"path": field.path, "class": word(drift_pb2.DriftClass, "DRIFT_CLASS", field.field_class)}
-        | {side: orjson.loads(text) for side, text in _sides(field) if text}
-        for field in report.fields
-    ]
-    status = word(drift_pb2.DriftStatus, "DRIFT_STATUS", report.status).replace(" ", "_")
-    return _opened(report) | {"status": status, "fields": fields}
+    document = message_document(report)
+    for told, field in zip(document["fields"], report.fields, strict=True):
+        for side, text in _sides(field):
+            if not text:
+                del told[side]
+    return document
 
 
 def _sides(field: drift_pb2.DriftField) -> list[tuple[str, str]]:

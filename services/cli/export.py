@@ -17,11 +17,12 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.text import Text
 
+from services.cli.consoles import console
 from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.pairs import Named
 from services.cli.session import Session, session
-from services.cli.show import LISTED, console
+from services.cli.show import LISTED
 from services.core.errors import StackNotFound
 
 EXPORTING = ("planner", "stack", "platform")
@@ -47,6 +48,7 @@ class Wanted:
         schema: What the first line of each document names for editors; empty: no such line.
         file: Where to write; empty for standard output.
         full: Whether all warnings are told.
+        quiet: Whether nothing but data, warnings and errors is printed.
     """
 
     platform: str = ""
@@ -60,6 +62,7 @@ class Wanted:
     schema: str = ""
     file: str = ""
     full: bool = False
+    quiet: bool = False
 
     def request(self) -> planner_pb2.ExportPackageRequest:
         """The request for the export."""
@@ -150,6 +153,8 @@ def _tell(made: _Export, wanted: Wanted) -> None:
     if made.secret_keys:
         options = " ".join(f"--secret {shlex.quote(key)}" for key in made.secret_keys)
         out.print(Text(f"Another target needs secrets that the package names: pkger apply {options}"))
+    if wanted.quiet:
+        return
     if file or not made.header.object_count:
         objects = "1 object" if made.header.object_count == 1 else f"{made.header.object_count:,} objects"
         out.print(Text(f"Exported {objects}" + (f" to {file}." if file else ".")))

@@ -8,10 +8,10 @@ from typing import Any, Self
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.documents import document_of
 from services.core.model import Location, Violation
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import credential_from_pb, violation_from_pb, violation_to_pb
+from services.rpc.documents import document_of
 from services.rpc.parsing import Parsed
 
 _CREDENTIAL = re.compile("tok|pass|user|secret|key|auth|cred", re.IGNORECASE)

@@ -11,7 +11,8 @@ from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2
 from rich.text import Text
 
-from services.cli.documents import document_of, print_records
+from services.cli.consoles import console, talk
+from services.cli.documents import print_records
 from services.cli.errors import EXIT_CODES, Failed, InvalidPackageError, text_of
 from services.cli.exit_codes import Exit
 from services.cli.interrupts import Interrupts
@@ -19,10 +20,10 @@ from services.cli.live import SECOND, Live
 from services.cli.plan_text import print_plan
 from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session
-from services.cli.show import console, talk
 from services.core.errors import PkgerError
 from services.rpc.call import deadline, loop_time
 from services.rpc.convert.objects import violation_from_pb
+from services.rpc.documents import document_of
 from services.rpc.plan_parts import JoinedPlan
 
 WATCHED_SECONDS = 60.0

@@ -7,6 +7,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
+from services.cli.consoles import console, print_lines
 from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.escapes import one_line
@@ -14,10 +15,11 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import entries_lines
 from services.cli.session import Session, session
-from services.cli.show import console, message_document, moment, print_lines
+from services.cli.show import message_document, moment
 from services.cli.stack_records import ref_of
 from services.cli.tables import print_table
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.paging import pages
 from services.views.revisions import difference_entries
 
 NEEDS = ("stack",)
@@ -73,12 +75,11 @@ async def _revisions(services: Session, target: object_pb2.Target, name: str, li
     ref = await ref_of(services.stack, target_from_pb(target), name)
     request = stack_pb2.ListRevisionsRequest(target=target, stack=ref)
     found: list[stack_pb2.Revision] = []
-    while True:
-        page = await services.stack.call(StackServiceStub(services.stack.channel).ListRevisions, request)
+    async for page in pages(services.stack, StackServiceStub(services.stack.channel).ListRevisions, request):
         found += page.revisions
-        if not page.next_page_token or len(found) >= limit > 0:
-            return found[: limit or None]
-        request.page_token = page.next_page_token
+        if len(found) >= limit > 0:
+            break
+    return found[: limit or None]
 
 
 async def _difference(

@@ -1,12 +1,9 @@
 """What people change of the record of a stack: its policy, and which resources it has for which objects."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
-from google.protobuf import json_format
-from google.protobuf.struct_pb2 import Struct
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import object_pb2
@@ -15,14 +12,16 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
 from services.cli import values
-from services.cli.documents import data_of, print_document
-from services.cli.errors import Failed, told_plainly
+from services.cli.consoles import console
+from services.cli.documents import print_document, print_records
+from services.cli.errors import told_plainly
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
-from services.cli.show import console, message_document
-from services.cli.stack_records import ref_of
+from services.cli.show import message_document
+from services.cli.stack_records import policy_message, ref_of
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.documents import data_of
 
 READING = ("stack",)
 IMPORTING = ("applier", "stack", "platform", "planner", "parser")
@@ -94,10 +93,10 @@ async def take_in(
 
 
 async def forget(
-    name: str, target: object_pb2.Target, keys: Sequence[tuple[str, str]], environ: Mapping[str, str]
+    name: str, target: object_pb2.Target, keys: Sequence[tuple[str, str]], environ: Mapping[str, str], output: str
 ) -> None:
     """
-    Let go of the resources of objects, by kind and name.
+    Let go of the resources of objects, by kind and name; as data, print an answer for each.
 
     Raises:
         Failed: The stack has no such object; those before it are let go.
@@ -109,12 +108,15 @@ async def forget(
             for kind, object_name in keys:
                 key = object_pb2.ObjectKey(kind=kind, name=object_name)
                 request = stack_pb2.ForgetResourceRequest(target=target, stack=ref, key=key)
-                await interrupts.or_stop(services.stack.call(stub.ForgetResource, request))
-                console().print(Text(one_line(f"{kind} {object_name} is forgotten; its resource stays")))
+                answer = await interrupts.or_stop(services.stack.call(stub.ForgetResource, request))
+                if output != "text":
+                    print_records([message_document(answer)], output)
+                else:
+                    console().print(Text(one_line(f"{kind} {object_name} is forgotten; its resource stays")))
 
 
 async def rename(
-    name: str, target: object_pb2.Target, key: tuple[str, str], new_name: str, environ: Mapping[str, str]
+    name: str, target: object_pb2.Target, key: tuple[str, str], new_name: str, environ: Mapping[str, str], output: str
 ) -> None:
     """
     Give an object of a stack another metadata.name in the record.
@@ -133,7 +135,10 @@ async def rename(
                 new_name=new_name,
             )
             stub = StackServiceStub(services.stack.channel)
-            await interrupts.or_stop(services.stack.call(stub.RenameResource, request))
+            answer = await interrupts.or_stop(services.stack.call(stub.RenameResource, request))
+    if output != "text":
+        print_document(message_document(answer), output)
+        return
     console().print(Text(one_line(f"{kind} {object_name} is {new_name} now; write that name into the package")))
 
 
@@ -151,13 +156,5 @@ async def _policy(
         said.pop(field, None)
         if text:
             said[field] = values.yaml_value(f"--set {change}", text)
-    request = stack_pb2.UpdateStackRequest(stack=ref, target=target, policy=_struct(said), etag=stack.etag)
+    request = stack_pb2.UpdateStackRequest(stack=ref, target=target, policy=policy_message(said), etag=stack.etag)
     return (await services.stack.call(stub.UpdateStack, request)).stack
-
-
-def _struct(value: Mapping[str, Any]) -> Struct:
-    try:
-        # Dates and the like, which YAML knows and JSON does not, are texts.
-        return json_format.Parse(json.dumps(value, default=str), Struct())
-    except (json_format.ParseError, TypeError, ValueError) as error:
-        raise Failed(f"the policy is none: {error}") from None

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 
 from pkger.parser.v1 import parser_pb2
 
-from services.cli.documents import document_of, print_document
+from services.cli.consoles import console
+from services.cli.documents import print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import parser
-from services.cli.show import console
 from services.cli.tables import print_table
 from services.kinds.format.shapes import nearest
+from services.kinds.registry import FAMILY_NAMES, kinds_meant
+from services.rpc.documents import document_of
 
 
 async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:
@@ -23,6 +25,8 @@ async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) ->
     """
     answer = await _kinds(environ)
     schemas = {found.name: found.schema_json for found in answer.kinds}
+    if kind in FAMILY_NAMES:
+        raise Failed(f"objects of kind {kind} are ignored; write one of {', '.join(kinds_meant(kind))}")
     if kind and kind not in schemas:
         alike = nearest(kind, schemas)
         raise Failed(

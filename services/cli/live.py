@@ -102,4 +102,5 @@ class Live:
         assert self._doing is not None  # noqa: S101 - looked at before
         told = f"{self._doing()}, {now - self._began:.0f} s"
         silent = now - self._news
-        return told if silent < HANGING_SECONDS else f"{told}; waiting for {self._waits_for} since {silent:.0f} s"
+        # What does not fit into the line is cut at its end.
+        return told if silent < HANGING_SECONDS else f"waiting for {self._waits_for} since {silent:.0f} s; {told}"

@@ -8,7 +8,8 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.documents import document_of, print_document
+from services.cli.consoles import console, talk
+from services.cli.documents import print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.following import Following, Lines, Report, Words, outcome_code
 from services.cli.interrupts import Interrupts
@@ -18,11 +19,12 @@ from services.cli.packages import APPLYING, Manner
 from services.cli.plans import stored
 from services.cli.progress import Progress, cancel_effect, left_over
 from services.cli.session import Session, session
-from services.cli.show import LARGEST_PAGE, LISTED, console, moment, print_blocked, print_facts, print_more, talk
+from services.cli.show import LARGEST_PAGE, LISTED, moment, print_blocked, print_facts, print_more
 from services.cli.tables import print_table
 from services.core.errors import OperationNotFound
 from services.core.model import Target
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.documents import document_of
 from services.rpc.plan_parts import JoinedPlan
 
 DECISIONS = {

@@ -145,7 +145,19 @@ _target_option = click.option(
     expose_value=False,
     help="Platform and organisation.  [default: embedded/default]",
 )
-REVISION = click.IntRange(max=2**63 - 1)
+
+
+class _Revision(click.IntRange):
+    """A number from 1 on, with an error that says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, None, None)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no revision: they are counted from 1", param, ctx)
+
+
+REVISION = _Revision(1, 2**63 - 1)
 """Number of a revision; which there are, the store knows."""
 
 _output_option = click.option(

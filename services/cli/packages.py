@@ -13,6 +13,7 @@ from pkger.planner.v1 import planner_pb2
 from rich.text import Text
 
 from services.cli.agreeing import Asking, agreed, planned
+from services.cli.consoles import console, talk
 from services.cli.documents import print_document
 from services.cli.errors import Failed, told_plainly
 from services.cli.exit_codes import Exit
@@ -24,7 +25,7 @@ from services.cli.plan_text import done_sum, print_plan
 from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress
 from services.cli.session import Session, session
-from services.cli.show import console, moment, plan_document, talk
+from services.cli.show import moment, plan_document
 from services.cli.stack_records import ref_of
 from services.cli.terminal import Terminal
 from services.cli.wanted import Wanted

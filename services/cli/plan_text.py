@@ -7,9 +7,9 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import print_lines
 from services.cli.effects import SUMMED, WORDS, Wording
 from services.cli.escapes import escaped, one_line
-from services.cli.show import print_lines
 from services.core.model import Key
 from services.rpc.plan_parts import JoinedPlan
 from services.views.entries import Act, Entry, Mark, counts_by_kind, entries
@@ -117,6 +117,8 @@ def _note(mark: Mark, old_key: Key | None) -> str:
     match mark:
         case Mark.ADOPTED:
             return "adopted: it was there, and no stack owned it"
+        case Mark.SHARED:
+            return "shared: another stack owns it, and it is used as it is"
         case Mark.RENAMED:
             return f"in the package it was {old_key}"
         case Mark.IRREVERSIBLE:

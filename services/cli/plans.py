@@ -7,13 +7,15 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.console import Console
 
-from services.cli.documents import document_of, print_document
+from services.cli.consoles import console
+from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.names import full_name, short_name, word
 from services.cli.plan_text import print_plan
 from services.cli.session import Session, session
-from services.cli.show import LARGEST_PAGE, LISTED, console, moment, plan_document, print_facts, print_more
+from services.cli.show import LARGEST_PAGE, LISTED, moment, plan_document, print_facts, print_more
 from services.cli.tables import print_table
+from services.rpc.documents import document_of
 from services.rpc.plan_parts import JoinedPlan, View
 
 NEEDS = ("stack",)

@@ -10,7 +10,8 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.documents import document_of, print_document
+from services.cli.consoles import console
+from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.escapes import one_line
 from services.cli.exit_codes import Exit
@@ -18,7 +19,7 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.packages import PLANNING
 from services.cli.session import Session, session
-from services.cli.show import console
+from services.rpc.documents import document_of
 
 _ASPECTS = {"org": "organisation"}
 """Words for people where those of the contract are short."""

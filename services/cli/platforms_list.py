@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
-from services.cli.documents import document_of, print_document
+from services.cli.consoles import console
+from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.packages import PLANNING
 from services.cli.session import session
-from services.cli.show import console
 from services.cli.tables import print_table
+from services.rpc.documents import document_of
 
 
 async def list_all(environ: Mapping[str, str], output: str) -> None:

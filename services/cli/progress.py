@@ -6,14 +6,19 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import console, print_lines, talk
 from services.cli.effects import effect_in, overwrites_secret, wording
-from services.cli.show import console, print_lines, step_line, talk
+from services.cli.show import step_line
 
 _OVERWRITTEN, _GIVEN_UP = "secrets that were overwritten", "what was given up"
 """What an undo leaves."""
 
 MOST_STEPS = 200
 """Of an operation with more steps, only stages, sums and what goes wrong are shown."""
+
+
+_SHORT_STAGE, _BAR = 24, 10
+"""Columns of the line that tells how far an operation is."""
 
 
 class Progress:
@@ -47,8 +52,8 @@ class Progress:
     def told(self) -> str:
         """How far it is, in a few words."""
         if self._undo_count is not None:
-            return f"undoing: {self._ended} of {_steps(self._undo_count)}"
-        stage = f"{self._stage}: " if self._stage else ""
+            return f"undoing {_bar(self._ended, self._undo_count)} {self._ended:,} of {_steps(self._undo_count)}"
+        stage = f"{_short(self._stage)} {_bar(self._ended_of_stage, self._stage_size)} " if self._stage else ""
         return f"{stage}{self._ended:,} of {_steps(len(self.steps))}"
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
@@ -143,6 +148,18 @@ class Progress:
     def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
         what = effect_in(step).shown
         self._reasons[f"{what}: {message}"] = f"{what} {ended}"
+
+
+def _short(stage: str) -> str:
+    """The name of a stage, so that a line has room for what comes behind it."""
+    first, *others = stage.split(", ")
+    return stage if len(stage) <= _SHORT_STAGE else f"{first} and {len(others)} more"
+
+
+def _bar(count: int, of: int) -> str:
+    """How much of a stage is done, drawn; full only when all is."""
+    done = _BAR * count // max(of, 1)
+    return f"[{'#' * done}{'.' * (_BAR - done)}]"
 
 
 def left_over(count: int) -> str:

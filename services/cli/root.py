@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -13,6 +13,9 @@ from services.cli.exit_codes import Exit
 
 DETAILED = "--detailed-exitcode"
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a file that takes no more."""
+
 
 class Root(click.Group):
     """The group of all commands."""
@@ -20,15 +23,21 @@ class Root(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run the command line *args*, or that of this process, and end the process."""
         words = list(sys.argv[1:] if args is None else args)
+        sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
         for stream in (sys.stdout, sys.stderr):
             # A character that the terminal cannot show is no reason to end.
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
         try:
             code = self._run(words, extra)
             sys.stdout.flush()
         except OSError as error:
-            if error.errno != errno.EPIPE:
+            if error.errno not in (errno.EPIPE, *_FULL):
                 raise
+            if error.errno in _FULL:
+                place = error.filename or "what is printed"
+                click.echo(
+                    f"Error: cannot write {place}: {error.strerror}; `pkger operations list` tells what runs", err=True
+                )
             # Nobody reads any more. What is left in the buffers has nowhere to go.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = Exit.ERROR
@@ -50,6 +59,11 @@ class Root(click.Group):
             click.echo("Aborted!", err=True)
             return Exit.ERROR
         return ended if isinstance(ended, int) else Exit.DONE
+
+
+def _opened(stream: TextIO | None) -> TextIO:
+    """*stream*; where the caller closed it, as some schedulers do, one that takes everything."""
+    return stream or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _show(error: click.ClickException, words: Sequence[str]) -> None:

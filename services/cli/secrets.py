@@ -1,5 +1,6 @@
 """Secrets from the command line, from the terminal and from standard input."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -7,7 +8,9 @@ from collections.abc import Sequence
 import click
 
 from services.cli.errors import Failed
+from services.cli.interrupts import Interrupts
 from services.cli.sources import STDIN
+from services.cli.terminal import Terminal
 
 
 def split(options: Sequence[str]) -> dict[str, str | None]:
@@ -38,8 +41,7 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
 
     Raises:
         UsageError: As for ``split``, or standard input is to hold the package too.
-        Failed: A value is empty, as standard input ends before it, or is no UTF-8 text.
-        Abort: Somebody pressed Ctrl-C.
+        Failed: A value is empty, as standard input ends before it, or is no UTF-8 text; or somebody pressed Ctrl-C.
     """
     values = split(options)
     is_package_typed = STDIN in sources
@@ -65,8 +67,14 @@ def _has_terminal() -> bool:
 
 def _asked(key: str, is_package_typed: bool) -> str:
     if is_package_typed or sys.stdin.isatty():
-        return str(click.prompt(f"Secret {key}", default="", hide_input=True, show_default=False, err=True))
+        return asyncio.run(_typed(key))
     return sys.stdin.buffer.readline().decode(errors="surrogateescape").rstrip("\r\n")
+
+
+async def _typed(key: str) -> str:
+    # A read that waits in the system may miss a Ctrl-C that comes right before it.
+    with Interrupts() as interrupts, Terminal.opened() as terminal:
+        return await terminal.ask(f"Secret {key}: ", interrupts, hidden=True) if terminal else ""
 
 
 def _is_text(value: str) -> bool:

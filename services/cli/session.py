@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from services.cli.errors import Failed
-from services.cli.supervisor import Supervisor, children
+from services.cli.supervisor import Supervisor, one_child
 from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, find_platform, read_platforms
@@ -54,7 +54,8 @@ async def session(
         local["PKGER_PLATFORM_SOCKETS"] = str(folder)
         settings = load(local)
         served = _platforms(settings, platform) if "platform" in needs else []
-        supervisor = Supervisor(children(needs, settings, served), local, lambda name: open_log(settings.home, name))
+        running = one_child(needs, settings, served)
+        supervisor = Supervisor([running], local, lambda name: open_log(settings.home, name))
         try:
             await supervisor.start()
             async with _open(settings) as opened:

@@ -1,26 +1,24 @@
 """What people read: steps, operations, stacks; and plans and stacks as JSON."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import click
 import orjson
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from rich.console import Console
-from rich.text import Span, Text
+from rich.text import Text
 
-from services.cli.documents import document_of
+from services.cli.consoles import console, print_lines
 from services.cli.effects import effect_in, overwrites_secret, wording
-from services.cli.escapes import escaped, one_line
+from services.cli.escapes import one_line
 from services.cli.names import word
-from services.cli.options import Common
 from services.cli.shares import ALONE, Shares
 from services.cli.tables import print_table
+from services.rpc.documents import document_of
 from services.rpc.plan_parts import JoinedPlan
 from services.views.drift import counts_text
 
@@ -31,43 +29,6 @@ LISTED = 50
 
 LARGEST_PAGE = 500
 """Rows that a service lists in one answer."""
-
-_UNBOUNDED = 100_000
-"""Columns, more than any table has: a name that is cut can be neither copied nor piped."""
-
-
-class _Escaping(Console):
-    """A console that shows what a terminal would obey."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print *objects*, texts, with escapes for what a terminal would obey or not show."""
-        super().print(*map(_shown, objects), **options)
-
-
-def _shown(text: Any) -> Any:
-    if isinstance(text, str):
-        return escaped(text)
-    if not isinstance(text, Text) or escaped(text.plain) == text.plain:
-        return text
-    places = {place for span in text.spans for place in (span.start, span.end)}
-    shown = Text(style=text.style)
-    for part in text.divide(sorted(place for place in places if 0 < place < len(text))):
-        plain = escaped(part.plain)
-        shown.append_text(Text(plain, part.style, spans=[Span(0, len(plain), span.style) for span in part.spans]))
-    return shown
-
-
-def console(*, stderr: bool = False) -> Console:
-    """Standard output, or error; colours only at a terminal, and nothing is broken or cut to the width of one."""
-    return _Escaping(highlight=False, markup=False, emoji=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
-
-
-def talk() -> Console:
-    """Where progress is told: standard output, and nowhere if nobody wants to hear it."""
-    context = click.get_current_context(silent=True)
-    is_quiet = context is not None and context.find_root().ensure_object(Common).quiet
-    return _Escaping(file=open(os.devnull, "w")) if is_quiet else console()
-
 
 _WAYS_OUT: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
     operation_pb2.BLOCKED_REASON_DEFECT: "`{}` tries again, once the defect is mended",
@@ -113,12 +74,6 @@ def print_facts(out: Console, title: str, facts: Mapping[str, str]) -> None:
     lines = [Text(one_line(title), "bold")]
     lines += [Text(f"  {name:<{width}}{one_line(fact)}") for name, fact in facts.items() if fact]
     print_lines(out, lines)
-
-
-def print_lines(out: Console, lines: Sequence[Text]) -> None:
-    """Print *lines* at once, if there are any: one by one, those of a large plan would take seconds."""
-    if lines:
-        out.print(Text("\n").join(lines))
 
 
 def step_line(step: plan_pb2.Step) -> Text:
@@ -193,7 +148,7 @@ def stack_document(
         "target": document_of(stack.target),
         "generation": stack.generation,
         "revision": stack.revision,
-        **({"lastLook": document_of(stack.last_look)} if stack.HasField("last_look") else {}),
+        **({"last_look": document_of(stack.last_look)} if stack.HasField("last_look") else {}),
         "sources": list(stack.sources),
         "createdAt": stack.create_time.ToJsonString(),
         "updatedAt": stack.update_time.ToJsonString(),

@@ -1,32 +1,42 @@
 """``pkger stacks init`` and ``pkger stacks update``: what people say of a stack; and how they name one."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pkger.model.v1 import object_pb2
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
+from pkger.model.v1 import check_pb2, object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.cli.documents import document_of, print_document
-from services.cli.errors import told_plainly
+from services.cli import values
+from services.cli.consoles import console
+from services.cli.documents import print_document
+from services.cli.errors import Failed, told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import ALONE
-from services.cli.show import console, print_stack
-from services.core.errors import StackNotFound
+from services.cli.show import print_stack
+from services.core.errors import OrgUnknown, StackNotFound
 from services.core.model import Target
 from services.drivers.registry import DRIVERS
 from services.platforms import find_platform, read_platforms
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.documents import document_of
 from services.rpc.resources import read_header
 from services.settings import is_configured, load
 
 NEEDS = ("stack",)
+CHECKING = ("planner", "stack", "platform")
+
+_TAKING_ANY_ORG = ("embedded",)
+"""Drivers whose organisations begin with what is put into them, so that there is nothing to ask."""
 
 _ID = re.compile("[0-9a-f]{16}")
 
@@ -68,50 +78,60 @@ async def ref_of(stacks: Peer, target: Target, name: str) -> object_pb2.StackRef
     return by_name
 
 
-async def init(described: Described, platform: str, org: str, environ: Mapping[str, str], output: str) -> None:
+async def init(
+    described: Described, policy: str, platform: str, org: str, environ: Mapping[str, str], output: str
+) -> None:
     """
-    Make an empty stack, and print it.
+    Make an empty stack, and print it; *policy*: file with its policy, empty for all defaults.
 
     Raises:
-        Failed: There is such a stack or no such platform, or a name or a URL is none.
+        Failed: There is such a stack or no such platform; a name, a URL or the policy is none.
     """
     request = stack_pb2.CreateStackRequest(
         target=object_pb2.Target(platform=platform, org=org),
         name=described.name or "",
         description=described.description or "",
         urls=described.urls,
+        policy=policy_message(values.mapping("--policy", policy)) if policy else None,
     )
     with Interrupts() as interrupts, told_plainly():
-        _refuse_unknown(platform, environ)
-        async with session(NEEDS, environ) as services:
-            await interrupts.or_stop(_refuse_unserved(services, platform, environ))
+        needs = _needs(platform, environ)
+        async with session(needs, environ, platform) as services:
+            if needs == CHECKING:
+                await interrupts.or_stop(_refuse_strange_target(services, request.target))
             stub = StackServiceStub(services.stack.channel)
             made = (await interrupts.or_stop(services.stack.call(stub.CreateStack, request))).stack
     _print(made, output)
 
 
-def _refuse_unknown(platform: str, environ: Mapping[str, str]) -> None:
+def _needs(platform: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     """
-    Refuse a platform that the file of this machine does not have, where no server is named.
+    The services that the making of a stack needs: the store knows no targets.
 
     Raises:
-        PlatformUnknown: There is none of that name.
+        PlatformUnknown: The file of this machine does not have the platform, and no server is named.
         PlatformsInvalid: The platforms file cannot be used.
     """
-    if platform and not is_configured(environ):
-        find_platform(read_platforms(load(environ), DRIVERS), platform)
+    if not platform or is_configured(environ):
+        return CHECKING if platform else NEEDS
+    row = find_platform(read_platforms(load(environ), DRIVERS), platform)
+    return NEEDS if row.driver in _TAKING_ANY_ORG else CHECKING
 
 
-async def _refuse_unserved(services: Session, platform: str, environ: Mapping[str, str]) -> None:
+async def _refuse_strange_target(services: Session, target: object_pb2.Target) -> None:
     """
-    Refuse a platform that the planner of a server does not have: the store knows none.
+    Refuse a platform that is not configured, and an organisation that it says it has not.
 
     Raises:
-        PlatformUnknown: There is none of that name.
+        PlatformUnknown: The planner has no platform of that name.
+        OrgUnknown: The platform has no such organisation.
     """
-    if platform and is_configured(environ):
-        stub = PlannerServiceStub(services.planner.channel)
-        await services.planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest(platform=platform))
+    stub = PlannerServiceStub(services.planner.channel)
+    request = planner_pb2.CheckPlatformRequest(platform=target.platform, org=target.org)
+    found = await services.planner.call(stub.CheckPlatform, request)
+    for finding in found.check.findings:
+        if (finding.aspect, finding.verdict) == (check_pb2.CHECK_ASPECT_ORG, check_pb2.CHECK_VERDICT_WRONG):
+            raise OrgUnknown(target.platform, target.org, finding.message)
 
 
 async def update(
@@ -147,6 +167,20 @@ async def update(
             stub = StackServiceStub(services.stack.channel)
             updated = (await interrupts.or_stop(services.stack.call(stub.UpdateStack, request))).stack
     _print(updated, output)
+
+
+def policy_message(value: Mapping[str, Any]) -> Struct:
+    """
+    The policy that a file or the command line says.
+
+    Raises:
+        Failed: It holds what no message can.
+    """
+    try:
+        # Dates and the like, which YAML knows and JSON does not, are texts.
+        return json_format.Parse(json.dumps(value, default=str), Struct())
+    except (json_format.ParseError, TypeError, ValueError) as error:
+        raise Failed(f"the policy is none: {error}") from None
 
 
 def record_document(stack: stack_pb2.Stack) -> dict[str, Any]:

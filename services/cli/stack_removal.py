@@ -6,9 +6,9 @@ from dataclasses import replace
 from pkger.model.v1 import plan_pb2
 from rich.text import Text
 
+from services.cli.consoles import talk
 from services.cli.errors import Failed
 from services.cli.packages import Manner, apply, protected
-from services.cli.show import talk
 from services.cli.wanted import Wanted
 from services.core.errors import StackNotFound
 

@@ -7,14 +7,15 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from rich.text import Text
 
-from services.cli.documents import document_of, print_records
+from services.cli.consoles import console
+from services.cli.documents import print_records
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.session import Session, session
-from services.cli.show import console
 from services.cli.stack_records import ref_of
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.documents import document_of
 from services.rpc.watching import watch_stack
 
 NEEDS = ("stack",)

@@ -8,14 +8,16 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.cli.documents import document_of, print_document
+from services.cli.consoles import console
+from services.cli.documents import print_document
 from services.cli.errors import told_plainly
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import shares_of
-from services.cli.show import LARGEST_PAGE, console, print_more, print_stack, print_stacks, stack_document
+from services.cli.show import LARGEST_PAGE, print_more, print_stack, print_stacks, stack_document
 from services.cli.stack_records import ref_of
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.documents import document_of
 from services.rpc.resources import read_stack
 
 NEEDS = ("stack",)

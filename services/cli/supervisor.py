@@ -33,8 +33,14 @@ The module of each service; that of ``platform`` serves one platform.
 They start in this order and stop in the reverse one: who calls before who is called.
 """
 
-LAST_TO_CALL = "applier"
-"""The service that calls the others, and that none of them calls."""
+GATEWAY = "services.gateway"
+"""The module of the HTTP gateway: a client of the services, which none of them needs."""
+
+ALL = "services"
+"""The name of a child that runs all services of one command."""
+
+FIRST_TO_STOP = frozenset({"applier", "http", ALL})
+"""Children that go first when this process is gone: the services that operations need stay until these are done."""
 
 READY_SECONDS = 30.0
 """How long the services may take to answer their health checks at first."""
@@ -56,16 +62,18 @@ class Child:
         name: What it is called in messages and logs.
         command: Its module and the arguments of that.
         address: Where it will be.
+        has_health: Whether it answers health checks of gRPC; else it is ready once it listens.
     """
 
     name: str
     command: tuple[str, ...]
     address: str
+    has_health: bool = True
 
 
 def children(names: Collection[str], settings: Settings, platforms: Iterable[Platform]) -> list[Child]:
     """
-    The services of those *names*, keys of ``MODULES``, in their order.
+    The services of those *names*, in the order of ``MODULES``.
 
     For ``platform`` that is one for each of *platforms*; those without a driver are run by somebody else.
     """
@@ -76,6 +84,14 @@ def children(names: Collection[str], settings: Settings, platforms: Iterable[Pla
         if name in names
         for child in (drivers if name == "platform" else [Child(name, (module,), settings.addresses[name])])
     ]
+
+
+def one_child(names: Collection[str], settings: Settings, platforms: Collection[Platform]) -> Child:
+    """The same services as ``children``, as one process."""
+    running = children(names, settings, platforms)
+    drivers = {each.service: f"platform:{each.name}" for each in platforms}
+    words = [drivers.get(child.name, child.name) for child in running]
+    return Child(ALL, ("services.local", *words), running[-1].address)
 
 
 class _Pipe:
@@ -157,7 +173,7 @@ class Supervisor:
 
     async def _spawn(self, name: str) -> asyncio.subprocess.Process:
         # When this process is gone, however it goes, the applier stops first: its operations need all others.
-        own, held = (self._top, [self._base.writing]) if name == LAST_TO_CALL else (self._base, [])
+        own, held = (self._top, [self._base.writing]) if name in FIRST_TO_STOP else (self._base, [])
         stderr = self._stderr_of(name)
         self._logs[name] = Path(stderr.name) if stderr else None
         news, told = os.pipe()
@@ -191,14 +207,16 @@ class Supervisor:
         try:
             told = await asyncio.wait_for(self._told(name), READY_SECONDS)
         except TimeoutError:
-            raise Failed(f"the {name} service does not listen after {READY_SECONDS:.0f} s") from None
+            raise Failed(f"{_named(name)} not listening after {READY_SECONDS:.0f} s") from None
         finally:
             self._close_news(name)
         if told != LISTENING:
-            problem = told.decode(errors="replace").strip() or self._last_words(name)
-            raise Failed(f"the {name} service cannot start: {problem}")
-        if problem := await problem_of(self._services[name].address, READY_SECONDS, wait=True):
-            raise Failed(f"the {name} service is not ready after {READY_SECONDS:.0f} s: {problem}")
+            raise Failed(
+                told.decode(errors="replace").strip() or f"{_named(name)} not running; {self._last_words(name)}"
+            )
+        service = self._services[name]
+        if service.has_health and (problem := await problem_of(service.address, READY_SECONDS, wait=True)):
+            raise Failed(f"{_named(name)} not ready after {READY_SECONDS:.0f} s: {problem}")
 
     async def _told(self, name: str) -> bytes:
         """What a service said when it began to listen, or why it cannot; nothing if it ended without a word."""
@@ -236,6 +254,11 @@ class Supervisor:
                 self._close_news(name)
             except (OSError, Failed) as error:
                 log.warning("cannot restart service", extra={"service": name, "problem": str(error)})
+
+
+def _named(name: str) -> str:
+    """The beginning of a sentence about a child."""
+    return "the services are" if name == ALL else f"the {name} service is"
 
 
 async def _end(name: str, process: asyncio.subprocess.Process) -> None:

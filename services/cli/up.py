@@ -8,20 +8,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.consoles import console
 from services.cli.escapes import one_line
 from services.cli.given_platform import given_platform, refuse_faulty, row_of
 from services.cli.interrupts import Interrupts
 from services.cli.session import open_log, sockets_folder
-from services.cli.show import console
 from services.cli.single import single
-from services.cli.supervisor import MODULES, Child, Supervisor, children
+from services.cli.supervisor import GATEWAY, Child, Supervisor, children
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, read_platforms
 from services.rpc.log import log_to_stderr
-from services.settings import MORE_PLATFORMS, load
+from services.settings import MORE_PLATFORMS, PORTS, http_address, load
 
 
-async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]) -> None:
+async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str], has_http: bool = False) -> None:
     """
     Run all services until Ctrl-C or SIGTERM.
 
@@ -29,19 +29,20 @@ async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]
         data: Folder of the databases; None: what the environment says.
         typed: A platform beside those of the platforms file, as it is typed; at most one.
         environ: The environment.
+        has_http: Whether the HTTP gateway runs, too.
 
     Raises:
         Failed: One of them cannot start, or the platform that is typed cannot be one.
         PlatformsInvalid: The platforms file cannot be used.
     """
     if not typed:
-        await _run(data, None, environ)
+        await _run(data, None, environ, has_http)
         return
     with sockets_folder() as folder:
-        await _run(data, given_platform(typed, folder, environ), environ)
+        await _run(data, given_platform(typed, folder, environ), environ, has_http)
 
 
-async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, str]) -> None:
+async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, str], has_http: bool) -> None:
     is_terminal = sys.stderr.isatty()
     if is_terminal:
         _log_to_people()
@@ -55,7 +56,9 @@ async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, 
         refuse_faulty(given, platforms, settings.data)
         environ[MORE_PLATFORMS] = row_of(given)
         platforms[given.name] = given
-    running = children(MODULES, settings, platforms.values())
+    running = children(PORTS, settings, platforms.values())
+    if has_http:
+        running.append(Child("http", (GATEWAY,), http_address(environ), has_health=False))
     with Interrupts() as interrupts, single(settings.data):
         # People read what goes wrong, and the rest is there if they need it; programs read all of it.
         supervisor = Supervisor(running, environ, lambda name: open_log(settings.home, name) if is_terminal else None)

@@ -1,17 +1,18 @@
 """``pkger validate``: every mistake of a package, each where it stands."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pkger.parser.v1 import parser_pb2
 
+from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import Failed, told_plainly
 from services.cli.findings import Findings, findings_document, print_findings
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import Parser, parser
-from services.cli.show import console
 from services.cli.sources import expanded, read_sources
 from services.cli.wanted import put_env
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
@@ -70,11 +71,23 @@ async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source]
     """The sources, and what is wrong with the programs that cannot be evaluated."""
     sources: list[parser_pb2.Source] = []
     unreadable: list[Violation] = []
-    for name in expanded(wanted.files, wanted.recursive):
+    failures: list[Failed] = []
+    for given in wanted.files:
         try:
-            sources += await read_sources((name,), bounds=bounds, encoding=wanted.encoding)
-        except _UNREADABLE as error:
-            unreadable.append(_violation(error))
+            for name in expanded((given,), wanted.recursive):
+                try:
+                    sources += await read_sources((name,), bounds=bounds, encoding=wanted.encoding)
+                except _UNREADABLE as error:
+                    unreadable.append(_violation(error))
+                except Failed as error:
+                    failures.append(error)
+                    unreadable.append(_missing(name, error))
+        except Failed as error:
+            failures.append(error)
+            unreadable.append(_missing(given, error))
+    if failures and not sources and len(failures) == len(unreadable) == 1:
+        # There is nothing else to tell.
+        raise failures[0]
     return sources, unreadable
 
 
@@ -101,6 +114,12 @@ async def _check(
         rest = [violation for violation in found.violations if violation.code not in _ELSEWHERE]
         return replace(found, violations=(*broken, *rest), kinds={})
     return Findings(tuple(broken))
+
+
+def _missing(name: str, error: Failed) -> Violation:
+    """What is wrong with a file that cannot be read at all."""
+    shown = os.fsencode(name).decode(errors="replace")
+    return Violation("Source", "", error.message.removeprefix(f"{shown}: "), Location(shown), "source-unreadable")
 
 
 def _violation(error: PkgerError) -> Violation:

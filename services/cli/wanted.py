@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from google.protobuf.json_format import ParseDict, ParseError
-from google.protobuf.struct_pb2 import Value
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from services.cli.errors import Failed
 from services.cli.sources import read_sources
+from services.rpc.convert.values import put_values
 from services.settings import Bounds
 
 
@@ -96,8 +95,7 @@ def put_env(message: Any, env: Mapping[str, Any]) -> None:
     Raises:
         Failed: A value cannot be sent.
     """
-    for key, value in env.items():
-        try:
-            ParseDict(value, message[key]) if value is not None else message[key].CopyFrom(Value(null_value=0))  # type: ignore[arg-type]
-        except (ParseError, ValueError) as error:
-            raise Failed(f"the environment value {key!r} cannot be sent: {error}") from error
+    try:
+        put_values(message, env)
+    except ValueError as error:
+        raise Failed(str(error)) from error

@@ -528,7 +528,7 @@ class ResourceDiff(NamedTuple):
     What the package wants of one object beside what the platform holds.
 
     ``old_kind`` is the kind of the resource where that is another one of the family, else empty; ``location`` is where
-    the object stands in its source, None for one that left the package.
+    the object stands in its source, None for one that left the package, whose resource refers to ``old_references``.
     """
 
     key: Key
@@ -539,6 +539,7 @@ class ResourceDiff(NamedTuple):
     changes: tuple[FieldChange, ...] = ()
     old_kind: str = ""
     location: Location | None = None
+    old_references: tuple[StepReference, ...] = ()
 
 
 class LabelMappingDiff(NamedTuple):
@@ -561,10 +562,18 @@ class Conflict:
 
 
 class Organization(NamedTuple):
-    """A part of a platform with resources of its own: its id, which targets name, and its name for people."""
+    """
+    A part of a platform with resources of its own.
+
+    Attributes:
+        id: What targets name.
+        name: Name for people.
+        native_id: Id by which the platform's own clients know it; empty: the same.
+    """
 
     id: str
     name: str
+    native_id: str = ""
 
 
 class Adoption(NamedTuple):

@@ -14,7 +14,7 @@ from services.drivers.registry import opened as opened_driver
 from services.drivers.servicer import SERVICES, register
 from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.platforms import Platform, find_platform, read_platforms
-from services.rpc.process import Service, run_process
+from services.rpc.process import Server, Service, run_servers
 from services.settings import Settings, load
 
 
@@ -40,6 +40,10 @@ async def opened(
         yield Service([register(driver)], SERVICES)
 
 
+class DriverElsewhere(Exception):
+    """The row of a platform names no driver, as somebody else runs it."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """
     Serve the platform that *arguments* name, where PKGER_LISTEN or its row says.
@@ -52,17 +56,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     name = parser.parse_args(arguments).platform
     settings = load()
     try:
-        platforms = read_platforms(settings, DRIVERS)
-        platform = find_platform(platforms, name)
-    except PlatformUnknown as error:
+        server = server_of(name, settings)
+    except (PlatformUnknown, DriverElsewhere) as error:
         sys.exit(f"Error: {error}")
+    run_servers([replace(server, listen=settings.listen or server.listen)], settings)
+
+
+def server_of(name: str, settings: Settings) -> Server:
+    """
+    What runs the driver of the platform *name*, where its row says.
+
+    Raises:
+        PlatformUnknown: There is no such platform.
+        DriverElsewhere: Its driver is not run here.
+    """
+    platforms = read_platforms(settings, DRIVERS)
+    platform = find_platform(platforms, name)
     if not platform.driver:
-        sys.exit(f"Error: {platform.row} has no driver here; name one to run it")
-    run_process(
-        platform.service,
-        partial(opened, platform=platform, rows=platforms.values()),
-        replace(settings, listen=settings.listen or platform.address),
-    )
+        raise DriverElsewhere(f"{platform.row} has no driver here; name one to run it")
+    return Server(platform.service, partial(opened, platform=platform, rows=platforms.values()), platform.address)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import grpc
 from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
-from pkger.model.v1 import object_pb2
 
 from services.core.errors import KindUnsupported
 from services.core.model import SECRET
@@ -17,6 +16,7 @@ from services.drivers.driver import Driver
 from services.drivers.mutation import Fence, Mutation, Rejected, Result
 from services.rpc.convert.checks import check_to_pb
 from services.rpc.convert.drivers import platform_to_pb
+from services.rpc.convert.objects import org_to_pb
 from services.rpc.server import Register
 
 log = logging.getLogger("pkger.platform")
@@ -79,7 +79,7 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
     async def ListOrgs(self, request: driver_pb2.ListOrgsRequest, context: Context) -> driver_pb2.ListOrgsResponse:
         """See driver.proto."""
         found = sorted(await self._driver.orgs())
-        return driver_pb2.ListOrgsResponse(orgs=[object_pb2.Organization(id=org.id, name=org.name) for org in found])
+        return driver_pb2.ListOrgsResponse(orgs=map(org_to_pb, found))
 
     async def Check(self, request: driver_pb2.CheckRequest, context: Context) -> driver_pb2.CheckResponse:
         """See driver.proto."""

@@ -308,7 +308,8 @@ def _listed(value: Any, place: str) -> Sequence[Any]:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    # A message knows one type of number: 0 comes as 0.0.
+    text = repr(int(value) if isinstance(value, float) and value.is_integer() else value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 

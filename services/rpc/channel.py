@@ -26,6 +26,7 @@ SAFE_METHODS = {
     ),
     "pkger.journal.v1.JournalService": (
         "FindPlan",
+        "FindNamelessStacks",
         "ListAbandonedOperations",
         "ListBaselines",
         "RecordLook",

@@ -1,18 +1,20 @@
-"""A service as a process: settings, parts, server, end."""
+"""Services as a process: settings, servers, end."""
 
 import asyncio
 import gc
 import logging
+import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 
 from services.machine import leave_no_core
 from services.rpc.background import BackgroundLoop
 from services.rpc.log import log_to_stderr
-from services.rpc.parent import tell_problem
-from services.rpc.server import Register, serve_until_stopped
+from services.rpc.parent import tell_listening, tell_problem
+from services.rpc.server import Register, serving
 from services.settings import GRACE_SECONDS, Settings, load
 
 log = logging.getLogger("pkger.rpc")
@@ -44,6 +46,30 @@ class CannotServe(Exception):
     """The service lacks what it needs; the message says what to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """
+    One of the servers of a process.
+
+    Attributes:
+        name: Name of the service, for messages and logs.
+        opened: Makes the service from the settings.
+        listen: Where it listens.
+    """
+
+    name: str
+    opened: Opened
+    listen: str
+
+
+class _CannotStart(Exception):
+    """The service *name* cannot start."""
+
+    def __init__(self, name: str, problem: Exception) -> None:
+        super().__init__(f"the {name} service cannot start: {problem}")
+        self.name, self.problem = name, problem
+
+
 def run_process(name: str, opened: Opened, settings: Settings | None = None) -> None:
     """
     Serve until told to stop; the body of each service's ``__main__``.
@@ -56,18 +82,33 @@ def run_process(name: str, opened: Opened, settings: Settings | None = None) -> 
     Raises:
         SystemExit: The server cannot start; the last line of the log says why.
     """
+    settings = settings or load()
+    run_servers([Server(name, opened, settings.listen or settings.addresses[name])], settings)
+
+
+def run_servers(servers: Sequence[Server], settings: Settings) -> None:
+    """
+    Serve until told to stop: by SIGTERM or SIGINT, or by the end of the process that started this one.
+
+    Args:
+        servers: Start in this order and stop in the reverse one, so each comes after those that it calls.
+        settings: What all of them are made from.
+
+    Raises:
+        SystemExit: One of them cannot start; the last line of the log says why.
+    """
     leave_no_core()
     log_to_stderr()
-    _collect_seldom()
+    collect_seldom()
     try:
-        asyncio.run(_serve(name, opened, settings or load()))
-    except (OSError, CannotServe) as error:
+        asyncio.run(_serve(servers, settings))
+    except _CannotStart as error:
         tell_problem(str(error))
-        log.critical("cannot serve", extra={"service": name, "problem": str(error)})
+        log.critical("cannot serve", extra={"service": error.name, "problem": str(error.problem)})
         sys.exit(1)
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """
     Look for garbage in cycles less often than by default.
 
@@ -78,14 +119,40 @@ def _collect_seldom() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-async def _serve(name: str, opened: Opened, settings: Settings) -> None:
-    async with opened(settings) as service:
-        await serve_until_stopped(
-            name,
-            service.register,
-            service.names,
-            settings.listen or settings.addresses[name],
-            GRACE_SECONDS,
-            service.drain,
-            service.loops,
+async def _serve(servers: Sequence[Server], settings: Settings) -> None:
+    stop = _stop_requested()
+    async with AsyncExitStack() as running:
+        for server in servers:
+            await _start(server, settings, running)
+        tell_listening()
+        await stop.wait()
+        log.info("stopping")
+    log.info("stopped")
+
+
+async def _start(server: Server, settings: Settings, running: AsyncExitStack) -> None:
+    """
+    Serve until *running* is closed.
+
+    Raises:
+        _CannotStart: The service lacks what it needs, or its address is not free.
+    """
+    try:
+        service = await running.enter_async_context(server.opened(settings))
+        address = await running.enter_async_context(
+            serving(service.register, service.names, server.listen, GRACE_SECONDS, service.drain, service.loops)
         )
+    except (OSError, CannotServe) as error:
+        raise _CannotStart(server.name, error) from error
+    log.info("serving", extra={"service": server.name, "address": address})
+
+
+def _stop_requested() -> asyncio.Event:
+    """What is set by SIGTERM or SIGINT, or when the process that started this one is gone."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if parent := os.environ.get("PKGER_PARENT_PIPE"):
+        # Whoever needs this server holds the other end; it closes when they are gone, however they went.
+        loop.add_reader(int(parent), stop.set)
+    return stop

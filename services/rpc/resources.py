@@ -27,7 +27,8 @@ from services.engine.outcome import Failed
 from services.rpc.client import Peer
 from services.rpc.convert.checks import check_from_pb
 from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields
-from services.rpc.convert.objects import resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
+from services.rpc.convert.objects import org_from_pb, resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
+from services.rpc.paging import pages
 from services.rpc.parts import parts, text_bytes
 
 LISTED_AT_ONCE = 5000
@@ -259,7 +260,7 @@ async def list_orgs(driver: Peer) -> list[Organization] | None:
         if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
             raise
         return None
-    return [Organization(org.id, org.name) for org in answer.orgs]
+    return [org_from_pb(org) for org in answer.orgs]
 
 
 async def check_platform(driver: Peer, org: str) -> PlatformCheck | None:
@@ -352,14 +353,12 @@ async def read_stack(
         header = headers.pop() if headers else await read_header(stack, target, ref)
         listing = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=header.id), page_size=LISTED_AT_ONCE)
         entries: list[object_pb2.InventoryEntry] = []
-        while header.resource_count:
-            page = await stack.call(StackServiceStub(stack.channel).ListResources, listing)
+        if not header.resource_count:
+            return header, entries
+        async for page in pages(stack, StackServiceStub(stack.channel).ListResources, listing):
             if page.generation != header.generation:
                 raise StackMoved(header.name or header.id, header.generation, page.generation)
             entries += page.resources
-            if not page.next_page_token:
-                break
-            listing.page_token = page.next_page_token
         return header, entries
 
     retrying = AsyncRetrying(

@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import os
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -17,9 +15,8 @@ from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.dispatcher import Dispatcher, Handler, Register
 from services.rpc.listening import can_listen
-from services.rpc.parent import tell_listening
 
-__all__ = ["Register", "serve_until_stopped", "serving"]
+__all__ = ["Register", "serving"]
 
 log = logging.getLogger("pkger.rpc")
 
@@ -97,42 +94,6 @@ async def serving(
             await asyncio.wait_for(dispatcher.idle.wait(), grace)
         # Not server.stop(grace) from the start: whoever watches our health would hold it for the whole of the grace.
         await server.stop(FLUSH_SECONDS)
-
-
-async def serve_until_stopped(
-    name: str,
-    register: Collection[Register],
-    services: Collection[str],
-    listen: str,
-    grace: float,
-    drain: Callable[[], Awaitable[None]] | None = None,
-    loops: Sequence[BackgroundLoop] = (),
-) -> None:
-    """
-    Serve as a process: until SIGTERM or SIGINT, or until the process that started this one is gone.
-
-    Args:
-        name: Name of the service, for the log.
-        register: As for ``serving``.
-        services: As for ``serving``.
-        listen: As for ``serving``.
-        grace: As for ``serving``.
-        drain: As for ``serving``.
-        loops: As for ``serving``.
-    """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    if parent := os.environ.get("PKGER_PARENT_PIPE"):
-        # Whoever needs this server holds the other end; it closes when they are gone, however they went.
-        loop.add_reader(int(parent), stop.set)
-    async with serving(register, services, listen, grace, drain, loops) as address:
-        tell_listening()
-        log.info("serving", extra={"service": name, "address": address})
-        await stop.wait()
-        log.info("stopping", extra={"service": name})
-    log.info("stopped", extra={"service": name})
 
 
 async def _watch_loops(health: HealthServicer, services: Collection[str], loops: Sequence[BackgroundLoop]) -> None:

@@ -45,6 +45,8 @@ class Mark(Enum):
 
     ADOPTED = "adopted"
     """The resource was there before the stack, and nobody owned it."""
+    SHARED = "shared"
+    """Another stack owns the resource, and this one uses it as it is."""
     RENAMED = "renamed"
     """The object of the resource had another key before."""
     IRREVERSIBLE = "irreversible"
@@ -94,7 +96,7 @@ def entries(plan: JoinedPlan) -> list[Entry]:
     """
     What *plan* does, in the order in which it does it; what only the record gets to know comes last, by key.
 
-    Adopted and renamed resources are told of only if the plan has its record, and differences if it has its diffs.
+    Adopted, shared and renamed resources are told of only if the plan has its record; differences, if it has its diffs.
     """
     record = plan.body.record
     adopted = {_key(each.key): each for each in record.adoptions}
@@ -112,14 +114,23 @@ def entries(plan: JoinedPlan) -> list[Entry]:
         marks = _marks(effect.step.undo is Undo.NONE, is_first and key in adopted, is_first and key in renamed)
         found.append(_entry(step, effect, marks, diff if diff and diff.changes else None, renamed))
         told |= {key} if is_first else set()
-    found += [_of_record(key, adopted, renamed) for key in sorted((adopted.keys() | renamed.keys()) - told)]
+    # Steps change of what is shared no more than its labels.
+    shared = {_key(each.key): each for each in record.entries if each.origin == object_pb2.ORIGIN_SHARED}
+    silent = (adopted.keys() | renamed.keys()) - told | shared.keys()
+    found += [_of_record(key, adopted, shared, renamed) for key in sorted(silent)]
     return found
 
 
-def _of_record(key: Key, adopted: Mapping[Key, plan_pb2.Adoption], renamed: Mapping[Key, Key]) -> Entry:
+def _of_record(
+    key: Key,
+    adopted: Mapping[Key, plan_pb2.Adoption],
+    shared: Mapping[Key, object_pb2.InventoryEntry],
+    renamed: Mapping[Key, Key],
+) -> Entry:
     known = adopted.get(key, plan_pb2.Adoption())
-    marks = _marks(False, key in adopted, key in renamed)
-    return Entry(Act.RECORD, key, known.resource.id, known.display_name, marks=marks, old_key=renamed.get(key))
+    resource_id = known.resource.id or (shared[key].resource_id if key in shared else "")
+    marks = _marks(False, key in adopted, key in renamed, key in shared)
+    return Entry(Act.RECORD, key, resource_id, known.display_name, marks=marks, old_key=renamed.get(key))
 
 
 def _entry(
@@ -145,8 +156,13 @@ def _entry(
     )
 
 
-def _marks(is_irreversible: bool, is_adopted: bool, is_renamed: bool) -> tuple[Mark, ...]:
-    marks = {Mark.ADOPTED: is_adopted, Mark.RENAMED: is_renamed, Mark.IRREVERSIBLE: is_irreversible}
+def _marks(is_irreversible: bool, is_adopted: bool, is_renamed: bool, is_shared: bool = False) -> tuple[Mark, ...]:
+    marks = {
+        Mark.ADOPTED: is_adopted,
+        Mark.SHARED: is_shared,
+        Mark.RENAMED: is_renamed,
+        Mark.IRREVERSIBLE: is_irreversible,
+    }
     return tuple(mark for mark, holds in marks.items() if holds)
 
 

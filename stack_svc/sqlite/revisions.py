@@ -1,5 +1,6 @@
 """Revisions in SQLite."""
 
+from collections.abc import Collection
 from typing import Any
 
 import orjson
@@ -26,6 +27,18 @@ class SqliteRevisions:
             "SELECT * FROM revisions WHERE stack = ? AND number < ? ORDER BY number DESC LIMIT ?", [stack, before, most]
         )
         return list(map(_revision, rows))
+
+    def page_of_stacks(self, stacks: Collection[str], after: tuple[str, int], most: int) -> list[tuple[str, Revision]]:
+        """Read a page of the revisions of some stacks."""
+        stack, number = after
+        rows = self._db.query(
+            """
+            SELECT revisions.* FROM revisions JOIN json_each(?) AS asked ON revisions.stack = asked.value
+            WHERE stack > ? OR (stack = ? AND number < ?) ORDER BY stack, number DESC LIMIT ?
+            """,
+            [orjson.dumps(sorted(set(stacks))).decode(), stack, stack, number, most],
+        )
+        return [(row["stack"], _revision(row)) for row in rows]
 
     def bounds(self, stack: str) -> tuple[int, int]:
         """Tell the lowest and the highest number."""

@@ -1,5 +1,6 @@
 """The history of stacks, as the store keeps it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -7,6 +8,10 @@ from services.core.model import OperationKind
 
 NEWEST = 2**63 - 1
 """Behind every revision, as the newest come first."""
+
+
+START = ("", 0)
+"""Before every revision of all stacks: an id of a stack and a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,13 @@ class RevisionsReading(Protocol):
 
     def page(self, stack: str, before: int, most: int) -> list[Revision]:
         """Read at most so many revisions of a stack with lower numbers than *before*, newest first."""
+
+    def page_of_stacks(self, stacks: Collection[str], after: tuple[str, int], most: int) -> list[tuple[str, Revision]]:
+        """
+        Read at most so many revisions of some stacks, sorted by id of the stack, newest first.
+
+        They are behind *after*, the stack and the number of the last one of the page before.
+        """
 
     def bounds(self, stack: str) -> tuple[int, int]:
         """Tell the lowest and the highest number that a stack keeps; 0 and 0 when it keeps none."""

@@ -113,6 +113,7 @@ async def test_what_cannot_be_imported_changes_nothing(faulty: World) -> None:
         (("Bucket", bucket, "b"), RequestInvalid, "stack 's' has another object of that name, Bucket 'b'"),
         (("Bucket", bucket, "No Name"), RequestInvalid, "'No Name' is no metadata.name"),
         (("Bucket", mine), RequestInvalid, "is in stack 's' already, as 'b'"),
+        (("Bucket", mine, "b"), RequestInvalid, "is in stack 's' already, as 'b'"),
         (("Bucket", owned), ResourceOwned, "stack 'other'"),
     ]
     for arguments, error, problem in attempts:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import plan_pb2
 
-from services.core.errors import RequestInvalid, RevisionNotFound, StackNotFound, ValuesMissing
+from services.core.errors import KindUnsupported, RequestInvalid, RevisionNotFound, StackNotFound, ValuesMissing
 from tests.applier.faulty import ItemFault
 from tests.applier.history import (
     baselines,
@@ -202,6 +203,25 @@ async def test_a_rollback_is_refused_as_an_apply_is(faulty: World) -> None:
         await roll_back(case, 1)
 
     assert (await case.look()).recorded == before.recorded
+    assert await numbers(case) == [2, 1]
+
+
+async def test_a_rollback_to_a_kind_that_the_platform_has_lost_changes_nothing(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL, BOARD))
+    await ended(case, text(LABEL))
+    before = await case.look()
+    peer = case.services.peers["platform"]
+    lost = await peer.call(DriverServiceStub(peer.channel).Describe, driver_pb2.DescribeRequest())
+    kinds = [kind for kind in lost.kinds if kind.kind != "Dashboard"]
+    del lost.kinds[:]
+    lost.kinds.extend(kinds)
+    case.driver.descriptions = [lost] * 3
+
+    with pytest.raises(KindUnsupported, match="has no kind 'Dashboard'"):
+        await roll_back(case, 1)
+
+    case.driver.descriptions = []
+    assert await case.look() == before
     assert await numbers(case) == [2, 1]
 
 

@@ -87,10 +87,11 @@ async def test_a_stored_plan_is_stale_when_a_known_resource_changed(slow: Cluste
         [event async for event in slow.apply_plan(plan.name, plan.digest)]
 
 
-async def test_without_a_stack_nothing_is_said_of_others_with_the_name(slow: Cluster) -> None:
+async def test_without_a_stack_others_with_the_name_are_warned_of_unseen(slow: Cluster) -> None:
     await slow.apply(PACKAGE)
     plan = await slow.plan(PACKAGE)
-    assert (len([step for step in plan.steps if step.verb is Verb.CREATE]), plan.warnings) == (3, [])
+    assert len([step for step in plan.steps if step.verb is Verb.CREATE]) == len(plan.warnings) == 3
+    assert "Dashboard 'd0' is created, also if there is one named" in plan.warnings[0]
 
 
 async def test_the_deletion_of_a_label_needs_the_listing(slow: Cluster) -> None:

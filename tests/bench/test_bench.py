@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.influxdb import in_flight, most_in_flight
 from bench.package import Mix, package_text
 from parser_svc.package import parse
 from parser_svc.sources import Source
+from tests.influx.records import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +61,17 @@ ROWS = [
     "of one target",
     "with names like *7*9*",
     "with names like none",
+    *(
+        row
+        for action in ("apply, everything created", "plan, nothing to do", "apply, nothing to do", "uninstall")
+        for row in (f"InfluxDB: {action}", "requests", "in flight, in tenths of the time")
+    ),
+    "gateway: start",
+    *(["gateway: its own time for a dry run"] * 2),
+    "its peak memory",
+    "gateway: /health",
+    "gateway: list of stacks",
+    "gateway: a ping while 32 clients plan",
 ]
 
 
@@ -83,3 +96,12 @@ def test_a_generated_package_is_valid_and_has_the_size_asked_for(count: int, mix
 
 def test_the_same_seed_makes_the_same_package_and_another_seed_another_one() -> None:
     assert package_text(50, seed=1) == package_text(50, seed=1) != package_text(50, seed=2)
+
+
+def test_requests_in_flight_are_counted_over_time() -> None:
+    spans = [(0.0, 10.0), (0.0, 2.0), (1.0, 2.0), (2.0, 4.0), (9.5, 10.0)]
+    requests = [Request("GET", "/", "", b"", started, ended) for started, ended in spans]
+    assert in_flight(requests, 5) == [2.5, 2.0, 1.0, 1.0, 1.25]
+    # The one that ends when another begins has made room for it.
+    assert most_in_flight(requests) == 3
+    assert (in_flight([], 2), most_in_flight([])) == ([0.0, 0.0], 0)

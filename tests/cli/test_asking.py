@@ -4,9 +4,12 @@ import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pkger.planner.v1 import planner_pb2
 
+from services.cli.agreeing import waited_for
 from tests.apply.packages import STEPS, an_endpoint, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, pkger
 from tests.cluster import Cluster
@@ -143,3 +146,18 @@ async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:
     )
     assert (ended.code, CANARY in ended.out + ended.err) == (1, False)
     assert "is no YAML or JSON" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"package": {"sources": [{"text": "x"}]}}, "platform eu"),
+        ({"package": {"sources": [{"url": "http://a/b.yml"}]}}, "platform eu or http://a/b.yml"),
+        ({"package": {"sources": [{"url": f"http://a/{at}"} for at in range(3)]}}, "platform eu or 3 addresses"),
+        ({}, "platform eu or the URLs of the stack"),
+        ({"revision": 3}, "platform eu"),
+    ],
+)
+def test_who_lets_a_plan_wait_is_named(wanted: dict[str, Any], told: str) -> None:
+    asked: dict[str, Any] = {"target": {"platform": "eu"}, **wanted}
+    assert waited_for(planner_pb2.CreatePlanRequest(**asked)) == told

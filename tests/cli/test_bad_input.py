@@ -137,10 +137,8 @@ async def test_a_home_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_text("a file")
     ended = await pkger("stacks", "list", env=environment(home))
-    told = (
-        f"Error: cannot write {home}/logs/stack.log: Not a directory; set PKGER_HOME to a folder that can be written\n"
-    )
-    assert (ended.code, ended.err) == (1, told)
+    problem = f"cannot write {home}/logs/services.log: Not a directory"
+    assert (ended.code, ended.err) == (1, f"Error: {problem}; set PKGER_HOME to a folder that can be written\n")
 
 
 async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:

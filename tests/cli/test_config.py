@@ -47,6 +47,7 @@ async def test_a_typed_server_wins_over_addresses_in_the_environment(services: C
     env = environment(tmp_path, services.addresses)
     assert (await pkger("stacks", "list", env=env)).code == 0
     away = await pkger("stacks", "list", "--server", "pkger.invalid", "--timeout", "2", env=env)
+    assert "Error: --timeout 2 is over: the stack service at " in away.err
     assert away.code == 1
     assert "pkger.invalid:50054" in away.err
 

@@ -4,7 +4,8 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Struct
 from pkger.stack.v1 import stack_pb2
 
-from services.cli.documents import document_of, text_document
+from services.cli.documents import text_document
+from services.rpc.documents import document_of
 
 POLICY = {"history": 5, "protect": True, "overrides": [{"match": {"kind": "*"}, "ignore": ["/a"]}], "share": "always"}
 

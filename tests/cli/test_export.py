@@ -78,6 +78,12 @@ def test_asking_for_nothing_is_wrong_usage() -> None:
     assert "name what to export: --all, --stack, --kind, --label, or KIND NAME" in told.output
 
 
+@pytest.mark.parametrize("word", ["text", "json", "yaml"])
+def test_a_format_in_the_place_of_a_file_is_wrong_usage(word: str) -> None:
+    told = CliRunner().invoke(main, ["export", "--all", "-o", word])
+    assert (told.exit_code, "-o names a file here: -e says how to write it" in told.output) == (2, True)
+
+
 async def test_what_people_read_of_an_export(
     services: Cluster, env: Mapping[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

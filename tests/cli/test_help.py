@@ -76,6 +76,10 @@ async def test_a_source_that_cannot_be_read_does_not_hide_the_mistakes_of_others
             an_object("Bucket", "c", "other", retentionRules=[{"type": "expire", "everySeconds": 60}]),
         )
     )
-    told = await pkger("validate", "-R", "-f", str(tmp_path), "-o", "json", env=environment(tmp_path / "home"))
+    env = environment(tmp_path / "home")
+    told = await pkger("validate", "-R", "-f", str(tmp_path), "-f", str(tmp_path / "no.yml"), "-o", "json", env=env)
     codes = [violation["code"] for violation in json.loads(told.out)["violations"]]
-    assert (told.code, codes) == (1, ["source-undecodable", "source-undecodable", "value-out-of-range"])
+    broken = ["source-unreadable", "source-undecodable", "source-undecodable"]
+    assert (told.code, codes) == (1, [*broken, "value-out-of-range"])
+    told = await pkger("validate", "-f", str(tmp_path / "no.yml"), env=env)
+    assert (told.code, told.err) == (1, f"Error: {tmp_path / 'no.yml'}: No such file or directory\n")

@@ -25,7 +25,7 @@ async def test_an_organisation_that_holds_nothing_may_be_mistyped(services: Clus
     (platform,) = json.loads((await pkger("platforms", "list", "-o", "json", env=env)).out)
     assert platform == {
         "name": "embedded",
-        "orgs": [{"id": "default", "name": "default"}, {"id": "other", "name": "other"}],
+        "orgs": [{"id": name, "name": name, "native_id": ""} for name in ("default", "other")],
         "problem": "",
     }
 

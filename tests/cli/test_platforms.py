@@ -69,10 +69,10 @@ async def one_package_on_each(package: str, env: Mapping[str, str], *platforms: 
 
 def logs(folder: Path) -> set[str]:
     """The services that commands have run in *folder* since the last look."""
-    found = {path.stem for path in (folder / "logs").iterdir()}
-    for path in (folder / "logs").iterdir():
-        path.unlink()
-    return found
+    log = folder / "logs" / "services.log"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    log.unlink()
+    return {line["service"] for line in lines if line["message"] == "serving"}
 
 
 async def test_services_of_one_call_have_the_driver_of_its_target_alone(

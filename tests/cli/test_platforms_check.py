@@ -60,12 +60,23 @@ Platform eu: influxdb v2.9.1
     assert "canary" not in end.out + end.err + logs
 
 
+async def test_no_stack_is_made_for_an_organisation_that_is_not_there(short_path: Path, server: Influx) -> None:
+    env = environment(short_path)
+    end = await pkger("stacks", "init", "s", "--target", "eu/nowhere", env=env)
+    assert (end.code, end.out) == (1, "")
+    assert end.err.startswith("Error: organisation 'nowhere' of platform 'eu': there is none of that name")
+    assert (await pkger("stacks", "init", "s", "--target", "eu/main", env=env)).code == 0
+    listed = await pkger("stacks", "list", "-o", "json", env=env)
+    assert [stack["target"]["org"] for stack in json.loads(listed.out)] == ["main"]
+
+
 async def test_programs_read_findings(short_path: Path, server: Influx) -> None:
     end = await pkger("platforms", "check", "eu", "--org", "nowhere", "-o", "json", env=environment(short_path))
     assert end.code == 1
     [found] = json.loads(end.out)
     assert (found["name"], found["platform"], found["version"]) == ("eu", "influxdb", "v2.9.1")
-    assert found["orgs"] == [{"id": "main", "name": "main"}]
+    [org] = found["orgs"]
+    assert (org["id"], org["name"], len(org["native_id"])) == ("main", "main", 16)
     assert found["findings"][-1] == {
         "aspect": "CHECK_ASPECT_ORG",
         "verdict": "CHECK_VERDICT_WRONG",

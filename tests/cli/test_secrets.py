@@ -47,7 +47,7 @@ async def test_values_are_read_from_standard_input_line_by_line(services: Cluste
 
 
 async def test_values_are_asked_for_at_a_terminal_and_not_shown(services: Cluster, tmp_path: Path, file: str) -> None:
-    answers = [(b"Secret slack-token:", f"{CANARY}\n".encode()), (b"Apply this plan? [y/N]", b"y\n")]
+    answers = [(b"Secret slack-token: ", f"{CANARY}\n".encode()), (b"Apply this plan? [y/N]", b"y\n")]
     env = environment(tmp_path, services.addresses)
     code, shown = await at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
     assert code == 0
@@ -56,7 +56,8 @@ async def test_values_are_asked_for_at_a_terminal_and_not_shown(services: Cluste
 
 
 async def test_ctrl_c_instead_of_a_value_writes_nothing(services: Cluster, tmp_path: Path, file: str) -> None:
-    answers = [(b"Secret slack-token:", b"\x03")]
+    # The blank is printed last, once what was typed before is thrown away.
+    answers = [(b"Secret slack-token: ", b"\x03")]
     env = environment(tmp_path, services.addresses)
     code, shown = await at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
     assert code == 1

@@ -36,9 +36,12 @@ async def test_a_plan_says_what_it_means_for_other_stacks(services: Cluster, tmp
     changing = await pkger("plan", "-f", str(file), "--stack", "mine", env=env)
     file.write_text(text(an_object("Label", "tag", "sensors", color="#000002")))
     refused = await pkger("plan", "-f", str(file), "--stack", "theirs", env=env)
+    file.write_text(LABELS)
+    sharing = await pkger("plan", "-f", str(file), "--stack", "third", env=env)
     gone = await pkger("stacks", "uninstall", "mine", "--yes", env=env)
 
     assert "Label 'l' is used by stack 'theirs': the change is theirs as well" in changing.out + changing.err
+    assert "(shared: another stack owns it, and it is used as it is)" in sharing.out
     assert refused.code == 1
     assert "Label 'tag' shares Label 'sensors' of stack 'mine', where color is" in refused.err
     assert gone.code == 0

@@ -22,7 +22,7 @@ async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
 
     first, last = json.loads(records[1]), json.loads(records[6])
     assert list(first) == [
-        "stack_id", "name", "target", "generation", "revision", "lastLook", "sources", "createdAt", "updatedAt",
+        "stack_id", "name", "target", "generation", "revision", "last_look", "sources", "createdAt", "updatedAt",
         "resources", "description", "urls", "etag",
     ]  # fmt: skip
     assert first["createdAt"] == first["updatedAt"]

@@ -43,6 +43,8 @@ CASES: dict[str, list[str]] = {
     "show-nameless": ["show", "ID"],
     "show-json": ["show", "ID", "-o", "json"],
     "delete": ["delete", "api", "--yes"],
+    "init-policy": ["init", "guarded", "--url", "URL/raw.yml", "--policy", "policy.yml", "-o", "json"],
+    "init-no-policy": ["init", "other", "--policy", "nopolicy.yml"],
 }
 """Commands in the order in which they run, on one store; ID is the id of the stack without a name, URL a web server."""
 
@@ -69,6 +71,9 @@ async def test_what_people_read_of_stacks(
 ) -> None:
     env = environment(tmp_path, services.addresses)
     meant: dict[str, str] = {}
+    for name, said in {"policy.yml": "protect: true\nhistory: 5\n", "nopolicy.yml": "protcet: true\n"}.items():
+        meant[name] = str(tmp_path / name)
+        (tmp_path / name).write_text(said)
     told: dict[str, str] = {}
     for name, arguments in CASES.items():
         typed = [meant.get(word, word).replace("URL", web.address) for word in arguments]

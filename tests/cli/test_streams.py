@@ -1,13 +1,19 @@
 """Operations as data, one event a line; and how commands behave in pipes."""
 
 import asyncio
+import io
 import json
 import shlex
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
+from services.cli import live
+from services.cli.live import Live
+from services.cli.progress import Progress
 from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, pkger
 from tests.cluster import Cluster
@@ -45,7 +51,8 @@ async def test_where_data_is_printed_people_read_the_plan_beside_it(services: Cl
 async def test_quiet_is_quiet(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
-    for command in (["apply", "-f", str(file), "--stack", "s"], ["stacks", "uninstall", "s", "--yes"]):
+    export = ["export", "--stack", "s", "-o", str(tmp_path / "copy.yml")]
+    for command in (["apply", "-f", str(file), "--stack", "s"], export, ["stacks", "uninstall", "s", "--yes"]):
         told = await pkger(*command, "--quiet", env=env)
         assert (told.code, told.out, told.err) == (0, "", "")
 
@@ -83,6 +90,25 @@ async def test_a_reader_who_goes_away_is_no_error_to_tell(tmp_path: Path) -> Non
     assert (tmp_path / "errors").read_text() == ""
 
 
+def test_closed_streams_are_no_error(tmp_path: Path) -> None:
+    script = f"{shlex.quote(str(PKGER))} version >&- 2>{tmp_path}/errors && {shlex.quote(str(PKGER))} version 2>&-"
+    done = subprocess.run(
+        ["/bin/sh", "-c", script], env=environment(tmp_path), capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.startswith("pkger "), (tmp_path / "errors").read_text()) == (True, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
+async def test_a_full_disk_under_what_is_printed_is_told_in_one_line(tmp_path: Path) -> None:
+    script = f"{shlex.quote(str(PKGER))} kinds > /dev/full"
+    shell = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", script, env=environment(tmp_path), stderr=subprocess.PIPE, start_new_session=True
+    )
+    [line] = (await shell.communicate())[1].decode().splitlines()
+    assert line.startswith("Error: cannot write what is printed: No space left on device")
+    assert shell.returncode == 1
+
+
 async def test_lists_say_when_there_is_more(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     for name in ("a", "b", "c"):
@@ -93,3 +119,27 @@ async def test_lists_say_when_there_is_more(services: Cluster, tmp_path: Path) -
         assert (len(json.loads(some.out)), some.err) == (2, "there are more; --limit N shows so many\n")
         whole = await pkger(collection, "list", "--limit", "3", "-o", "json", env=env)
         assert (len(json.loads(whole.out)), whole.err) == (3, "")
+
+
+def test_a_line_has_room_for_how_far_a_stage_is() -> None:
+    step = plan_pb2.Step(create=plan_pb2.CreateStep(key=object_pb2.ObjectKey(kind="Label", name="l")))
+    progress = Progress([step] * 40)
+    assert progress.told() == "0 of 40 steps"
+    stage = operation_pb2.StageStarted(name="buckets, checkdeadmans, checkthresholds, dashboards", step_count=30)
+    progress.show(operation_pb2.OperationEvent(stage_started=stage))
+    assert progress.told() == "buckets and 3 more [..........] 0 of 40 steps"
+    done = [operation_pb2.StepOutcome(step=at, done=operation_pb2.StepDone(resource_id="01")) for at in range(29)]
+    progress.show(operation_pb2.OperationEvent(steps_ended=operation_pb2.StepsEnded(outcomes=done)))
+    assert progress.told() == "buckets and 3 more [#########.] 29 of 40 steps"
+    back = operation_pb2.RollbackStarted(step_count=29)
+    progress.show(operation_pb2.OperationEvent(rollback_started=back))
+    assert progress.told() == "undoing [..........] 0 of 29 steps"
+
+
+async def test_who_lets_a_command_wait_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "HANGING_SECONDS", 0.0)
+    told = io.StringIO()
+    monkeypatch.setattr(told, "isatty", lambda: True)
+    async with Live(told) as shown:
+        shown.show(lambda: "planning", "platform eu")
+    assert told.getvalue().startswith("\rwaiting for platform eu since 0 s; planning, 0 s")

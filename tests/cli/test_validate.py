@@ -100,11 +100,13 @@ async def test_an_address_that_is_refused_is_a_finding(services: Cluster, folder
 
 async def test_schemas_are_printed(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
-    one, all_kinds, none = [await pkger("schema", *words, env=env) for words in (["Task"], [], ["Rocket"])]
+    asked: list[list[str]] = [["Task"], [], ["Rocket"], ["Check"]]
+    one, all_kinds, none, family = [await pkger("schema", *words, env=env) for words in asked]
     assert orjson.loads(one.out)["title"] == "Task"
     assert "Telegraf" in orjson.loads(all_kinds.out)["$defs"]
     assert "there is no kind 'Rocket'; there are Bucket," in none.err
-    assert (one.code, all_kinds.code, none.code) == (0, 0, 1)
+    assert "objects of kind Check are ignored; write one of CheckThreshold, CheckDeadman" in family.err
+    assert (one.code, all_kinds.code, none.code, family.code) == (0, 0, 1, 1)
 
 
 async def test_the_examples_are_valid_without_warnings(services: Cluster, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from asyncio.subprocess import PIPE
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,10 @@ PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH",
 
 UNAVAILABLE = re.compile(
     r"no such host|i/o timeout|dial tcp|connection refused|network is unreachable|TLS handshake timeout|GOPROXY=off|"
+    r"NewConnectionError|Temporary failure in name resolution|"
     r"ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED|requires go >="
 )
-"""What ``go`` and ``npm`` print when they cannot reach their registry, or are too old."""
+"""What ``go``, ``npm`` and ``pip`` print when they cannot reach their registry, or are too old."""
 
 
 def section(heading: str) -> str:
@@ -82,10 +84,21 @@ def assert_shown_code_is_run(heading: str, language: str, program: Path) -> None
         assert block in text, f"docs/clients.md shows what {program.name} does not say:\n{block}"
 
 
-async def assert_client_runs(heading: str, services: Cluster, folder: Path) -> None:
-    """The commands under *heading* make and run a client that applies, watches, shows and deletes examples/."""
+async def assert_client_runs(
+    heading: str, services: Cluster, folder: Path, made: Callable[[Path], None] = lambda folder: None
+) -> None:
+    """
+    The commands under *heading* make and run a client that applies, watches, shows and deletes examples/.
+
+    Args:
+        heading: Section of the page.
+        services: What the client talks to.
+        folder: An empty folder.
+        made: What the test does to the folder between the two.
+    """
     make, start = blocks(heading)
     await build(make, services, folder)
+    made(folder)
 
     status, output, errors = await shell(start, services, folder, 60)
 

@@ -11,7 +11,7 @@ def test_every_section_has_its_test() -> None:
     """Those of grpcurl in test_grpcurl.py, each other one in a file of its own."""
     grpcurl = ["What is there", "A dry run", "An apply", "A plan, and its apply"]
     grpcurl += ["A stack, its history and its platform", "An error", "What to retry", "Limits"]
-    others = ["Go", "TypeScript", "Other languages", "What may change"]
+    others = ["Go", "TypeScript", "Python", "Other languages", "What may change"]
     assert re.findall("^## (.*)$", PAGE.read_text(), re.MULTILINE) == grpcurl + others
 
 

@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 
 from services.cli.supervisor import STOP_SECONDS
-from services.settings import GRACE_SECONDS, PORTS, address_variable, load
+from services.settings import GRACE_SECONDS, HTTP_PORT, PORTS, address_variable, load
 from tests.compose.compose_file import COMPOSE_FILE, compose_services, containers, instructions, interpolated, seconds
 
 SERVICES = compose_services({})
+ALL_PORTS = PORTS | {"http": HTTP_PORT}
 CALLS = {
     "stack": set(),
     "platform": set(),
     "parser": set(),
     "planner": {"parser", "stack", "platform"},
     "applier": {"planner", "stack", "platform"},
+    "http": {"parser", "planner", "applier", "stack"},
 }
 """Whom each service calls (design of the flow): those have to be healthy before it starts."""
 
@@ -48,7 +50,7 @@ def test_a_dollar_that_begins_no_variable_is_refused(text: str) -> None:
 
 
 def test_all_services_are_there_and_start_after_those_they_call() -> None:
-    assert set(SERVICES) == set(PORTS)
+    assert set(SERVICES) == set(ALL_PORTS)
     assert {name: set(service.get("depends_on", {})) for name, service in SERVICES.items()} == CALLS
     conditions = [need for service in SERVICES.values() for need in service.get("depends_on", {}).values()]
     assert all(need == {"condition": "service_healthy"} for need in conditions)
@@ -58,13 +60,14 @@ def test_the_containers_find_each_other(service: dict[str, Any]) -> None:
     """What the environment of a container says is what the services read from it."""
     settings = load(service["environment"])
     assert settings.addresses == {name: f"{name}:{port}" for name, port in PORTS.items()}
-    assert settings.listen == f"0.0.0.0:{PORTS[service['name']]}"
+    assert settings.listen == f"0.0.0.0:{ALL_PORTS[service['name']]}"
     assert service["command"] == ["serve", service["name"]]
 
 
 def test_every_container_is_checked_and_started_again(service: dict[str, Any]) -> None:
     check = service["healthcheck"]
-    assert check["test"] == ["CMD", "python", "-m", "services.healthcheck"]
+    by_http = ["--http"] if service["name"] == "http" else []
+    assert check["test"] == ["CMD", "python", "-m", "services.healthcheck", *by_http]
     assert check["retries"] > 0
     assert all(seconds(check[key]) > 0 for key in ("interval", "timeout", "start_period"))
     assert service["restart"] == "unless-stopped"
@@ -90,12 +93,12 @@ def test_one_service_builds_the_image_and_none_is_fetched() -> None:
     """Compose builds services at the same time, and then one name may be taken already; Docker Hub has no pkger."""
     assert [name for name, service in SERVICES.items() if "build" in service] == ["stack"]
     policies = {name: service["pull_policy"] for name, service in SERVICES.items()}
-    assert policies == dict.fromkeys(PORTS, "never") | {"stack": "build"}
+    assert policies == dict.fromkeys(ALL_PORTS, "never") | {"stack": "build"}
 
 
 def test_ports_are_published_to_this_machine_only(service: dict[str, Any]) -> None:
     """There is neither TLS nor authorization yet."""
-    port = PORTS[service["name"]]
+    port = ALL_PORTS[service["name"]]
     wanted = [] if service["name"] == "platform" else [f"127.0.0.1:{port}:{port}"]
     assert service.get("ports", []) == wanted
 

@@ -46,7 +46,7 @@ def folder() -> Iterator[Path]:
 def sockets(folder: Path) -> dict[str, str]:
     """The variables that make the containers listen in *folder*, and keep their data there."""
     environ = {f"{name.upper()}_DATA": str(folder / name) for name in ("stack", "platform")}
-    for name in PORTS:
+    for name in [*PORTS, "http"]:
         environ[f"{name.upper()}_LISTEN"] = environ[f"{name.upper()}_ADDRESS"] = f"unix:{folder / name}.sock"
     return environ
 
@@ -87,7 +87,7 @@ async def test_the_six_steps_run_through_what_compose_starts(folder: Path) -> No
     assert records[5]["resources"] == records[3]["resources"] == records[1]["resources"]
     assert records[3]["updatedAt"] > records[1]["updatedAt"]
     assert {shown["stack_id"] for shown in records.values()} == {records[1]["stack_id"]}
-    assert statuses == dict.fromkeys(PORTS, 0)
+    assert statuses == dict.fromkeys([*PORTS, "http"], 0)
 
     async with up({"stack": described["stack"]}, folder):
         assert await record(folder) == records[6]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
+from services.gateway.settings import load_gateway
 from services.settings import PORTS, Bounds, Keep, address_variable, load
 from tests.compose.compose_file import COMPOSE_FILE, compose_services, instructions, seconds
 from tests.conftest import ROOT
@@ -36,6 +37,7 @@ class Asked(Mapping[str, str]):
 def test_the_table_has_every_variable_that_is_read() -> None:
     environ = Asked()
     load(environ)
+    load_gateway(environ)
     assert set(DEFAULTS) == environ.names
 
 
@@ -63,6 +65,7 @@ def test_the_text_says_what_the_files_say() -> None:
 
 def test_what_can_be_set_from_outside_is_what_the_text_says() -> None:
     wanted = {f"{name.upper()}_{what}" for name in PORTS for what in ("PORT", "LISTEN", "ADDRESS")} - {"PLATFORM_PORT"}
+    wanted |= {f"HTTP_{what}" for what in ("PORT", "LISTEN", "TOKENS", "ORGS", "HOSTS", "ORIGINS", "BASE_PATH")}
     wanted |= {"STACK_DATA", "PLATFORM_DATA", "ALLOW_JSONNET", "ALLOW_PRIVATE_ADDRESSES"}
     wanted |= {f"MAX_{field.name.upper()}" for field in fields(Bounds)}
     wanted |= {f"KEEP_{field.name.upper()}" for field in fields(Keep)}

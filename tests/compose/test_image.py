@@ -61,10 +61,11 @@ def test_the_wheel_has_all_the_code(wheel: list[str]) -> None:
 
 
 def test_the_wheel_has_the_generated_code_of_every_proto_and_its_types(wheel: list[str]) -> None:
-    protos = [path.relative_to(ROOT / "protos") for path in (ROOT / "protos").rglob("*.proto")]
+    protos = [path.relative_to(ROOT / "protos") for path in (ROOT / "protos" / "pkger").rglob("*.proto")]
     endings = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi")
     wanted = {str(proto.with_name(proto.stem + ending)) for proto in protos for ending in endings}
     wanted |= {str(proto.parent / name) for proto in protos for name in ("__init__.py", "py.typed")}
+    wanted |= {"pkger/contracts.binpb"}
     assert {name for name in wheel if name.startswith("pkger/")} == wanted
 
 

@@ -11,7 +11,7 @@ from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.cli.supervisor import MODULES
+from services.settings import PORTS
 from tests.applier.packages import FRESH
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, end, put_secrets
 from tests.apply.packages import an_object, text
@@ -170,7 +170,7 @@ async def test_the_canary_is_nowhere(tmp_path: Path, platform: str) -> None:
         # While the databases are open, as their logs are part of them.
         assert places(tmp_path) == set()
     assert places(tmp_path) == set()
-    assert {f"{name}.log" for name in MODULES} <= {path.name for path in tmp_path.iterdir()}
+    assert {f"{name}.log" for name in PORTS} <= {path.name for path in tmp_path.iterdir()}
     assert {"stack.db", "platform.db"} <= {path.name for path in tmp_path.iterdir()}
 
 

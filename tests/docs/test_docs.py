@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
+from services.kinds.registry import KINDS
 from services.settings import PORTS
 from tests.apply.packages import an_endpoint
 from tests.cli.command import environment
@@ -102,13 +103,26 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert "://" in target or (page.parent / target).exists(), target
 
 
+def package_examples() -> list[str]:
+    """The examples of the page on packages; the last block is no package."""
+    return blocks(ROOT / "docs" / "packages.md", "yaml")[:-1]
+
+
 async def test_the_example_of_the_package_format_is_a_valid_package(services: Cluster) -> None:
-    example, _ = blocks(ROOT / "docs" / "packages.md", "yaml")
+    example, *_ = package_examples()
     plan = await services.plan(example)
     assert [(diff.key.kind, diff.key.name) for diff in plan.resource_diffs] == [
         ("Bucket", "readings"),
         ("Label", "sensors"),
     ]
+
+
+async def test_the_examples_of_the_page_on_packages_have_every_kind(tmp_path: Path) -> None:
+    (tmp_path / "all.yml").write_text("---\n".join(package_examples()))
+    found = json.loads(await run(f"pkger validate -f {tmp_path}/all.yml -o json", environment(tmp_path)))
+    assert (found["violations"], found["warnings"]) == ([], [])
+    kinds = {document["kind"] for example in package_examples() for document in yaml.safe_load_all(example)}
+    assert kinds == set(KINDS)
 
 
 async def test_the_readme_shows_what_validate_says(services: Cluster, tmp_path: Path) -> None:
@@ -123,9 +137,9 @@ async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
     (command,) = [block for block in blocks(ROOT / "docs" / "packages.md", "sh") if "pkger schema" in block]
     await run(f"cd {tmp_path}; {command}", environment(tmp_path, services.addresses))
     schema = json.loads((tmp_path / "package.schema.json").read_text())
-    example, _ = blocks(ROOT / "docs" / "packages.md", "yaml")
-    for document in yaml.safe_load_all(example):
-        jsonschema.validate(document, schema)
+    for example in package_examples():
+        for document in yaml.safe_load_all(example):
+            jsonschema.validate(document, schema)
 
 
 async def test_a_secret_gets_to_the_platform_as_the_page_says(services: Cluster, tmp_path: Path) -> None:
@@ -212,12 +226,11 @@ async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
     env = environment(tmp_path) | {
         "PKGER_DATA": str(tmp_path / "data"),
         "BACKUP": str(tmp_path / "backup.db"),
-        "PKGER_LEASE": "3",
     }
     await run("pkger plan -f examples/labels.json --stack other --save", env)
-    assert "succeeded" not in await run(
-        f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 5 || true", env
-    )
+    # Its lease lasts, so nobody resumes the operation before the backup.
+    cut_off = f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 3 || true"
+    assert "succeeded" not in await run(cut_off, env)
     await run(back_up, env)
     await run(put_back, env)
     marked = await run(mark, env)

@@ -12,7 +12,16 @@ from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.server import serving
 from tests.drivers.client import DriverClient
-from tests.drivers.influxdb.running import REAL, real_server, stand_in
+from tests.drivers.influxdb.losses import Losses
+from tests.drivers.influxdb.running import (
+    REAL,
+    Serving,
+    driver_and_reader,
+    driver_behind_losses,
+    driver_of,
+    real_server,
+    stand_in,
+)
 from tests.drivers.influxdb.samples import influxdb_sample
 
 Sample = Callable[[str, str, str], dict[str, Any]]
@@ -32,6 +41,10 @@ class PlatformUnderTest:
         missing_id: A well-formed id that no resource has.
         immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
         needs_references: Whether what may refer to a resource has to.
+        with_reader: Starts two drivers of an empty platform, the second one without rights to write; None: the platform
+            knows no rights.
+        with_losses: Starts a driver of an empty platform behind a connection that loses what it is told to; None: the
+            driver is the platform.
     """
 
     running: Running
@@ -39,6 +52,8 @@ class PlatformUnderTest:
     missing_id: str
     immutable_change: Mapping[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]
     needs_references: bool = False
+    with_reader: Callable[[Path], AbstractAsyncContextManager[tuple[DriverClient, DriverClient]]] | None = None
+    with_losses: Callable[[Path], AbstractAsyncContextManager[tuple[DriverClient, Losses]]] | None = None
 
 
 @asynccontextmanager
@@ -93,15 +108,17 @@ def sample(kind: str, name: str, description: str) -> dict[str, Any]:
     return {"name": name, "description": description, **_CONTENT[kind]}
 
 
-def _influxdb(running: Running) -> PlatformUnderTest:
+def _influxdb(serving: Serving) -> PlatformUnderTest:
     """An InfluxDB server, which has no schemas of buckets: to ask for them is refused in any bucket."""
     bucket = influxdb_sample("Bucket", "measured", "")
     return PlatformUnderTest(
-        running,
+        partial(driver_of, serving),
         influxdb_sample,
         missing_id="00000000deadbeef",
         immutable_change={("Bucket", "/schemaType"): (bucket, {**bucket, "schemaType": "explicit"})},
         needs_references=True,
+        with_reader=partial(driver_and_reader, serving),
+        with_losses=partial(driver_behind_losses, serving),
     )
 
 

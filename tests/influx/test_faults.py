@@ -1,9 +1,7 @@
 """The switches of the stand-in: what a real server does not do when a test wants it."""
 
 import asyncio
-import shutil
 import ssl
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +13,7 @@ import aiohttp
 import pytest
 
 from tests.influx import faults
+from tests.influx.certificates import own_certificate, served_with
 from tests.influx.server import Influx, influx
 
 LABELS = "/api/v2/labels"
@@ -169,25 +168,10 @@ async def test_runs_as_a_process_of_its_own() -> None:
         await process.communicate()
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A certificate for this machine, with its key in the same file."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl here to make a certificate with")
-    file = tmp_path / "certificate.pem"
-    how = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
-    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(tmp_path / "key.pem"), "-out", str(file)]
-    subprocess.run(["openssl", *how.split(), *named], check=True, capture_output=True)
-    with file.open("a") as both:
-        both.write((tmp_path / "key.pem").read_text())
-    return file
-
-
-async def test_serves_tls(certificate: Path) -> None:
-    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    serving.load_cert_chain(certificate)
+async def test_serves_tls(tmp_path: Path) -> None:
+    certificate = own_certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=str(certificate))
-    async with influx(tls=serving) as server, aiohttp.ClientSession() as session:
+    async with influx(tls=served_with(certificate)) as server, aiohttp.ClientSession() as session:
         async with session.get(f"{server.url}/ping", ssl=trusting) as response:
             assert response.status == 204
         with pytest.raises(aiohttp.ClientConnectorCertificateError):

@@ -1,7 +1,7 @@
 """Policies: what holds of an object, and what is no policy (lifecycle.md 2)."""
 
-import json
-from dataclasses import asdict
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,16 @@ import pytest
 from services.core.model import Key
 from services.kinds.policy import DEFAULT, PolicyInvalidError, checked, ignores, read, resolved
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "lifecycle" / "policy.jsonl"
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT.parent / "shared" / "golden" / "lifecycle"
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded answers are not there")
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded answers are not beside this checkout")
 def test_policies_are_resolved_as_recorded() -> None:
-    for line in GOLDEN.read_text("utf-8").splitlines():
-        case = json.loads(line)
-        asked = case["input"]
-        found = resolved(asked["stack"], Key(asked["kind"], asked["name"]), asked["lifecycle"])
-        assert asdict(found) | {"ignore": list(found.ignore)} == case["expect"], case["about"]
+    compare = [sys.executable, "-B", str(CORPUS / "compare.py"), "--only", "policy", "--"]
+    adapter = [sys.executable, str(ROOT / "tests" / "lifecycle_adapter.py")]
+    done = subprocess.run([*compare, *adapter], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ def test_policies_are_resolved_as_recorded() -> None:
         ({"recreate_deleted": True}, "recreate_deleted", "is not accepted"),
         ({"max_deletes": "5%"}, "max_deletes", "is not accepted"),
         ({"history": 0}, "history", "0 is no number of revisions from 1 to 1,000"),
+        ({"history": 0.0}, "history", "0 is no number of revisions from 1 to 1,000"),
         ({"history": 2.5}, "history", "2.5 is no number"),
         ({"history": True}, "history", "True is no number"),
         ({"ignore": "/x"}, "ignore", "is no list"),

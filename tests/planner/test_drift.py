@@ -38,7 +38,7 @@ def classes(fields: tuple[DriftField, ...]) -> dict[str, str]:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded answers are not beside this checkout")
 def test_every_answer_equals_the_recorded_one() -> None:
     compare = [sys.executable, "-B", str(CORPUS / "compare.py"), "--only", "drift", "--keys", "status,fields", "--"]
-    adapter = [sys.executable, str(ROOT / "tests" / "planner" / "drift_adapter.py")]
+    adapter = [sys.executable, str(ROOT / "tests" / "lifecycle_adapter.py")]
     done = subprocess.run([*compare, *adapter], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,5 +1,6 @@
 """Which live resource belongs to which object (engine.md 2)."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -58,6 +59,37 @@ def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key() 
     assert plan.steps[0].reason == "recorded resource is gone"
     assert world.last.diffs().resources[0].resource_id == gone
     assert world.entry("Task", "t").resource_id != gone
+
+
+def test_what_is_gone_has_its_recorded_id_in_the_summary_and_in_its_associations() -> None:
+    world = World()
+    package = (an_object("Label", "l"), an_object("Bucket", "b", ["l"]))
+    world.apply(*package)
+    label, bucket = (world.entry(*item.key).resource_id for item in package)
+
+    del world.live[bucket]
+    world.plan(*package)
+    assert shown_ids(world) == [("b", bucket, "l", label)]
+
+    del world.live[label]
+    plan = world.plan(*package)
+    assert shown_ids(world) == [("b", bucket, "l", label)]
+    assert [step.label_id for step in plan.steps if step.label] == [""]
+    summary = json.loads(world.last.summary())
+    [mapping] = summary["labelMappings"]
+    told = [summary["buckets"][0]["id"], summary["labels"][0]["id"], mapping["resourceID"], mapping["labelID"]]
+    assert told == [int(bucket, 16), int(label, 16)] * 2
+
+    world.run(plan)
+    assert world.entry("Bucket", "b").resource_id != bucket
+
+
+def shown_ids(world: World) -> list[tuple[str, str, str, str]]:
+    """Names and ids of what the associations of the last plan are between."""
+    return [
+        (each.resource.name, each.resource_id, each.label.name, each.label_id)
+        for each in world.last.diffs().label_mappings
+    ]
 
 
 def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key() -> None:

@@ -224,6 +224,15 @@ def test_without_a_stack_a_second_resource_of_one_name_is_warned_of() -> None:
     assert World().plan(an_object("Dashboard", "same")).remarks.warnings == ()
 
 
+def test_without_a_stack_nobody_knows_what_is_there_of_a_kind_with_a_costly_listing() -> None:
+    costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
+    platform = replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
+    world = World(record=StackRecord("", Target(), "", 0), platform=platform)
+    assert world.plan(an_object("Dashboard", "same")).remarks.warnings == (
+        "Dashboard 'same' is created, also if there is one named 'same' already; only a stack would know it",
+    )
+
+
 def test_an_adopted_resource_that_is_as_wanted_needs_a_record_and_no_step() -> None:
     world = World()
     world.add("Label", "a")

@@ -31,7 +31,7 @@ PROTOS = Path(__file__).parents[2] / "protos"
 
 
 def _files() -> Iterator[FileDescriptor]:
-    for path in PROTOS.rglob("*.proto"):
+    for path in (PROTOS / "pkger").rglob("*.proto"):
         module = ".".join(path.relative_to(PROTOS).with_suffix("").parts)
         yield importlib.import_module(f"{module}_pb2").DESCRIPTOR
 

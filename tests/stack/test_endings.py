@@ -123,6 +123,19 @@ async def test_a_pending_stack_becomes_active_with_a_record_of_success_only(
     assert await service.names() == (["prod"] if (ends, outcome) == ("SUCCEEDED", "record") else [])
 
 
+async def test_a_stack_has_the_sources_of_the_apply_that_made_it_and_then_of_those_that_changed_anything(
+    service: Client,
+) -> None:
+    made = await service.record(await service.begin("prod"), sources=["empty.yml"])
+    assert (list(made.sources), made.generation) == (["empty.yml"], 0)
+
+    same = await service.record(await service.begin("prod"), sources=["other.yml"])
+    assert list(same.sources) == ["empty.yml"]
+
+    changed = await service.record(await service.begin("prod"), [entry("b")], ["full.yml"])
+    assert list(changed.sources) == ["full.yml"]
+
+
 async def test_an_operation_that_started_ends_with_an_event(service: Client) -> None:
     begun = await service.begin("prod")
     request = journal_pb2.FinishOperationRequest(

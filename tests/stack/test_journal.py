@@ -70,7 +70,7 @@ async def test_a_first_apply_of_nothing_makes_a_stack_too(service: Client, clock
     stack = await service.record(begun, [], ["empty.yml"])
 
     assert microseconds(stack) == (clock.now, clock.now)
-    assert (stack.generation, list(stack.sources)) == (0, [])
+    assert (stack.generation, list(stack.sources)) == (0, ["empty.yml"])
     assert await service.names() == ["prod"]
 
 

@@ -186,7 +186,7 @@ def expected_summary(**ids: str) -> str:
     known = {CHAT: "11", RED: "01", RULE: "10"} | {
         bucket(name): ids.pop(name) for name in [*ids] if bucket(name) in SPECS
     }
-    known |= {bucket("alike"): "0d", bucket("same"): "0f", bucket("updated"): "0a"}
+    known = {bucket("gone"): "0e"} | known | {bucket("alike"): "0d", bucket("same"): "0f", bucket("updated"): "0a"}
     known |= {Key("Label", name): value for name, value in ids.items()}
     attached = {(bucket("updated"), RED)}
     return canonical_text(planned_summary(PACKAGE, {CHAT}, known, attached, ("one", "two"), ("lost",)))

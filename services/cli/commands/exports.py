@@ -58,8 +58,12 @@ def export_package(
     from services.cli.running import run
 
     platform, org = common().place(platform, org)
+    if out in ("text", "json", "yaml"):
+        raise click.UsageError(f"-o names a file here: -e says how to write it, and -o ./{out} is a file of that name")
     named = named_resources(pairs)
     if not (everything or stack or kinds or labels or named):
         raise click.UsageError("name what to export: --all, --stack, --kind, --label, or KIND NAME")
-    wanted = Wanted(platform, org, stack, everything, kinds, labels, named, encoding or "", schema, out, full)
+    wanted = Wanted(
+        platform, org, stack, everything, kinds, labels, named, encoding or "", schema, out, full, common().quiet
+    )
     run(export(wanted, common().environ()))

@@ -10,7 +10,8 @@ from services.cli.options import common, common_options
 
 
 @click.command(
-    epilog="\b\nExamples:\n  pkger up\n  PKGER_PLATFORMS=platforms.yml pkger up --data /var/lib/pkger\n"
+    epilog="\b\nExamples:\n  pkger up\n  pkger up --http\n"
+    "  PKGER_PLATFORMS=platforms.yml pkger up --data /var/lib/pkger\n"
     "  PKGER_INFLUXDB_TOKEN=... pkger up --platform eu=https://influx.example.com:8086"
 )
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
@@ -21,27 +22,28 @@ from services.cli.options import common, common_options
     metavar="NAME=URL",
     help="An InfluxDB server as platform NAME, besides the platforms file. Its token is in PKGER_INFLUXDB_TOKEN.",
 )
-def up(data: Path | None, platforms: tuple[str, ...]) -> None:
+@click.option("--http", "has_http", is_flag=True, help="Run the HTTP gateway, too, at PKGER_HTTP_ADDRESS.")
+def up(data: Path | None, platforms: tuple[str, ...], has_http: bool) -> None:
     """Run all services, and the drivers of the platforms file, until Ctrl-C."""
     import asyncio
 
     from services.cli.up import up as run
 
-    asyncio.run(run(data, platforms, os.environ))
+    asyncio.run(run(data, platforms, os.environ, has_http))
 
 
 @click.command(epilog="\b\nExamples:\n  pkger serve parser --listen 127.0.0.1:0\n  pkger serve platform influx")
-@click.argument("service", type=click.Choice(["parser", "planner", "applier", "stack", "platform"]))
+@click.argument("service", type=click.Choice(["parser", "planner", "applier", "stack", "platform", "http"]))
 @click.argument("platform", default="", metavar="[PLATFORM]")
 @click.option("--listen", metavar="ADDRESS", help="HOST:PORT (port 0: any free one) or unix:PATH to listen on.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def serve(service: str, platform: str, listen: str | None, data: Path | None) -> None:
     """Run one service in the foreground: for "platform", the driver of PLATFORM, a row of the platforms file."""
-    from services.cli.supervisor import MODULES
+    from services.cli.supervisor import GATEWAY, MODULES
 
     if platform and service != "platform":
         raise click.UsageError(f"{service} is one service for all platforms: leave {platform} out")
-    command = [sys.executable, "-m", MODULES[service], *([platform] if platform else [])]
+    command = [sys.executable, "-m", MODULES.get(service, GATEWAY), *([platform] if platform else [])]
     environ = dict(os.environ)
     environ |= {"PKGER_LISTEN": listen} if listen else {}
     environ |= {"PKGER_DATA": str(data)} if data else {}

@@ -27,22 +27,23 @@ urls_option = click.option(
     "init",
     epilog="""\b
 Examples:
-  pkger stacks init fleet --url https://example.com/fleet.yml""",
+  pkger stacks init fleet --url https://example.com/fleet.yml --policy policy.yml""",
 )
 @click.argument("name", default=None, callback=options.stack_name)
 @urls_option
 @description_option
+@click.option("--policy", default="", metavar="FILE", help="YAML or JSON file with its policy.")
 @options.platform_option
 @options.org_option
 @common_options
-def init_stack(name: str, urls: tuple[str, ...], description: str | None, platform: str, org: str) -> None:
+def init_stack(name: str, urls: tuple[str, ...], description: str | None, policy: str, platform: str, org: str) -> None:
     """Make an empty stack: NAME, or one without a name, which is named by its id."""
     from services.cli.running import run
     from services.cli.stack_records import Described, init
 
     platform, org = common().place(platform, org)
 
-    run(init(Described(name, description, urls), platform, org, common().environ(), common().format))
+    run(init(Described(name, description, urls), policy, platform, org, common().environ(), common().format))
 
 
 @stacks.command(
@@ -218,8 +219,6 @@ def roll_back(
 
     platform, org = common().place(platform, org)
 
-    if revision < 1:
-        raise click.BadParameter("revisions are counted from 1", param_hint="REVISION")
     wanted = Wanted(
         files=(),
         stack=name,
@@ -307,7 +306,7 @@ def forget_resource(name: str, objects: tuple[str, ...], platform: str, org: str
 
     platform, org = common().place(platform, org)
 
-    run(forget(name, _target(platform, org), [*map(_key, objects)], common().environ()))
+    run(forget(name, _target(platform, org), [*map(_key, objects)], common().environ(), common().format))
 
 
 @stacks.command(
@@ -329,7 +328,7 @@ def rename_resource(name: str, object_key: str, new_name: str, platform: str, or
 
     platform, org = common().place(platform, org)
 
-    run(rename(name, _target(platform, org), _key(object_key), new_name, common().environ()))
+    run(rename(name, _target(platform, org), _key(object_key), new_name, common().environ(), common().format))
 
 
 @stacks.command(

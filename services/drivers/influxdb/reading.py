@@ -74,11 +74,11 @@ class Reader:
             CannotRead: The server does not tell.
         """
         found: dict[str, Organization] = {}
-        while page := await self._page("orgs", [("limit", str(_PAGE)), ("offset", str(len(found)))]):
-            before = len(found)
-            found |= {org["id"]: Organization(org["name"], org["name"]) for org in page}
-            if len(found) == before:
-                break
+        offset = 0
+        # A page lacks those of its organisations that the token may not read: only an empty one is the last.
+        while page := await self._page("orgs", [("limit", str(_PAGE)), ("offset", str(offset))]):
+            found |= {org["id"]: Organization(org["name"], org["name"], org["id"]) for org in page}
+            offset += _PAGE
         return list(found.values())
 
     async def org_id(self, name: str) -> str:

@@ -1,11 +1,11 @@
 """What a look at a platform finds, as a message and back."""
 
-from pkger.model.v1 import check_pb2, object_pb2
+from pkger.model.v1 import check_pb2
 
 from services.core.check import CheckAspect, CheckVerdict, Finding, PlatformCheck
-from services.core.model import Organization
 from services.rpc.convert.drivers import LONGEST_MESSAGE
 from services.rpc.convert.enums import Numbers
+from services.rpc.convert.objects import org_from_pb, org_to_pb
 
 _ASPECT = Numbers(CheckAspect, check_pb2.CheckAspect, "CHECK_ASPECT")
 _VERDICT = Numbers(CheckVerdict, check_pb2.CheckVerdict, "CHECK_VERDICT")
@@ -17,7 +17,7 @@ def check_to_pb(check: PlatformCheck) -> check_pb2.PlatformCheck:
         platform=check.platform,
         version=check.version,
         findings=map(_finding_to_pb, check.findings),
-        orgs=[object_pb2.Organization(id=org.id, name=org.name) for org in sorted(check.orgs)],
+        orgs=map(org_to_pb, sorted(check.orgs)),
     )
 
 
@@ -27,7 +27,7 @@ def check_from_pb(message: check_pb2.PlatformCheck) -> PlatformCheck:
         tuple(map(_finding_from_pb, message.findings)),
         message.platform,
         message.version,
-        tuple(Organization(org.id, org.name) for org in message.orgs),
+        tuple(map(org_from_pb, message.orgs)),
     )
 
 

@@ -47,6 +47,16 @@ def new_target_from_pb(message: object_pb2.Target) -> model.Target:
     return target
 
 
+def org_to_pb(org: model.Organization) -> object_pb2.Organization:
+    """Translate an organisation."""
+    return object_pb2.Organization(id=org.id, name=org.name, native_id=org.native_id)
+
+
+def org_from_pb(message: object_pb2.Organization) -> model.Organization:
+    """Translate an organisation."""
+    return model.Organization(message.id, message.name, message.native_id)
+
+
 def key_to_pb(key: model.Key) -> object_pb2.ObjectKey:
     """Translate a key."""
     return object_pb2.ObjectKey(kind=key.kind, name=key.name)

@@ -195,6 +195,7 @@ def diff_fields(diff: model.ResourceDiff, has_specs: bool = True) -> Any:
         "changes": [{"path": change.path, "old_json": change.old, "new_json": change.new} for change in diff.changes],
         "old_kind": diff.old_kind,
         "location": location_fields(diff.location) if diff.location else None,
+        "old_references": _references_fields(diff.old_references),
     }
 
 

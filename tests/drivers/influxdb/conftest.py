@@ -1,16 +1,13 @@
 """A stand-in for an InfluxDB server, and all services with it as their platform."""
 
 from collections.abc import AsyncIterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-import services.drivers.__main__ as platform_process
-from services.platforms import Platform
-from tests.cluster import Cluster, cluster
+from tests.cluster import Cluster
 from tests.drivers.client import ORG, DriverClient
-from tests.drivers.influxdb.running import influxdb_client, organisation
+from tests.drivers.influxdb.running import influxdb_client, organisation, services_on
 from tests.influx.server import Influx, influx
 
 
@@ -33,8 +30,5 @@ async def client(server: Influx, tmp_path: Path) -> AsyncIterator[DriverClient]:
 async def on_influxdb(server: Influx, tmp_path: Path) -> AsyncIterator[Cluster]:
     """All services; their platform is the stand-in."""
     await organisation(server.url, server.token, "default")
-    (tmp_path / "token").write_text(server.token)
-    options = {"url": server.url, "token_file": "token"}
-    opened = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
-    async with cluster(tmp_path, {"platform": opened}) as running:
+    async with services_on(server, server.token, tmp_path) as running:
         yield running

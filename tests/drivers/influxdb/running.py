@@ -2,19 +2,25 @@
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
+import services.drivers.__main__ as platform_process
 from services.drivers.registry import opened
 from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.server import serving
-from tests.drivers.client import DriverClient
-from tests.influx.server import influx
+from tests.cluster import Cluster, cluster
+from tests.drivers.client import ORG, DriverClient
+from tests.drivers.influxdb.losses import Losses, losses
+from tests.influx.server import Influx, influx
 
 ORGS = ("acme", "ours", "theirs", "elsewhere")
 """The organisations that the suite uses."""
@@ -32,10 +38,12 @@ _KEYS = {"telegrafs": "configurations"}
 
 
 @asynccontextmanager
-async def influxdb_client(url: str, token: str, orgs: Mapping[str, str], folder: Path) -> AsyncIterator[DriverClient]:
-    """A client of the driver of the server at *url*."""
+async def influxdb_client(
+    url: str, token: str, orgs: Mapping[str, str], folder: Path, **options: Any
+) -> AsyncIterator[DriverClient]:
+    """A client of the driver of the server at *url*, opened with further *options*."""
     (folder / "token").write_text(f"{token}\n")
-    platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token"})
+    platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token", **options})
     async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
         client = DriverClient(address, orgs, refers_to="NotificationEndpointSlack")
         try:
@@ -44,31 +52,102 @@ async def influxdb_client(url: str, token: str, orgs: Mapping[str, str], folder:
             await client.close()
 
 
-@asynccontextmanager
-async def stand_in(folder: Path) -> AsyncIterator[DriverClient]:
-    """The driver of an empty stand-in."""
-    async with (
-        influx() as server,
-        organisations(server.url, server.token, "") as orgs,
-        influxdb_client(server.url, server.token, orgs, folder) as client,
-    ):
-        yield client
+@dataclass(frozen=True, slots=True)
+class Server:
+    """
+    A server with the organisations of the suite, empty.
+
+    Attributes:
+        url: Where it is.
+        token: It may do everything.
+        orgs: What it calls the organisations, by their names in the suite.
+    """
+
+    url: str
+    token: str
+    orgs: Mapping[str, str]
+
+
+Serving = Callable[[], AbstractAsyncContextManager[Server]]
 
 
 @asynccontextmanager
-async def real_server(folder: Path) -> AsyncIterator[DriverClient]:
-    """The driver of the real server, with new organisations that are removed afterwards with all they hold."""
+async def stand_in() -> AsyncIterator[Server]:
+    """An empty stand-in."""
+    async with influx() as server, organisations(server.url, server.token, "") as orgs:
+        yield Server(server.url, server.token, orgs)
+
+
+@asynccontextmanager
+async def real_server() -> AsyncIterator[Server]:
+    """The real server, with new organisations that are removed afterwards with all they hold."""
     url, token, prefix = (os.environ[name] for name in VARIABLES)
+    url = url.rstrip("/")
     unique = f"{prefix}-{secrets.token_hex(4)}-"
-    async with organisations(url, token, unique) as orgs, influxdb_client(url, token, orgs, folder) as client:
+    async with organisations(url, token, unique) as orgs:
+        yield Server(url, token, orgs)
+
+
+@asynccontextmanager
+async def driver_of(serving: Serving, folder: Path) -> AsyncIterator[DriverClient]:
+    """The driver of an empty server."""
+    async with serving() as server, influxdb_client(server.url, server.token, server.orgs, folder) as client:
         yield client
+
+
+@asynccontextmanager
+async def driver_and_reader(serving: Serving, folder: Path) -> AsyncIterator[tuple[DriverClient, DriverClient]]:
+    """The driver of an empty server, and one whose token may read everything and write nothing."""
+    folders = [folder / "all", folder / "read"]
+    for each in folders:
+        each.mkdir()
+    async with (
+        serving() as server,
+        influxdb_client(server.url, server.token, server.orgs, folders[0]) as client,
+        _reading_token(server) as token,
+        influxdb_client(server.url, token, server.orgs, folders[1]) as reader,
+    ):
+        yield client, reader
+
+
+@asynccontextmanager
+async def driver_behind_losses(serving: Serving, folder: Path) -> AsyncIterator[tuple[DriverClient, Losses]]:
+    """The driver of an empty server, and what loses its requests and their answers when told so."""
+    async with serving() as server:
+        if not server.url.startswith("http://"):
+            pytest.skip("requests over TLS cannot be told apart on their way")
+        async with (
+            losses(server.url) as between,
+            influxdb_client(between.url, server.token, server.orgs, folder) as client,
+        ):
+            yield client, between
+
+
+@asynccontextmanager
+async def _reading_token(server: Server) -> AsyncIterator[str]:
+    """A token with the right to read all in the organisation of most tests; it is removed afterwards."""
+    async with _session(server.token) as session:
+        [org] = (await _asked(session, "GET", f"{server.url}/api/v2/orgs?org={server.orgs[ORG]}"))["orgs"]
+        permissions = [{"action": "read", "resource": {"type": "orgs", "id": org["id"]}}]
+        permissions += [
+            {"action": "read", "resource": {"type": type_, "orgID": org["id"]}} for type_ in (*_COLLECTIONS, "secrets")
+        ]
+        path = f"{server.url}/api/v2/authorizations"
+        made = await _asked(session, "POST", path, {"orgID": org["id"], "permissions": permissions})
+        try:
+            yield made["token"]
+        finally:
+            await _asked(session, "DELETE", f"{path}/{made['id']}")
+
+
+def _session(token: str) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(headers={"Authorization": f"Token {token}", "Accept": "application/json"})
 
 
 @asynccontextmanager
 async def organisations(url: str, token: str, prefix: str) -> AsyncIterator[dict[str, str]]:
     """New organisations; their names by those of the suite."""
-    headers = {"Authorization": f"Token {token}", "Accept": "application/json"}
-    async with aiohttp.ClientSession(headers=headers) as session:
+    async with _session(token) as session:
         ids: list[str] = []
         try:
             for name in ORGS:
@@ -93,7 +172,10 @@ async def _remove(session: aiohttp.ClientSession, url: str, org_id: str) -> None
         ]:
             for id_ in held:
                 await _asked(session, "DELETE", f"{path}/{id_}")
-    await _asked(session, "DELETE", f"{url}/api/v2/orgs/{org_id}")
+    path = f"{url}/api/v2/orgs/{org_id}"
+    keys = (await _asked(session, "GET", f"{path}/secrets"))["secrets"]
+    await _asked(session, "POST", f"{path}/secrets/delete", {"secrets": keys})
+    await _asked(session, "DELETE", path)
 
 
 async def _asked(session: aiohttp.ClientSession, method: str, url: str, body: Any = None) -> Any:
@@ -102,7 +184,17 @@ async def _asked(session: aiohttp.ClientSession, method: str, url: str, body: An
         return None if answer.status == 204 else await answer.json()
 
 
+@asynccontextmanager
+async def services_on(server: Influx, token: str, folder: Path) -> AsyncIterator[Cluster]:
+    """All services with their databases in *folder*; their platform is the stand-in, which they ask with *token*."""
+    (folder / "token").write_text(token)
+    options = {"url": server.url, "token_file": "token"}
+    running = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
+    async with cluster(folder, {"platform": running}) as services:
+        yield services
+
+
 async def organisation(url: str, token: str, name: str) -> str:
     """Make an organisation; its id."""
-    async with aiohttp.ClientSession(headers={"Authorization": f"Token {token}"}) as session:
+    async with _session(token) as session:
         return str((await _asked(session, "POST", f"{url}/api/v2/orgs", {"name": name}))["id"])

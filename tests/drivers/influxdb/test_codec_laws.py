@@ -38,6 +38,7 @@ QUERIES = st.sampled_from(
         'x()\noption task = {cron: "* * * * *"}',
         'option task = {name: "n", every: 1m} // pkger:option "option task = {}"\nx()',
         'import "x"',
+        '@edition("2022.1")\npackage main\nimport "x"\n\n@why(for: 1)\ny = 1',
         'r = /option task = \\{/\r\noption v = {a: "\\"${r}"}\n\tx()',
     ]
 )
@@ -115,6 +116,48 @@ def test_a_query_comes_back_from_its_script_letter_by_letter(query: str, name: s
     except Refused:
         return
     assert query_in(written(prepared)).rstrip("\n") == prepared["query"].rstrip("\n")
+
+
+HEADS = st.lists(st.sampled_from(["package main", 'import "a"', 'import b "c/d" // import "z"', "// head"]), max_size=3)
+STATEMENTS = st.lists(
+    st.sampled_from(
+        [
+            'from(bucket: "b") |> range(start: -1h)',
+            'option params = {a: 1, b: "x", c: -1d}',
+            'option location = {zone: "x"}',
+            "option v.x = 3",
+            'option task = {name: "own", every: 1h, concurrency: 2}',
+            'option\ntask\n=\n{name: "n", every: 1h}',
+            'task = {name: "no option"}',
+            '"option task = {name: 2}"',
+            'y = (r) => ({r with a: "option task = {}"})',
+            "z = /option task = \\{/",
+            's = "a \\"${x}\\" \\\\"',
+            'n = "multi\nline"',
+            "f = () => {\n  option = 1\n  return option\n}",
+            "if a then b else c",
+            "@attribute(a: 1)\nw = 1",
+            "builtin q : (?a: int) => int",
+        ]
+    ),
+    min_size=1,
+    max_size=4,
+    unique=True,
+)
+LINE_ENDS = st.sampled_from(["\n", "\n\n", "\r\n", "\n// between\n", "\n  \n", " // behind\n"])
+
+
+@given(HEADS, STATEMENTS, st.data(), NAMES)
+def test_no_script_that_flux_can_parse_is_refused_or_changed(
+    heads: list[str], statements: list[str], data: st.DataObject, name: str
+) -> None:
+    """Whatever comments, imports and options it has; formatted, as the parser does it, where it has parameters."""
+    query = "".join(f"{line}{data.draw(LINE_ENDS)}" for line in (*heads, *statements))
+    spec = normalised("Task", {"name": name, "query": query, "every": "1h"})
+    prepared = CODECS["Task"].prepare(spec, [])
+    assert prepared == spec
+    answer = held("Task", CODECS["Task"].write(prepared, [], None))
+    assert CODECS["Task"].read(answer) == prepared
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared packages are not beside this checkout")

@@ -7,20 +7,44 @@ from pkger.model.v1 import operation_pb2
 
 from tests.cluster import Cluster
 from tests.conftest import ROOT
+from tests.drivers.influxdb.lives import contents
+from tests.drivers.influxdb.test_keeping import asked
 from tests.influx.server import Influx
 
 FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
 
+NOTE = {"shape": "chronograf-v2", "type": "markdown", "note": "theirs"}
+
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
+
+
+THEIRS = 4
+"""Resources that are there before."""
+
+
+async def somebody_elses(server: Influx) -> None:
+    """Resources in the organisation that belong to no stack."""
+    org = server.state.org_by_name("default")
+    assert org
+    in_org = {"orgID": org["id"]}
+    label = (await asked(server, "POST", "labels", {**in_org, "name": "theirs"}))["label"]
+    bucket = await asked(server, "POST", "buckets", {**in_org, "name": "theirs"})
+    await asked(server, "POST", f"buckets/{bucket['id']}/labels", {"labelID": label["id"]})
+    cells = [{"x": 0, "y": 0, "w": 4, "h": 4, "name": "c", "properties": {"properties": NOTE}}]
+    await asked(server, "POST", "dashboards", {**in_org, "name": "theirs", "cells": cells})
+    task = 'option task = {name: "theirs", every: 1h}\n\nx()'
+    await asked(server, "POST", "tasks", {**in_org, "flux": task})
 
 
 @pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yml")), ids=lambda path: path.stem)
 async def test_a_real_package_lives_its_whole_life(path: Path, server: Influx, on_influxdb: Cluster) -> None:
     package = path.read_text()
+    await somebody_elses(server)
+    before = contents(server.state, "default")
     applied = await on_influxdb.apply(package, stack="s")
     assert applied.state == SUCCEEDED, applied.cause
-    assert len(await on_influxdb.resources()) == applied.counts.creates > 0
+    assert len(await on_influxdb.resources()) == applied.counts.creates + THEIRS > THEIRS
 
     server.records.clear()
     assert (await on_influxdb.apply(package, stack="s")).no_change
@@ -29,4 +53,4 @@ async def test_a_real_package_lives_its_whole_life(path: Path, server: Influx, o
     assert server.records.count("write") == 0
 
     assert (await on_influxdb.uninstall("s")).state == SUCCEEDED
-    assert await on_influxdb.resources() == []
+    assert contents(server.state, "default") == before

@@ -14,6 +14,7 @@ from tests.drivers.client import ORG, DriverClient, create, delete, update
 from tests.drivers.influxdb.running import influxdb_client
 from tests.drivers.influxdb.samples import influxdb_sample as sample
 from tests.drivers.influxdb.test_keeping import asked
+from tests.influx.orgs import add_org
 from tests.influx.server import Influx
 
 READ_LABELS = ("read", "labels")
@@ -83,3 +84,16 @@ async def test_a_token_of_another_organisation_reads_none(client: DriverClient, 
             await other.listing("Label")
         assert await other.refusal(create("Label", sample("Label", "red", ""))) == NOT_FOUND
         assert await other.listing("Label", org=server.org_name) == []
+
+
+async def test_organisations_are_told_to_the_last_one(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+    """A page of them lacks those that the token may not read."""
+    for number in range(120):
+        add_org(server.state, f"org {number:03}")
+    assert len(await client.orgs()) == 122
+    readable = sorted(server.state.orgs)[::40]
+    permissions = [{"action": "read", "resource": {"type": "orgs", "id": id_}} for id_ in readable]
+    made = await asked(server, "POST", "authorizations", {"orgID": readable[0], "permissions": permissions})
+    (tmp_path / "some").mkdir()
+    async with influxdb_client(server.url, made["token"], {}, tmp_path / "some") as some:
+        assert len(await some.orgs()) == len(readable) == 4

@@ -9,6 +9,9 @@ _FAULTY = {
     TokenKind.STRAY: "it has a character that has no place in Flux",
 }
 
+_ATTRIBUTE = "@"
+"""What begins an attribute, such as ``@edition("2022.1")``: none of the parser's business, but good Flux."""
+
 _OPENING = (TokenKind.OPEN, TokenKind.TEXT_OPEN)
 _CLOSING = (TokenKind.CLOSE, TokenKind.TEXT_CLOSE)
 
@@ -27,7 +30,7 @@ def refuse_faulty(kind: str, script: str) -> None:
     """
     depth = 0
     for token in tokens_of(script):
-        if token.kind in _FAULTY:
+        if token.kind in _FAULTY and token.text != _ATTRIBUTE:
             line = script.count("\n", 0, token.start) + 1
             raise Refused(f"the query of a {kind} is faulty in line {line}: {_FAULTY[token.kind]}")
         depth += (token.kind in _OPENING) - (token.kind in _CLOSING)

@@ -1,21 +1,25 @@
 """
-Answers recorded cases on the drift of one resource, one JSON line each.
+Answers recorded cases on policies and on the drift of one resource, one JSON line each.
 
-Run by the comparison of ``../shared/golden/lifecycle``: ``compare.py --only drift --keys status,fields -- python
-tests/planner/drift_adapter.py``.
+Run by the comparison of ``../shared/golden/lifecycle``: ``compare.py --only policy -- python
+tests/lifecycle_adapter.py``, and ``--only drift --keys status,fields``.
 """
 
 import json
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from planner_svc.drift import Found, Side, fields_of, status_of
 from services.core.drift import DriftStatus
+from services.core.model import Key
 from services.kinds.comparing import comparable
 from services.kinds.format.canonical import spec_of
+from services.kinds.policy import resolved
 
 _FOUND = {"present": Found.THERE, "gone": Found.GONE, "unreadable": Found.UNREADABLE}
 
@@ -28,7 +32,12 @@ def _side(spec: dict[str, Any] | None, labels: list[str], set_paths: list[str]) 
     return Side(value, frozenset(labels))
 
 
-def _answer(case: dict[str, Any]) -> dict[str, Any]:
+def _policy(case: dict[str, Any]) -> dict[str, Any]:
+    found = resolved(case["stack"], Key(case["kind"], case["name"]), case["lifecycle"])
+    return asdict(found) | {"ignore": list(found.ignore)}
+
+
+def _drift(case: dict[str, Any]) -> dict[str, Any]:
     live, labels, sets = case["live"], case["labels"], case["set_paths"]
     package = _side(case["package"], labels["package"], sets)
     applied = package if case["applied"] is None else _side(case["applied"], labels["applied"], sets)
@@ -42,7 +51,10 @@ def _answer(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_SUITES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"policy": _policy, "drift": _drift}
+
 if __name__ == "__main__":
     for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)
-        print(json.dumps(_answer(asked["input"]) if asked["suite"] == "drift" else {"skip": True}), flush=True)
+        answer = _SUITES.get(asked["suite"])
+        print(json.dumps(answer(asked["input"]) if answer else {"skip": True}), flush=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parser_svc.scalars import MERGE, plain_scalar, tagged_scalar
+from services.kinds.format.scalars import MERGE, plain_scalar, tagged_scalar
 from services.kinds.format.timestamp import Timestamp
 
 

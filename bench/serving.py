@@ -1,0 +1,198 @@
+"""What the HTTP gateway adds to a call, what it takes, and how many requests it answers."""
+
+import asyncio
+import os
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import yaml
+from pkger.model.v1 import plan_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+
+from bench.cluster import Cluster, Unexpected, cluster
+from bench.figures import Figure, Seconds, median_of_async, seconds
+from bench.package import Mix, package_text
+from services.rpc.plan_parts import joined
+from services.settings import address_variable
+
+APPLY = "/api/v2/templates/apply"
+
+STACKS = 100
+
+CLIENTS = 32
+
+SECONDS = 2.0
+"""How long requests are counted."""
+
+TIMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """
+    A running gateway.
+
+    Attributes:
+        http: Its client.
+        org: Id of its organisation.
+        pid: Its process.
+        start: Seconds from the start of its process until it answers.
+    """
+
+    http: aiohttp.ClientSession
+    org: str
+    pid: int
+    start: Seconds
+
+    async def post(self, path: str, body: bytes) -> Any:
+        """
+        The answer to a request.
+
+        Raises:
+            Unexpected: It is an error.
+        """
+        async with self.http.post(path, data=body) as answer:
+            told = await answer.read()
+            if answer.status >= 300:
+                raise Unexpected(f"{path}: {answer.status}: {told[:300]!r}")
+            return orjson.loads(told)
+
+    async def get(self, path: str) -> None:
+        """
+        Read the answer to a request.
+
+        Raises:
+            Unexpected: It is an error.
+        """
+        async with self.http.get(path) as answer:
+            await answer.read()
+            if answer.status >= 300:
+                raise Unexpected(f"{path}: {answer.status}")
+
+    def peak(self) -> int:
+        """The most memory that it had, in bytes."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(dict(line.split(":", 1) for line in status.splitlines())["VmHWM"].split()[0]) * 1024
+
+
+async def serving(sizes: list[int]) -> list[Figure]:
+    """All figures about the gateway, for packages of these sizes."""
+    figures: list[Figure] = []
+    async with cluster() as services, gateway(services) as http:
+        figures.append(Figure("gateway: start", "", seconds(http.start), "< 1 s"))
+        for size in sorted({1, *sizes}):
+            figures.append(await _dry_run(services, http, size))
+        figures.append(Figure("  its peak memory", "", f"{http.peak() / 1e6:.0f} MB", "< 300 MB"))
+        rate = await _rate(lambda: http.get("/health"))
+        figures.append(Figure("gateway: /health", "", f"{rate:,.0f} a second"))
+        for number in range(STACKS):
+            await http.post("/api/v2/stacks", orjson.dumps({"orgID": http.org, "name": f"stack-{number}"}))
+        rate = await _rate(lambda: http.get(f"/api/v2/stacks?orgID={http.org}"))
+        figures.append(Figure("gateway: list of stacks", f"{STACKS} stacks", f"{rate:,.1f} a second"))
+        figures.append(await _together(http, min(1_000, max(sizes))))
+    return figures
+
+
+@asynccontextmanager
+async def gateway(services: Cluster) -> AsyncIterator[Gateway]:
+    """A gateway in front of *services*."""
+    path = services.logs / "http.sock"
+    addresses = {address_variable(name): address for name, address in services.addresses.items()}
+    environ = {**os.environ, **addresses, "PKGER_LISTEN": f"unix:{path}", "PKGER_HOME": str(services.logs)}
+    began = time.perf_counter()
+    with (services.logs / "http.log").open("wb") as told:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "services.gateway", env=environ, stderr=told
+        )
+    try:
+        async with aiohttp.ClientSession("http://localhost", connector=aiohttp.UnixConnector(str(path))) as http:
+            while True:
+                try:
+                    async with http.get("/api/v2/orgs") as answer:
+                        org = (await answer.json())["orgs"][0]["id"]
+                        break
+                except aiohttp.ClientConnectionError:
+                    await asyncio.sleep(0.01)
+            yield Gateway(http, org, process.pid, time.perf_counter() - began)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _dry_run(services: Cluster, http: Gateway, size: int) -> Figure:
+    """What a dry run takes over HTTP above the same call by gRPC."""
+    objects = [_jsonable(each) for each in yaml.load_all(package_text(size, Mix.MIXED), yaml.CSafeLoader)]
+    body = _body(http, objects)
+    source = parser_pb2.Source(
+        name="bench", encoding=parser_pb2.ENCODING_JSON, text=orjson.dumps(objects).decode(), generated=True
+    )
+    request = planner_pb2.CreatePlanRequest(
+        validate_only=True,
+        package=planner_pb2.PackageSources(sources=[source]),
+        view=[plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY],
+    )
+    request.stack.nameless = True
+    stub = PlannerServiceStub(services.planner.channel)
+
+    async def by_grpc() -> None:
+        answers = services.planner.stream(stub.CreatePlan, request)
+        await joined(answers)
+
+    times = 3 if size > 1_000 else TIMES * 4
+    both = [await median_of_async(times, work) for work in (by_grpc, lambda: http.post(APPLY, body))]
+    goals = {1: "2 ms", 1_000: "40 ms", 10_000: "500 ms"}
+    told = f"{(both[1] - both[0]) * 1000:,.1f} ms of {both[1] * 1000:,.1f} ms"
+    return Figure("gateway: its own time for a dry run", f"{size:,} mixed", told, goals.get(size, ""))
+
+
+def _body(http: Gateway, objects: list[Any]) -> bytes:
+    return orjson.dumps({"dryRun": True, "orgID": http.org, "template": {"contents": objects}})
+
+
+def _jsonable(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value))
+
+
+async def _rate(ask: Callable[[], Awaitable[None]]) -> float:
+    """Requests a second, of eight clients."""
+    until, count = time.perf_counter() + SECONDS, 0
+
+    async def client() -> None:
+        nonlocal count
+        while time.perf_counter() < until:
+            await ask()
+            count += 1
+
+    await asyncio.gather(*(client() for _ in range(8)))
+    return count / SECONDS
+
+
+async def _together(http: Gateway, size: int) -> Figure:
+    """The longest time for which the gateway did not answer a ping while many clients plan."""
+    body = _body(http, [_jsonable(each) for each in yaml.load_all(package_text(size, Mix.MIXED), yaml.CSafeLoader)])
+    waits: list[Seconds] = []
+    is_over = asyncio.Event()
+
+    async def pings() -> None:
+        while not is_over.is_set():
+            began = time.perf_counter()
+            await http.get("/ping")
+            waits.append(time.perf_counter() - began)
+            await asyncio.sleep(0.005)
+
+    pinging = asyncio.create_task(pings())
+    await asyncio.gather(*(http.post(APPLY, body) for _ in range(CLIENTS)))
+    is_over.set()
+    await pinging
+    told = f"{max(waits) * 1000:,.0f} ms, median {statistics.median(waits) * 1000:,.1f} ms"
+    return Figure(f"gateway: a ping while {CLIENTS} clients plan", f"{size:,} mixed", told, "< 50 ms")

@@ -1,0 +1,1 @@
+"""The HTTP gateway: what InfluxDB's clients say and hear of packages and stacks, by calls of the four services."""

@@ -1,0 +1,272 @@
+"""``POST /api/v2/templates/apply``: a dry run is a plan, an apply is a plan that is run."""
+
+import asyncio
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.errors import PkgerError, PlanStale, RequestInvalid, StackMoved
+from services.gateway.answers import Answer, Code
+from services.gateway.documents.answer import answer_document, refused_document
+from services.gateway.errors import Problem
+from services.gateway.http_request import HttpRequest
+from services.gateway.off_loop import off_loop
+from services.gateway.organisations import Organisation, Organisations
+from services.gateway.progress import PAUSE_SECONDS, Run, to_its_end
+from services.gateway.requests.apply import Apply, read_apply
+from services.gateway.requests.literals import with_references, without_keys
+from services.gateway.requests.templates import Encoding, Template
+from services.gateway.running import Runner
+from services.gateway.services import Services
+from services.gateway.stack_reading import StackReader
+from services.gateway.stacks import other_org
+from services.gateway.warnings import warning_headers
+from services.rpc.convert.objects import key_from_pb, target_to_pb
+from services.rpc.convert.values import put_values
+from services.rpc.parsing import parse_package
+from services.rpc.plan_parts import JoinedPlan, joined
+
+ATTEMPTS = 3
+"""How often a plan is made that turns stale before it runs."""
+
+DOCUMENT = (plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY)
+"""What of a plan an answer is made of."""
+
+_ENCODINGS = {
+    Encoding.UNKNOWN: parser_pb2.ENCODING_UNSPECIFIED,
+    Encoding.YAML: parser_pb2.ENCODING_YAML,
+    Encoding.JSON: parser_pb2.ENCODING_JSON,
+    Encoding.JSONNET: parser_pb2.ENCODING_JSONNET,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """
+    What came of an apply.
+
+    Attributes:
+        plan: The plan, with the ids of what it created.
+        stack_id: The stack that it left; empty for none.
+    """
+
+    plan: JoinedPlan
+    stack_id: str
+
+
+class ApplyRoutes:
+    """The handler."""
+
+    def __init__(self, services: Services, orgs: Organisations, stacks: StackReader, runner: Runner) -> None:
+        self._services, self._orgs, self._stacks, self._runner = services, orgs, stacks, runner
+
+    async def apply(self, request: HttpRequest) -> Answer:
+        """Plan what the body says, and run the plan unless it is for a dry run."""
+        body = await request.body()
+        wanted = await off_loop(len(body), read_apply, body, request.media_type)
+        del body
+        org = await self._orgs.of_id(wanted.org_id)
+        if wanted.stack_id:
+            _, owner = await self._stacks.stack(wanted.stack_id)
+            if owner != org:
+                raise other_org(wanted.stack_id, owner)
+        if wanted.is_dry:
+            safe, made = await self._planned(wanted, org)
+            if isinstance(made, list):
+                return _refusal(made)
+            if wanted.plan_digest not in ("", made.header.digest):
+                raise _other_plan(made.header.digest)
+            new_keys = safe.secrets.keys() - wanted.secrets.keys()
+            return await off_loop(_size(made), _answer, made, 200, wanted.stack_id, org, new_keys)
+        done = await self._applied(wanted, org, request)
+        if isinstance(done, list):
+            return _refusal(done)
+        return await off_loop(_size(done.plan), _answer, done.plan, 201, done.stack_id, org)
+
+    async def _applied(self, wanted: Apply, org: Organisation, request: HttpRequest) -> "_Done | list[Any]":
+        """
+        Make a plan and run it; what turns stale in between is made again.
+
+        Returns:
+            What came of it, or all violations of the package.
+
+        Raises:
+            Problem: It was taken back.
+            PkgerError: Nothing was done.
+        """
+        key = _idempotency_key(request)
+        for attempt in range(1, ATTEMPTS + 1):
+            # The same key with the same content leads to the same plan and operation, each attempt to its own.
+            request_id = f"{key}-{attempt}" if key else ""
+            safe, made = await self._planned(wanted, org, request_id)
+            if isinstance(made, list):
+                return made
+            try:
+                run = await self._run(made.header, safe, request.principal, request_id)
+            except (PlanStale, StackMoved):
+                if wanted.plan_digest or attempt == ATTEMPTS:
+                    raise
+                continue
+            except PkgerError:
+                if not key:
+                    await self._drop(made.header.name)
+                raise
+            if run.is_contended and not wanted.stack_id and attempt < ATTEMPTS:
+                # Two applies without a stack at once: when the other one is over, its stack is found.
+                await asyncio.sleep(PAUSE_SECONDS * attempt)
+                continue
+            if not run.is_done:
+                raise await self._runner.failure(run)
+            if not run.finished.no_change:
+                made = await self._runner.plan(run.plan, *DOCUMENT)
+            return _Done(made, run.finished.stack_id)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _planned(
+        self, wanted: Apply, org: Organisation, request_id: str = ""
+    ) -> tuple[Apply, JoinedPlan | list[object_pb2.Violation]]:
+        """
+        A plan, or all violations of the package; and what it is for, with secrets in place of credentials.
+
+        Raises:
+            PkgerError: There is no plan.
+        """
+        request = _plan_request(wanted, org)
+        request.request_id = request_id
+        try:
+            return wanted, await self._plan(request)
+        except RequestInvalid as error:
+            field = error.metadata.get("field")
+            if field == "skip":
+                # Each action may be; together with this package they may not.
+                raise Problem(
+                    Code.UNPROCESSABLE_ENTITY, f"actions: {error}", reason=error.reason, metadata=error.metadata
+                ) from error
+            # This is how a plan refuses credentials, among other things.
+            if field != "package":
+                raise
+            safe = await self._without_credentials(wanted, org, request)
+            if safe is None:
+                raise
+        request = _plan_request(safe, org)
+        request.request_id = request_id
+        return safe, await self._plan(request)
+
+    async def _without_credentials(
+        self, wanted: Apply, org: Organisation, request: planner_pb2.CreatePlanRequest
+    ) -> Apply | None:
+        """The same with references to secrets in place of credentials; None: there are none that can be replaced."""
+        package = request.package
+        parsing = parser_pb2.ParsePackageRequest(sources=package.sources, env=package.env, allow_empty=True)
+        parsed = await parse_package(self._services.parser, parsing)
+        places = [(key_from_pb(each.key), each.pointer) for each in parsed.credentials]
+        scope, size = f"{org.id}/{wanted.stack_id}", sum(len(template.text) for template in wanted.templates)
+        made = await off_loop(size, with_references, wanted.templates, places, wanted.env, scope)
+        if not made.secrets:
+            return None
+        return replace(wanted, templates=made.templates, secrets={**wanted.secrets, **made.secrets})
+
+    async def _plan(self, request: planner_pb2.CreatePlanRequest) -> JoinedPlan | list[object_pb2.Violation]:
+        stub = PlannerServiceStub(self._services.planner.channel)
+        answers = self._services.planner.stream(stub.CreatePlan, request)
+        return await joined(answers)
+
+    async def _run(self, header: plan_pb2.Plan, wanted: Apply, author: str, request_id: str) -> Run:
+        applier = self._services.applier
+        stub = ApplierServiceStub(applier.channel)
+        request = applier_pb2.ApplyPlanRequest(
+            plan=header.name,
+            digest=wanted.plan_digest or header.digest,
+            # The services know one request by one id: a plan and its run are two.
+            request_id=f"{request_id}-run" if request_id else self._runner.new_request_id(),
+            secrets=wanted.secrets,
+            allow_missing=True,
+            author=author,
+        )
+        return await to_its_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=None))
+
+    async def _drop(self, plan: str) -> None:
+        """Delete a plan that nobody is going to run; one that stays expires by itself."""
+        stub = StackServiceStub(self._services.stack.channel)
+        try:
+            await self._services.stack.call(stub.DeletePlan, stack_pb2.DeletePlanRequest(plan=plan))
+        except PkgerError:
+            return
+
+
+def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanRequest:
+    """
+    The request for the plan.
+
+    Raises:
+        Problem: A value cannot be sent.
+    """
+    request = planner_pb2.CreatePlanRequest(
+        target=target_to_pb(org.target),
+        validate_only=wanted.is_dry,
+        secret_keys=sorted(wanted.secrets),
+        allow_empty=wanted.allow_empty,
+        skip=[planner_pb2.Skip(kind=skip.kind, name=skip.name) for skip in wanted.skips],
+        view=DOCUMENT,
+    )
+    if wanted.stack_id:
+        request.stack.id = wanted.stack_id
+    else:
+        request.stack.nameless = True
+    # A package has at least one source; this one has no objects, so nobody hears of it.
+    sources = list(map(_source, wanted.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
+    request.package.sources.extend(sources)
+    try:
+        put_values(request.package.env, wanted.env)
+    except ValueError as error:
+        raise Problem(Code.INVALID, f"envRefs: {error}") from error
+    return request
+
+
+def _source(template: Template) -> parser_pb2.Source:
+    source = parser_pb2.Source(name=template.name, encoding=_ENCODINGS[template.encoding])
+    if template.url:
+        source.url = template.url
+    else:
+        source.text = template.text
+        source.generated = template.is_generated
+    return source
+
+
+def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
+    document = answer_document(made, stack_id, org.id, is_applied=status == 201)
+    body = orjson.dumps(without_keys(document, new_keys) if new_keys else document)
+    return Answer(status, body, warning_headers(made.remarks.warnings))
+
+
+def _size(made: JoinedPlan) -> int:
+    return sum(map(len, made.summaries))
+
+
+def _refusal(violations: "list[object_pb2.Violation]") -> Answer:
+    document = refused_document(violations)
+    headers = {"X-Platform-Error-Code": str(Code.UNPROCESSABLE_ENTITY)}
+    return Answer(422, orjson.dumps(document), headers)
+
+
+def _other_plan(digest: str) -> Problem:
+    told = f"planDigest: the plan is another one now, with the digest {digest}; look at it, and agree to it again"
+    return Problem(Code.CONFLICT, told)
+
+
+def _idempotency_key(request: HttpRequest) -> str:
+    """Under which id the services know the key that a client sent; empty: it sent none."""
+    given = request.headers.get("Idempotency-Key", "")
+    # Keys of others are none of a client's business.
+    return hashlib.sha256(f"{request.principal}\n{given}".encode()).hexdigest()[:32] if given else ""

@@ -1,0 +1,128 @@
+"""Errors of the services as errors of HTTP, by two small tables."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+
+from services.core.errors import PkgerError, Reason
+from services.gateway.answers import Answer, Code, json_answer
+from services.machine import Clock, machine_clock
+from services.rpc.errors import CODES, RETRIES
+
+BY_STATUS: dict[grpc.StatusCode, Code] = {
+    grpc.StatusCode.INVALID_ARGUMENT: Code.INVALID,
+    grpc.StatusCode.NOT_FOUND: Code.NOT_FOUND,
+    grpc.StatusCode.ALREADY_EXISTS: Code.CONFLICT,
+    grpc.StatusCode.ABORTED: Code.CONFLICT,
+    grpc.StatusCode.FAILED_PRECONDITION: Code.CONFLICT,
+    grpc.StatusCode.UNAVAILABLE: Code.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED: Code.UNAVAILABLE,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: Code.TOO_MANY_REQUESTS,
+    grpc.StatusCode.UNAUTHENTICATED: Code.UNAUTHORIZED,
+    grpc.StatusCode.PERMISSION_DENIED: Code.FORBIDDEN,
+}
+"""What a status of gRPC is over HTTP; any other is an internal error."""
+
+BY_REASON: dict[Reason, Code] = {
+    Reason.SOURCE_UNDECODABLE: Code.UNPROCESSABLE_ENTITY,
+    Reason.SOURCE_UNREADABLE: Code.UNPROCESSABLE_ENTITY,
+    Reason.ENCODING_INVALID: Code.UNPROCESSABLE_ENTITY,
+    Reason.KIND_UNSUPPORTED: Code.UNPROCESSABLE_ENTITY,
+    Reason.DEPENDENCY_CYCLE: Code.UNPROCESSABLE_ENTITY,
+    Reason.PACKAGE_EMPTY: Code.UNPROCESSABLE_ENTITY,
+    Reason.VALUES_MISSING: Code.UNPROCESSABLE_ENTITY,
+    Reason.CONTENT_REFUSED: Code.UNPROCESSABLE_ENTITY,
+    Reason.SOURCE_TOO_LARGE: Code.REQUEST_TOO_LARGE,
+    Reason.LEASE_LOST: Code.UNAVAILABLE,
+}
+"""The reasons that are something else than their status says."""
+
+HINTS: dict[str, str] = {
+    Reason.PACKAGE_EMPTY: '"allowEmpty": true',
+}
+"""The member of InfluxDB's requests for what the text of an error advises, which names fields of our contracts."""
+
+SECONDS_UNTIL_RETRY = 1
+
+
+class Problem(Exception):
+    """
+    Why a request is not done; the text is for the person who gets it.
+
+    Attributes:
+        code: What it is, in one of the fourteen words.
+        message: What is wrong, where, and what to do.
+        status: HTTP status.
+        headers: Headers that go with it.
+        reason: The word of ``reason.proto``; empty for what no service said.
+        metadata: Every value that the message names.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        reason: str = "",
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status or code.status
+        self.headers = dict(headers or {})
+        self.reason = reason
+        self.metadata = dict(metadata or {})
+
+
+def problem_of(error: Exception, request_id: str, clock: Clock = machine_clock) -> Problem:
+    """
+    What *error*, of a service or of this process, is over HTTP.
+
+    Args:
+        error: What a handler raised.
+        request_id: Id of the request, for who looks into the logs.
+        clock: Tells when a retry makes sense.
+    """
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, PkgerError):
+        code = code_of(error.reason)
+        if code is not Code.INTERNAL_ERROR:
+            headers = retry_after(RETRIES[error.reason](error, clock)) if error.reason in RETRIES else {}
+            if code is Code.UNAVAILABLE and not headers:
+                headers = retry_after(SECONDS_UNTIL_RETRY)
+            return Problem(code, str(error), headers=headers, reason=error.reason, metadata=error.metadata)
+    if isinstance(error, grpc.aio.AioRpcError):
+        code = BY_STATUS.get(error.code(), Code.INTERNAL_ERROR)
+        if code is not Code.INTERNAL_ERROR:
+            headers = retry_after(SECONDS_UNTIL_RETRY) if code is Code.UNAVAILABLE else {}
+            return Problem(code, error.details() or code, headers=headers)
+    told = f"a defect of pkger; its log has the details under the request id {request_id}"
+    return Problem(Code.INTERNAL_ERROR, told, reason=Reason.INTERNAL, metadata={"request_id": request_id})
+
+
+def code_of(reason: Reason) -> Code:
+    """What an error of a service with that *reason* is over HTTP."""
+    return BY_REASON.get(reason) or BY_STATUS.get(CODES[reason], Code.INTERNAL_ERROR)
+
+
+def retry_after(seconds: float | None) -> dict[str, str]:
+    """The header that says when to try again; none when the same request cannot succeed."""
+    return {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}
+
+
+def influx_form(problem: Problem, request_id: str) -> dict[str, Any]:
+    """The body of an error, as clients of InfluxDB read it."""
+    hint = HINTS.get(problem.reason, "")
+    return {"code": problem.code, "message": f"{problem.message} ({hint})" if hint else problem.message}
+
+
+def error_answer(problem: Problem, body: Any) -> Answer:
+    """The answer that tells *problem*, with that *body*."""
+    headers = {"X-Platform-Error-Code": str(problem.code), **problem.headers}
+    return json_answer(body, problem.status, headers)

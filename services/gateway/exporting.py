@@ -1,0 +1,214 @@
+"""``POST /api/v2/templates/export``: resources as a package, of any organisations that are served."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+
+from services.core.errors import KindUnsupported, ResourceNotFound
+from services.gateway.answers import JSON_TYPE, Answer, Code
+from services.gateway.documents.export import exported_object
+from services.gateway.errors import Problem
+from services.gateway.http_request import HttpRequest
+from services.gateway.media_types import YAML_TYPES, wants_yaml
+from services.gateway.off_loop import off_loop
+from services.gateway.organisations import Organisation, Organisations
+from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
+from services.gateway.services import Services
+from services.gateway.stack_reading import StackReader
+from services.gateway.warnings import warning_headers
+from services.kinds.registry import EXPORT_ORDER, family_of, kinds_meant
+from services.rpc.convert.objects import target_to_pb
+from services.writing import JsonWriter, YamlWriter
+
+log = logging.getLogger("pkger.http")
+
+BODY_TYPES = ("", "application/json", *YAML_TYPES)
+"""Media types of a body; without one, it is JSON."""
+
+YAML_TYPE = "application/x-yaml; charset=utf-8"
+"""Media type of a package as YAML."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """What one call exports."""
+
+    org: Organisation
+    stack_id: str = ""
+    whole: WholeOrg | None = None
+    named: list[NamedResource] = field(default_factory=list)
+
+    def request(self) -> planner_pb2.ExportPackageRequest:
+        request = planner_pb2.ExportPackageRequest(
+            target=target_to_pb(self.org.target),
+            encoding=parser_pb2.ENCODING_JSON,
+            resources=map(_message, self.named),
+        )
+        if self.stack_id:
+            request.stack.id = self.stack_id
+        if self.whole:
+            labels = [label for label in self.whole.labels if label]
+            request.everything.CopyFrom(planner_pb2.ExportFilter(kinds=self.whole.kinds, labels=labels))
+        return request
+
+
+@dataclass(slots=True)
+class _Exported:
+    """What came of a part: JSON text, and what it lacks."""
+
+    pieces: list[str] = field(default_factory=list)
+    warnings: list[planner_pb2.ExportWarning] = field(default_factory=list)
+
+    def add(self, message: planner_pb2.ExportPackageResponse) -> None:
+        """Add a message of the answer."""
+        match message.WhichOneof("part"):
+            case "warnings":
+                self.warnings += message.warnings.warnings
+            case "text":
+                self.pieces.append(message.text)
+
+
+class ExportRoutes:
+    """The handler."""
+
+    def __init__(self, services: Services, orgs: Organisations, stacks: StackReader) -> None:
+        self._planner, self._orgs, self._stacks = services.planner, orgs, stacks
+
+    async def export(self, request: HttpRequest) -> Answer:
+        """Write what the body names as a package."""
+        if request.media_type not in BODY_TYPES:
+            told = f"{request.media_type[:100]!r} is not read here; send application/json"
+            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told)
+        wanted = read_export(await request.body(), request.media_type)
+        parts = await self._parts(wanted)
+        exported = await asyncio.gather(*map(self._exported, parts))
+        warnings = [warning for each in exported for warning in each.warnings]
+        is_yaml = wants_yaml(request.headers.get("Accept", ""))
+        pieces = [each.pieces for each in exported]
+        size = sum(len(piece) for each in pieces for piece in each)
+        body = await off_loop(size, _written, pieces, wanted.resources, warnings, is_yaml)
+        for warning in warnings:
+            log.info("left out of an export", extra={"warning": warning.text})
+        headers = warning_headers([warning.text for warning in warnings])
+        return Answer(200, body, headers, YAML_TYPE if is_yaml else JSON_TYPE)
+
+    async def _parts(self, wanted: Export) -> list[_Part]:
+        """The calls that an export takes: one for each organisation, and for each filter."""
+        parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in wanted.orgs]
+        if wanted.stack_id:
+            _, org = await self._stacks.stack(wanted.stack_id)
+            part = next((each for each in parts if each.org == org), None)
+            if part is None:
+                parts.append(part := _Part(org))
+            part.stack_id = wanted.stack_id
+        for org, named in await self._located(wanted.resources):
+            part = next((each for each in parts if each.org == org), None)
+            if part is None:
+                parts.append(part := _Part(org))
+            part.named += named
+        return parts
+
+    async def _located(self, resources: Sequence[NamedResource]) -> list[tuple[Organisation, list[NamedResource]]]:
+        """
+        In which organisations resources are; no request says it.
+
+        Raises:
+            Problem: Some are in none.
+        """
+        if not resources:
+            return []
+        orgs = await self._orgs.all()
+        if len(orgs) == 1:
+            # What is not there is told by the export itself.
+            return [(orgs[0], list(resources))]
+        found = await asyncio.gather(*(self._there(org, resources) for org in orgs))
+        missing = [str(each) for each in resources if not any(each in there for there in found)]
+        if missing:
+            raise Problem(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
+        return [(org, there) for org, there in zip(orgs, found, strict=True) if there]
+
+    async def _there(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
+        """Those of *resources* that an organisation has."""
+        try:
+            await self._exported(_Part(org, named=list(resources)))
+        except (ResourceNotFound, KindUnsupported) as error:
+            # Most organisations have nothing of what is asked for, and are asked once.
+            if len(resources) == 1 or error.metadata.get("count") == str(len(resources)):
+                return []
+            alone = [await self._there(org, [each]) for each in resources]
+            return [each for found in alone for each in found]
+        return list(resources)
+
+    async def _exported(self, part: _Part) -> _Exported:
+        exported, stub = _Exported(), PlannerServiceStub(self._planner.channel)
+        async for message in self._planner.stream(stub.ExportPackage, part.request()):
+            exported.add(message)
+        return exported
+
+
+def _message(named: NamedResource) -> planner_pb2.NamedResource:
+    message = planner_pb2.NamedResource(kind=named.kind, new_name=named.new_name)
+    if named.id and named.name:
+        message.id_or_name = named.name
+    elif named.id:
+        message.id = named.id
+    else:
+        message.name = named.name
+    return message
+
+
+def _written(
+    parts: Sequence[Sequence[str]],
+    asked: Sequence[NamedResource],
+    warnings: Sequence[planner_pb2.ExportWarning],
+    is_yaml: bool,
+) -> bytes:
+    """
+    The package of all parts.
+
+    Raises:
+        Problem: It lacks something that was asked for, or has two objects of one name.
+    """
+    named = [each for each in warnings if _is_asked_for(each, asked)]
+    documents = list(map(exported_object, _joined([orjson.loads("".join(part)) for part in parts])))
+    written = {(document["kind"], document["spec"].get("name")) for document in documents}
+    for warning in named:
+        if (warning.resource.kind, warning.display_name) not in written:
+            raise Problem(Code.UNPROCESSABLE_ENTITY, warning.text)
+    writer = YamlWriter() if is_yaml else JsonWriter()
+    return writer.joined([writer.document(document) for document in documents]).encode()
+
+
+def _joined(parts: Iterable[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """
+    The objects of all parts in the order of exports, each once.
+
+    Raises:
+        Problem: Two of them have one name.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for document in (each for part in parts for each in part):
+        kind, name = document["kind"], document["metadata"]["name"]
+        other = found.setdefault((family_of(kind), name), document)
+        if other != document:
+            told = f"two organisations have a {kind} that would be {name}; export one organisation at a time"
+            raise Problem(Code.UNPROCESSABLE_ENTITY, told)
+    return sorted(found.values(), key=lambda each: (EXPORT_ORDER.get(each["kind"], 99), each["metadata"]["name"]))
+
+
+def _is_asked_for(warning: planner_pb2.ExportWarning, asked: Sequence[NamedResource]) -> bool:
+    """Whether a warning is about a resource that a request names."""
+    resource: object_pb2.ResourceId = warning.resource
+    return any(
+        resource.kind in kinds_meant(each.kind) and (resource.id == each.id or warning.display_name == each.name)
+        for each in asked
+        if resource.id
+    )

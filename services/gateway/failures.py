@@ -1,0 +1,70 @@
+"""What to say of an operation that did not do what was asked for: pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+
+SHOWN_STEPS = 50
+"""So many steps are told; a package of thousands of objects that one limit refuses would fill a terminal."""
+
+
+def failure_text(
+    finished: operation_pb2.Finished,
+    operation: str,
+    outcomes: Sequence[operation_pb2.StepOutcome],
+    steps: Iterable[plan_pb2.Step],
+) -> str:
+    """
+    What failed, and what became of the rest; then a line for each step that failed.
+
+    Args:
+        finished: The last event of the operation.
+        operation: Its name.
+        outcomes: How its steps ended, and the inverses of those that were taken back.
+        steps: The steps of its plan.
+    """
+    keys = {step.number: named_step(step) for step in steps}
+    lines = list(dict.fromkeys(_lines(outcomes, keys)))
+    more = len(lines) - SHOWN_STEPS
+    listed = [*lines[:SHOWN_STEPS], *([f"and {more} more"] if more > 0 else [])]
+    return "\n\t".join([f"{finished.cause or 'the operation failed'}; {_end(finished, operation)}", *listed])
+
+
+def _end(finished: operation_pb2.Finished, operation: str) -> str:
+    match finished.state:
+        case operation_pb2.OPERATION_STATE_ROLLED_BACK:
+            return "all that was done was taken back"
+        case operation_pb2.OPERATION_STATE_BLOCKED:
+            return f"not all could be taken back: `pkger operations show {operation}` tells the ways out"
+        case _:
+            return "nothing was changed"
+
+
+def _lines(outcomes: Iterable[operation_pb2.StepOutcome], keys: Mapping[int, str]) -> Iterator[str]:
+    for outcome in outcomes:
+        match outcome.WhichOneof("outcome"):
+            case "failed":
+                yield f"{keys.get(outcome.step, f'step {outcome.step}')}: {outcome.failed.message}"
+            case "unknown":
+                yield f"{keys.get(outcome.step, f'step {outcome.step}')}: {outcome.unknown.message}"
+
+
+def named_step(step: plan_pb2.Step) -> str:
+    """What a step is about: kind and metadata.name."""
+    match step.WhichOneof("change"):
+        case "create":
+            return _named(step.create.key)
+        case "update":
+            return _named(step.update.key)
+        case "delete":
+            return _named(step.delete.key)
+        case "attach":
+            return f"{_named(step.attach.label)} on {_named(step.attach.key)}"
+        case "detach":
+            return f"{_named(step.detach.label)} on {_named(step.detach.key)}"
+        case _:
+            return f"secret {step.put_secret.key}"
+
+
+def _named(key: object_pb2.ObjectKey) -> str:
+    return f"{key.kind} {key.name}".strip()

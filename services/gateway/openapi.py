@@ -1,0 +1,88 @@
+"""The OpenAPI document, from the same table as the routing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.gateway.answers import Answer, json_answer
+from services.gateway.examples import EXAMPLES
+from services.gateway.http_request import HttpRequest
+from services.gateway.routes import Access, Route, Routes
+from services.gateway.schemas import SCHEMAS, ref
+
+
+def document(routes: Routes, version: str, more_schemas: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """
+    The document.
+
+    Args:
+        routes: The table.
+        version: Version of pkger.
+        more_schemas: Schemas beside those of the routes for InfluxDB's clients.
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    for row in routes.rows:
+        if row.operation:
+            paths.setdefault(row.path.replace("...}", "}"), {})[row.method.lower()] = _operation(row)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "pkger",
+            "version": version,
+            "description": "Packages and stacks, for clients of InfluxDB and by pkger's own API.",
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": {**schemas(), **(more_schemas or {})},
+            "responses": {
+                "Error": {
+                    "description": "It was not done; the body says why.",
+                    "headers": {
+                        "X-Platform-Error-Code": {"schema": {"type": "string"}, "description": "the word in code"},
+                        "X-Request-Id": {"schema": {"type": "string"}, "description": "for who looks into the logs"},
+                    },
+                    "content": {"application/json": {"schema": ref("Error")}},
+                }
+            },
+            "securitySchemes": {
+                "token": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "Authorization",
+                    "description": "Token TOKEN, or Bearer TOKEN",
+                }
+            },
+        },
+        "security": [{"token": []}],
+    }
+
+
+def schemas() -> dict[str, Any]:
+    """The schemas of the routes for InfluxDB's clients by name, each with an example."""
+    return {
+        name: {**schema, "examples": [EXAMPLES[name]]} if name in EXAMPLES else schema
+        for name, schema in SCHEMAS.items()
+    }
+
+
+def _operation(row: Route) -> dict[str, Any]:
+    return {**row.operation, **({"security": []} if row.access is Access.OPEN else {})}
+
+
+class OpenApi:
+    """The handler. The document is made once, when somebody asks for it."""
+
+    def __init__(self, version: str, more_schemas: Mapping[str, Any] | None = None) -> None:
+        self._version, self._more = version, more_schemas
+        self._routes = Routes([])
+        self._made: Answer | None = None
+
+    def describe(self, routes: Routes) -> None:
+        """Tell the table, which this route is a row of."""
+        self._routes = routes
+
+    async def read(self, request: HttpRequest) -> Answer:
+        """The document."""
+        if self._made is None:
+            self._made = json_answer(document(self._routes, self._version, self._more))
+        return self._made

@@ -1,0 +1,60 @@
+"""``/api/v2/orgs``: the organisations, as clients look them up before anything else."""
+
+import re
+from typing import Any
+
+from services.gateway.answers import Answer, Code, json_answer
+from services.gateway.errors import Problem
+from services.gateway.http_request import HttpRequest
+from services.gateway.ids import id_of
+from services.gateway.organisations import Organisation, Organisations
+
+MOST_ON_A_PAGE = 100
+
+_SINCE = "1970-01-01T00:00:00Z"
+"""When an organisation was made, which nobody knows here."""
+
+
+class OrgRoutes:
+    """Their handlers."""
+
+    def __init__(self, orgs: Organisations) -> None:
+        self._orgs = orgs
+
+    async def listing(self, request: HttpRequest) -> Answer:
+        """All of them, or the one that the query names."""
+        query = request.query
+        limit = _number(query.get("limit"), "limit", 1, MOST_ON_A_PAGE)
+        offset = _number(query.get("offset"), "offset", 0, 10**9) or 0
+        if "org" in query:
+            found = [await self._orgs.of_name(query["org"])]
+        elif "orgID" in query:
+            found = [await self._orgs.of_id(id_of(query["orgID"], "orgID"))]
+        else:
+            found = await self._orgs.all()
+            found = found[offset : None if limit is None else offset + limit]
+        return json_answer({"links": {"self": "/api/v2/orgs"}, "orgs": list(map(_document, found))})
+
+    async def read(self, request: HttpRequest) -> Answer:
+        """One of them."""
+        found = await self._orgs.of_id(id_of(request.parameters["orgID"], "orgID"))
+        return json_answer(_document(found))
+
+
+def _document(org: Organisation) -> dict[str, Any]:
+    return {
+        "links": {"self": f"/api/v2/orgs/{org.id}", "stacks": f"/api/v2/stacks?orgID={org.id}"},
+        "id": org.id,
+        "name": org.name,
+        "description": f"organisation {org.target.org} of platform {org.target.platform}",
+        "createdAt": _SINCE,
+        "updatedAt": _SINCE,
+    }
+
+
+def _number(text: str | None, name: str, least: int, most: int) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch("[0-9]{1,10}", text) or not least <= int(text) <= most:
+        raise Problem(Code.INVALID, f"{name}: {text[:60]!r}; write a whole number from {least} to {most:,}")
+    return int(text)

@@ -1,0 +1,86 @@
+"""Which pages in a browser may ask: none of another origin that is not listed, as a form may post to anybody."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from services.gateway.answers import Code
+from services.gateway.errors import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class OriginRules:
+    """
+    Where requests may come from.
+
+    Attributes:
+        origins: Origins of other sites whose pages may ask, such as ``https://console.example.com``.
+        hosts: Names by which this server may be called, besides those of loopback.
+        checks_hosts: Whether other names are refused: a page may make a name of its own lead to this machine.
+    """
+
+    origins: Collection[str] = ()
+    hosts: Collection[str] = ()
+    checks_hosts: bool = False
+
+    def problem(self, method: str, headers: Mapping[str, str]) -> Problem | None:
+        """What is wrong with a request, before its body is read; None: nothing."""
+        host, origin = headers.get("Host", ""), headers.get("Origin")
+        if self.checks_hosts and not self._is_known(host):
+            told = (
+                f"{host[:100]!r} is no name of this server; call it by localhost, or list the name in PKGER_HTTP_HOSTS"
+            )
+            return Problem(Code.INVALID, told, status=421)
+        if origin in self.origins:
+            return None
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return _foreign(f"from {origin[:100]!r}")
+        # A link to this server is followed, whoever has it; it has no effect.
+        is_link = method in ("GET", "HEAD") and headers.get("Sec-Fetch-Mode") == "navigate"
+        if headers.get("Sec-Fetch-Site", "").lower() in ("cross-site", "same-site") and not is_link:
+            return _foreign("of another site")
+        return None
+
+    def headers_for(self, origin: str | None) -> dict[str, str]:
+        """Headers that let a page of a listed origin read the answer."""
+        if origin is None or origin not in self.origins:
+            return {"Vary": "Origin"} if self.origins else {}
+        return {
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Expose-Headers": "X-Request-Id, X-Platform-Error-Code, X-Pkger-Warnings, Retry-After, ETag",
+            "Vary": "Origin",
+        }
+
+    def preflight_headers(self, origin: str | None, asked_headers: str) -> dict[str, str] | None:
+        """Headers of the answer to a preflight; None: the origin is not listed."""
+        if origin is None or origin not in self.origins:
+            return None
+        return {
+            **self.headers_for(origin),
+            "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
+            "Access-Control-Allow-Headers": asked_headers or "Authorization, Content-Type, Idempotency-Key",
+            "Access-Control-Max-Age": "600",
+        }
+
+    def _is_known(self, host: str) -> bool:
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower()
+        except ValueError:
+            return False
+        return is_loopback(name) or name in self.hosts or host.lower() in self.hosts
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host, by its name or number, is this machine for itself alone."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _foreign(whence: str) -> Problem:
+    told = f"a request {whence} is refused, as a page may not ask in your name; PKGER_HTTP_ORIGINS lists those that may"
+    return Problem(Code.FORBIDDEN, told)

@@ -1,0 +1,111 @@
+"""The gateway as a process: settings, connections, server, end."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from services.gateway.bodies import BodyLimits
+from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
+from services.gateway.organisations import Organisations
+from services.gateway.origins import OriginRules
+from services.gateway.server import Limits, Site, serving_http
+from services.gateway.services import connected
+from services.gateway.settings import GatewaySettings, load_gateway
+from services.gateway.table import routes
+from services.machine import leave_no_core
+from services.rpc.channel import Connect, grpc_channel
+from services.rpc.log import log_to_stderr
+from services.rpc.parent import tell_listening, tell_problem
+from services.rpc.process import CannotServe, collect_seldom
+from services.settings import GRACE_SECONDS, load
+
+log = logging.getLogger("pkger.http")
+
+
+SWITCH_SECONDS = 0.001
+"""For how long one thread runs while another one waits."""
+
+
+@asynccontextmanager
+async def opened(
+    settings: GatewaySettings, addresses: Mapping[str, str], connect: Connect = grpc_channel
+) -> AsyncIterator[Site]:
+    """
+    The site of the gateway, with its connections.
+
+    Args:
+        settings: What the environment says.
+        addresses: Where the services are, by name.
+        connect: Makes the channels to them.
+
+    Raises:
+        CannotServe: It would let everybody in, or the file of tokens cannot be used.
+    """
+    tokens, pkger = _tokens(settings), version("pkger")
+    async with connected(addresses, connect) as services:
+        organisations = Organisations(services.planner, settings.orgs)
+        yield Site(
+            routes(services, organisations, pkger),
+            tokens,
+            OriginRules(settings.origins, settings.hosts, settings.is_on_loopback or bool(settings.hosts)),
+            Limits(BodyLimits(settings.body_bytes, settings.body_seconds), settings.header_seconds, settings.requests),
+            settings.base_path,
+            pkger,
+        )
+
+
+def _tokens(settings: GatewaySettings) -> Tokens:
+    if settings.tokens is not None:
+        try:
+            return read_tokens(settings.tokens)
+        except TokensInvalid as error:
+            raise CannotServe(f"PKGER_HTTP_TOKENS: {error}") from error
+    if not settings.is_on_loopback and not settings.is_open:
+        raise CannotServe(
+            f"PKGER_HTTP_ADDRESS={settings.listen} lets other machines in without tokens: set PKGER_HTTP_TOKENS, "
+            "or listen on 127.0.0.1"
+        )
+    return Tokens()
+
+
+def run(environ: Mapping[str, str] = os.environ) -> None:
+    """
+    Serve until told to stop; the body of ``__main__``.
+
+    Raises:
+        SystemExit: The gateway cannot start; the last line of the log says why.
+    """
+    leave_no_core()
+    log_to_stderr()
+    collect_seldom()
+    # Documents are made in a thread; the loop gets its turn soon, however large they are.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    settings = load_gateway(environ)
+    try:
+        asyncio.run(_serve(settings, load(environ).addresses))
+    except (OSError, CannotServe) as error:
+        tell_problem(str(error))
+        log.critical("cannot serve", extra={"service": "http", "problem": str(error)})
+        sys.exit(1)
+
+
+async def _serve(settings: GatewaySettings, addresses: Mapping[str, str]) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if parent := os.environ.get("PKGER_PARENT_PIPE"):
+        loop.add_reader(int(parent), stop.set)
+    async with opened(settings, addresses) as site, serving_http(site, settings.listen, GRACE_SECONDS) as address:
+        tell_listening()
+        log.info("serving", extra={"service": "http", "address": address})
+        if not site.tokens.are_needed:
+            told = "no tokens are configured: whoever reaches this address may change everything (PKGER_HTTP_TOKENS)"
+            log.warning(told, extra={"address": address})
+        await stop.wait()
+        log.info("stopping", extra={"service": "http"})
+    log.info("stopped", extra={"service": "http"})

@@ -1,0 +1,116 @@
+"""Credentials that a package holds itself, made into secrets under keys of their own (service.md 2.4)."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from services.core.model import Key
+from services.gateway.requests.templates import Template
+
+_WORDS = re.compile("(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """
+    Templates without credentials.
+
+    Attributes:
+        templates: The templates, with references in place of the credentials.
+        secrets: The credentials, by the keys of the references; not shown.
+    """
+
+    templates: tuple[Template, ...]
+    secrets: Mapping[str, str] = field(repr=False)
+
+
+def with_references(
+    templates: Iterable[Template], places: Iterable[tuple[Key, str]], env: Mapping[str, Any], scope: str
+) -> Replaced:
+    """
+    Put references in place of credentials, as far as they stand in lists of objects.
+
+    Args:
+        templates: What a client sent.
+        places: Objects that hold credentials, with pointers into their specs.
+        env: Environment values; a credential may be one.
+        scope: What the keys belong to: nobody else has the same ones.
+    """
+    pointers: dict[Key, list[str]] = {}
+    for key, pointer in places:
+        pointers.setdefault(key, []).append(pointer)
+    secrets: dict[str, str] = {}
+
+    def changed(item: Any) -> Any:
+        if not isinstance(item, dict) or not isinstance(item.get("spec"), dict):
+            return item
+        key = Key(str(item.get("kind")), _name(item, env))
+        spec = item["spec"]
+        for pointer in pointers.get(key, ()):
+            spec = _with_reference(spec, pointer.split("/")[1:], env, secrets, secret_key(scope, key, pointer))
+        return item if spec is item["spec"] else {**item, "spec": spec}
+
+    def without(template: Template) -> Template:
+        if not template.is_generated:
+            return template
+        return Template.of_objects(template.name, template.encoding, list(map(changed, orjson.loads(template.text))))
+
+    return Replaced(tuple(map(without, templates)), secrets)
+
+
+def secret_key(scope: str, key: Key, pointer: str) -> str:
+    """The key for a credential: the same whenever the same object of the same stack is applied."""
+    digest = hashlib.sha256(f"{scope}/{key.kind}/{key.name}".encode()).hexdigest()[:16]
+    return f"{digest}-{_WORDS.sub('-', pointer.rpartition('/')[2]).lower()}"
+
+
+def _with_reference(
+    spec: Mapping[str, Any], steps: Sequence[str], env: Mapping[str, Any], secrets: dict[str, str], secret: str
+) -> Mapping[str, Any]:
+    """*spec* with a reference at the end of *steps*; as it is where there is no text."""
+    step, *further = steps
+    value = spec.get(step)
+    if further:
+        if not isinstance(value, dict):
+            return spec
+        inner = _with_reference(value, further, env, secrets, secret)
+        return spec if inner is value else {**spec, step: inner}
+    text = _resolved(value, env)
+    if not isinstance(text, str) or not text:
+        return spec
+    secrets[secret] = text
+    return {**spec, step: {"secretRef": {"key": secret}}}
+
+
+def _name(item: Mapping[str, Any], env: Mapping[str, Any]) -> str:
+    metadata = item.get("metadata")
+    return str(_resolved(metadata.get("name"), env)) if isinstance(metadata, dict) else ""
+
+
+def _resolved(value: Any, env: Mapping[str, Any]) -> Any:
+    """What a value is, once an environment reference in it is looked up."""
+    if not isinstance(value, dict) or not isinstance(reference := value.get("envRef"), dict):
+        return value
+    key = str(reference.get("key"))
+    return env.get(key, reference.get("default", f"env-{key}"))
+
+
+def without_keys(document: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
+    """
+    The answer to a dry run without the keys that an apply would make, as InfluxDB shows none before there are any.
+
+    Args:
+        document: The answer; its endpoints are changed in place.
+        keys: The keys.
+    """
+    made = {f"secret: {key}" for key in keys}
+    summaries = document["summary"]["notificationEndpoints"]
+    shown = [each["notificationEndpoint"] for each in summaries] + [*summaries]
+    shown += [each["new"] for each in document["diff"]["notificationEndpoints"] if each["new"]]
+    for endpoint in shown:
+        endpoint.update({name: "" for name, value in endpoint.items() if isinstance(value, str) and value in made})
+    return document

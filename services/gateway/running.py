@@ -1,0 +1,53 @@
+"""What all operations of the gateway have in common: names for their requests, and what to say when they fail."""
+
+from pkger.model.v1 import plan_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.errors import PkgerError
+from services.gateway.answers import Code
+from services.gateway.errors import Problem, retry_after
+from services.gateway.failures import failure_text
+from services.gateway.progress import Run
+from services.machine import Ids, MachineIds
+from services.rpc.client import Peer
+from services.rpc.plan_parts import JoinedPlan, View, joined
+
+
+class Runner:
+    """Reads plans that ran."""
+
+    def __init__(self, stacks: Peer, ids: Ids = MachineIds()) -> None:
+        self._stacks, self._ids = stacks, ids
+
+    def new_request_id(self) -> str:
+        """Under this, a request that got no answer is sent again without a second effect."""
+        return self._ids.token(16)
+
+    async def plan(self, name: str, *view: View) -> JoinedPlan:
+        """
+        A stored plan.
+
+        Raises:
+            PkgerError: It cannot be read.
+        """
+        stub = StackServiceStub(self._stacks.channel)
+        request = stack_pb2.GetPlanRequest(plan=name, view=view)
+        answers = self._stacks.stream(stub.GetPlan, request)
+        made = await joined(answers)
+        if not isinstance(made, JoinedPlan):
+            raise TypeError("a stored plan has no violations")
+        return made
+
+    async def failure(self, run: Run) -> Problem:
+        """What to say of an operation that did not do what it was to do."""
+        try:
+            steps = list((await self.plan(run.plan, plan_pb2.PLAN_VIEW_STEPS)).steps) if run.plan else []
+        except PkgerError:
+            # What failed is told with the numbers of the steps then.
+            steps = []
+        told = failure_text(run.finished, run.operation, run.outcomes, steps)
+        metadata = {"operation": run.operation}
+        if run.is_contended:
+            return Problem(Code.CONFLICT, told, headers=retry_after(1), metadata=metadata)
+        return Problem(Code.INTERNAL_ERROR, told, metadata=metadata)

@@ -1,0 +1,55 @@
+"""The four services that the gateway calls: one connection each."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from services.machine import Ids, MachineIds
+from services.rpc.channel import Connect, grpc_channel
+from services.rpc.client import Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """
+    Connections to the services.
+
+    Attributes:
+        parser: Reads packages.
+        planner: Makes plans and exports.
+        applier: Runs plans.
+        stack: Keeps stacks.
+    """
+
+    parser: Peer
+    planner: Peer
+    applier: Peer
+    stack: Peer
+
+    @property
+    def all(self) -> tuple[Peer, ...]:
+        """All of them, in the order in which one is called for another."""
+        return self.parser, self.planner, self.applier, self.stack
+
+
+@asynccontextmanager
+async def connected(
+    addresses: Mapping[str, str], connect: Connect = grpc_channel, ids: Ids = MachineIds()
+) -> AsyncIterator[Services]:
+    """
+    Connections to the services, until the block is left.
+
+    Args:
+        addresses: Where they are, by name.
+        connect: Makes the channels.
+        ids: Draws request ids for calls that belong to no request.
+    """
+    peers = {
+        name: Peer(name, addresses[name], connect=connect, ids=ids)
+        for name in ("parser", "planner", "applier", "stack")
+    }
+    try:
+        yield Services(**peers)
+    finally:
+        for peer in peers.values():
+            await peer.close()

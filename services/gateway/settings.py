@@ -1,0 +1,111 @@
+"""What the environment says about the gateway, besides what all services read."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.core.model import Target
+from services.gateway.origins import is_loopback
+from services.settings import SettingInvalid, http_address, load
+
+_ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """
+    What the environment says.
+
+    Attributes:
+        listen: Where the server binds.
+        is_open: Whether somebody said where to listen, and so that others may reach the server without tokens.
+        tokens: The file of tokens; None: whoever reaches the server may do everything.
+        orgs: The organisations that are served, by name; None: all that there are.
+        hosts: Names of the server besides those of loopback, in lower case.
+        origins: Origins of other sites whose pages may ask.
+        base_path: Path in front of all others; empty for none.
+        body_bytes: What a body may take.
+        body_seconds: The time between two pieces of a body.
+        header_seconds: The time for the headers of a request.
+        requests: Requests at a time.
+    """
+
+    listen: str
+    is_open: bool = False
+    tokens: Path | None = None
+    orgs: Mapping[str, Target] | None = None
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    base_path: str = ""
+    body_bytes: int = 0
+    body_seconds: int = 60
+    header_seconds: int = 10
+    requests: int = 100
+
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether only this machine reaches the server."""
+        return self.listen.startswith("unix:") or is_loopback(self.listen.rpartition(":")[0])
+
+
+def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
+    """
+    Read the settings.
+
+    ``PKGER_LISTEN``, or else ``PKGER_HTTP_ADDRESS``, is where the server binds; ``PKGER_HTTP_TOKENS`` a file of tokens;
+    ``PKGER_HTTP_ORGS`` the organisations (``NAME=PLATFORM/ORG,...``); ``PKGER_HTTP_HOSTS`` and ``PKGER_HTTP_ORIGINS``
+    lists; ``PKGER_HTTP_BASE_PATH`` a path; ``PKGER_MAX_BYTES`` and a tenth is the limit of bodies;
+    ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_HEADER_SECONDS`` and ``PKGER_HTTP_BODY_SECONDS`` are whole numbers.
+
+    Raises:
+        SettingInvalid: One of them cannot be.
+    """
+    tokens, listen = environ.get("PKGER_HTTP_TOKENS"), environ.get("PKGER_LISTEN", "")
+    return GatewaySettings(
+        listen=listen or http_address(environ),
+        is_open=bool(listen),
+        tokens=Path(tokens) if tokens else None,
+        orgs=_orgs(environ.get("PKGER_HTTP_ORGS", "")),
+        hosts=tuple(host.lower() for host in _listed(environ, "PKGER_HTTP_HOSTS")),
+        origins=tuple(origin.rstrip("/") for origin in _listed(environ, "PKGER_HTTP_ORIGINS")),
+        base_path=_base_path(environ.get("PKGER_HTTP_BASE_PATH", "")),
+        body_bytes=load(environ).bounds.bytes * 11 // 10,
+        body_seconds=_number(environ, "PKGER_HTTP_BODY_SECONDS", 60),
+        header_seconds=_number(environ, "PKGER_HTTP_HEADER_SECONDS", 10),
+        requests=_number(environ, "PKGER_HTTP_MAX_REQUESTS", 100),
+    )
+
+
+def _listed(environ: Mapping[str, str], variable: str) -> list[str]:
+    return [each.strip() for each in environ.get(variable, "").split(",") if each.strip()]
+
+
+def _orgs(text: str) -> Mapping[str, Target] | None:
+    if not text.strip():
+        return None
+    orgs: dict[str, Target] = {}
+    for row in text.split(","):
+        found = _ORG.fullmatch(row.strip())
+        if found is None:
+            raise SettingInvalid("PKGER_HTTP_ORGS", text, "write NAME=PLATFORM/ORG, with commas between several")
+        name, platform, org = (each.strip() for each in found.groups())
+        if name in orgs:
+            raise SettingInvalid("PKGER_HTTP_ORGS", text, f"{name} is there twice")
+        orgs[name] = Target(platform, org)
+    return orgs
+
+
+def _base_path(text: str) -> str:
+    path = text.rstrip("/")
+    if path and not re.fullmatch(r"(/[\w.~-]+)+", path, re.ASCII):
+        raise SettingInvalid("PKGER_HTTP_BASE_PATH", text, "write a path such as /pkger")
+    return path
+
+
+def _number(environ: Mapping[str, str], variable: str, default: int) -> int:
+    value = environ.get(variable) or str(default)
+    if not re.fullmatch("[1-9][0-9]{0,5}", value):
+        raise SettingInvalid(variable, value, "write a whole number from 1 to 999,999")
+    return int(value)

@@ -1,0 +1,192 @@
+"""``/api/v2/stacks``: stacks, what they own, and their ends."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+
+from services.core.errors import PkgerError, RequestInvalid, ResourceNotFound, StackNotFound
+from services.gateway.answers import Answer, Code, json_answer
+from services.gateway.documents.stack import stack_document
+from services.gateway.errors import Problem
+from services.gateway.http_request import HttpRequest
+from services.gateway.ids import id_of
+from services.gateway.organisations import Organisation, Organisations
+from services.gateway.progress import to_its_end
+from services.gateway.requests.stacks import Addition, Update, read_creation, read_listing, read_org, read_update
+from services.gateway.running import Runner
+from services.gateway.services import Services
+from services.gateway.stack_reading import StackReader
+from services.kinds.registry import KINDS, family_of, kinds_meant
+from services.rpc.convert.objects import target_to_pb
+
+READ_AT_ONCE = 16
+"""Stacks that one request reads at the same time."""
+
+
+class StackRoutes:
+    """Their handlers."""
+
+    def __init__(self, services: Services, orgs: Organisations, reader: StackReader, runner: Runner) -> None:
+        self._services, self._orgs, self._reader, self._runner = services, orgs, reader, runner
+        self._stub = StackServiceStub(services.stack.channel)
+
+    async def listing(self, request: HttpRequest) -> Answer:
+        """Those of an organisation, by id; those that are named by ids, in the order in which they are named."""
+        wanted = read_listing(request.query)
+        org = await self._orgs.of_id(wanted.org_id)
+        found = await self._reader.listed(org.target, wanted.ids, wanted.names)
+        places = {stack_id: place for place, stack_id in enumerate(wanted.ids)} if not wanted.names else {}
+        found.sort(key=lambda stack: (places.get(stack.id, 0), stack.id))
+        return json_answer({"stacks": await self._documents(found, org)})
+
+    async def create(self, request: HttpRequest) -> Answer:
+        """Make a stack."""
+        wanted = read_creation(await request.body())
+        org = await self._orgs.of_id(wanted.org_id)
+        creation = stack_pb2.CreateStackRequest(
+            target=target_to_pb(org.target), name=wanted.name, description=wanted.description, urls=wanted.urls
+        )
+        stack = (await self._services.stack.call(self._stub.CreateStack, creation)).stack
+        return json_answer(await self._document(stack, org), 201)
+
+    async def read(self, request: HttpRequest) -> Answer:
+        """One of them."""
+        stack, org = await self._reader.stack(id_of(request.parameters["stackID"], "stackID"))
+        return json_answer(await self._document(stack, org))
+
+    async def update(self, request: HttpRequest) -> Answer:
+        """Change what people say of a stack, and take resources into it: all of that, or nothing."""
+        stack_id = id_of(request.parameters["stackID"], "stackID")
+        wanted = read_update(await request.body())
+        stack, org = await self._reader.stack(stack_id)
+        ref = object_pb2.StackRef(id=stack_id)
+        imported: list[object_pb2.ObjectKey] = []
+        try:
+            for addition in await self._new_additions(stack, wanted.additions):
+                imported.append(await self._import(ref, addition))
+            updated = await self._services.stack.call(self._stub.UpdateStack, _update_request(ref, stack, wanted))
+        except (PkgerError, Problem):
+            for key in imported:
+                forget = stack_pb2.ForgetResourceRequest(stack=ref, key=key)
+                await self._services.stack.call(self._stub.ForgetResource, forget)
+            raise
+        return json_answer(await self._document(updated.stack, org))
+
+    async def delete(self, request: HttpRequest) -> Answer:
+        """Remove all that a stack created, and the stack; one that is not there is gone already."""
+        stack_id, org_id = id_of(request.parameters["stackID"], "stackID"), read_org(request.query)
+        try:
+            await self._of_org(stack_id, org_id)
+        except StackNotFound:
+            return Answer(204)
+        await self._uninstall(stack_id, plan_pb2.AFTER_UNINSTALL_DELETE, request.principal)
+        return Answer(204)
+
+    async def uninstall(self, request: HttpRequest) -> Answer:
+        """Remove all that a stack created, and keep its record."""
+        stack_id, org_id = id_of(request.parameters["stackID"], "stackID"), read_org(request.query)
+        await self._of_org(stack_id, org_id)
+        await self._uninstall(stack_id, plan_pb2.AFTER_UNINSTALL_KEEP, request.principal)
+        stack, org = await self._reader.stack(stack_id)
+        return json_answer(await self._document(stack, org))
+
+    async def _of_org(self, stack_id: str, org_id: str) -> None:
+        """
+        Look whether a stack is there, and of an organisation, if one is named.
+
+        Raises:
+            StackNotFound: It is not there.
+            Problem: It is of another organisation.
+        """
+        _, org = await self._reader.stack(stack_id)
+        if org_id not in ("", org.id):
+            raise other_org(stack_id, org)
+
+    async def _uninstall(self, stack_id: str, then: plan_pb2.AfterUninstall.ValueType, author: str) -> None:
+        applier = self._services.applier
+        stub = ApplierServiceStub(applier.channel)
+        request = applier_pb2.UninstallStackRequest(
+            stack=object_pb2.StackRef(id=stack_id), then=then, author=author, request_id=self._runner.new_request_id()
+        )
+        run = await to_its_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=None))
+        if run.operation and not run.is_done:
+            raise await self._runner.failure(run)
+
+    async def _new_additions(self, stack: stack_pb2.Stack, additions: Sequence[Addition]) -> list[Addition]:
+        """Those that the stack has not yet, under names that it has not yet."""
+        if not additions:
+            return []
+        _, entries = await self._reader.record(stack)
+        there = {(entry.key.kind, entry.resource_id) for entry in entries}
+        names = {(family_of(entry.key.kind), entry.key.name) for entry in entries}
+        return [
+            replace(each, name="") if (family_of(kinds_meant(each.kind)[0]), each.name) in names else each
+            for each in additions
+            if not any((kind, each.resource_id) in there for kind in kinds_meant(each.kind))
+        ]
+
+    async def _import(self, ref: object_pb2.StackRef, addition: Addition) -> object_pb2.ObjectKey:
+        """
+        Take a resource into a stack; the key of its object.
+
+        Raises:
+            Problem: It cannot be, and another id or name could.
+        """
+        applier = self._services.applier
+        stub = ApplierServiceStub(applier.channel)
+        request = applier_pb2.ImportResourceRequest(
+            stack=ref, kind=addition.kind, resource_id=addition.resource_id, name=addition.name
+        )
+        try:
+            return (await applier.call(stub.ImportResource, request)).entry.key
+        except (ResourceNotFound, RequestInvalid) as error:
+            raise Problem(
+                Code.UNPROCESSABLE_ENTITY, f"additionalResources: {error}", reason=error.reason, metadata=error.metadata
+            ) from error
+
+    async def _documents(self, stacks: Sequence[stack_pb2.Stack], org: Organisation) -> "list[dict[str, Any]]":
+        histories = await self._reader.revisions([stack.id for stack in stacks])
+        places = asyncio.Semaphore(READ_AT_ONCE)
+
+        async def document(stack: stack_pb2.Stack) -> dict[str, Any] | None:
+            async with places:
+                try:
+                    return await self._document_of(stack, histories[stack.id], org)
+                except StackNotFound:
+                    # It went while the others were read.
+                    return None
+
+        return [each for each in await asyncio.gather(*map(document, stacks)) if each is not None]
+
+    async def _document(self, stack: stack_pb2.Stack, org: Organisation) -> dict[str, Any]:
+        histories = await self._reader.revisions([stack.id])
+        return await self._document_of(stack, histories[stack.id], org)
+
+    async def _document_of(
+        self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organisation
+    ) -> dict[str, Any]:
+        stack, resources = await self._reader.record(stack)
+        # The record of a stack does not say what its rules refer to; its package does.
+        objects = await self._reader.referring(stack) if any(KINDS[entry.key.kind].uses for entry in resources) else []
+        return stack_document(stack, resources, revisions, objects, org.id)
+
+
+def other_org(stack_id: str, org: Organisation) -> Problem:
+    """What to say of a stack that is of another organisation than the request."""
+    return Problem(Code.CONFLICT, f"stack {stack_id} is of organisation {org.name} ({org.id})")
+
+
+def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, wanted: Update) -> stack_pb2.UpdateStackRequest:
+    request = stack_pb2.UpdateStackRequest(stack=ref, name=wanted.name, description=wanted.description)
+    if wanted.urls is not None or wanted.more_urls:
+        urls = list(stack.urls) if wanted.urls is None else list(wanted.urls)
+        request.urls.urls.extend(dict.fromkeys([*urls, *wanted.more_urls]))
+        request.urls.SetInParent()
+    return request

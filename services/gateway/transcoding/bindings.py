@@ -1,0 +1,115 @@
+"""Which request of HTTP is which RPC: the ``google.api.http`` annotations of the contracts (AIP-127), read."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from google.api import annotations_pb2, http_pb2
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from pkger.applier.v1 import applier_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
+
+PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
+    parser_pb2.DESCRIPTOR.services_by_name["ParserService"],
+    planner_pb2.DESCRIPTOR.services_by_name["PlannerService"],
+    applier_pb2.DESCRIPTOR.services_by_name["ApplierService"],
+    stack_pb2.DESCRIPTOR.services_by_name["StackService"],
+)
+"""The services whose RPCs are all public; journals and drivers are for services only."""
+
+_PARAMETER = re.compile(r"\{([\w.]+)(?:=([^{}]*))?\}")
+
+_NAME_OF_COLLECTION = re.compile(r"([\w/]+/)\*")
+"""What may stand behind the equals sign: a collection and one segment, such as ``plans/*``."""
+
+
+class AnnotationInvalid(Exception):
+    """An annotation is missing, or says what is not served here."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathParameter:
+    """
+    A segment of a path that fills a field.
+
+    Attributes:
+        field: The field, with dots, such as ``stack.id``.
+        prefix: Text in front of the segment that is part of the value, such as ``plans/``.
+    """
+
+    field: str
+    prefix: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in a route, which knows no dots."""
+        return self.field.replace(".", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """
+    One way to call an RPC.
+
+    Attributes:
+        rpc: The RPC.
+        method: Method of HTTP.
+        path: Path of the route: ``{name}`` stands for one segment.
+        parameters: Those of the path, in its order.
+        has_body: Whether the body holds all other fields; else the query does.
+        number: 0 for the first way, which is how the docs show it.
+    """
+
+    rpc: MethodDescriptor
+    method: str
+    path: str
+    parameters: tuple[PathParameter, ...]
+    has_body: bool
+    number: int
+
+    @property
+    def name(self) -> str:
+        """A name that no other binding has."""
+        name = f"{self.rpc.containing_service.name}_{self.rpc.name}"
+        return f"{name}_{self.number + 1}" if self.number else name
+
+
+def bindings(services: Iterable[ServiceDescriptor] = PUBLIC_SERVICES) -> list[Binding]:
+    """
+    All ways to call the RPCs of *services*, in the order of the contracts.
+
+    Raises:
+        AnnotationInvalid: An RPC has no annotation, or one that is not served here.
+    """
+    return [binding for service in services for rpc in service.methods for binding in _bindings_of(rpc)]
+
+
+def _bindings_of(rpc: MethodDescriptor) -> Iterator[Binding]:
+    first: http_pb2.HttpRule = rpc.GetOptions().Extensions[annotations_pb2.http]
+    for number, rule in enumerate((first, *first.additional_bindings)):
+        verb = rule.WhichOneof("pattern")
+        if verb not in ("get", "post", "patch", "put", "delete"):
+            raise AnnotationInvalid(f"{rpc.full_name}: there is no google.api.http with a method that is served here")
+        if rule.body not in ("", "*") or rule.response_body:
+            raise AnnotationInvalid(f"{rpc.full_name}: a body is all of a message here, in both directions")
+        path, parameters = _read_template(rpc, getattr(rule, verb))
+        yield Binding(rpc, verb.upper(), path, parameters, rule.body == "*", number)
+
+
+def _read_template(rpc: MethodDescriptor, template: str) -> tuple[str, tuple[PathParameter, ...]]:
+    """The path of the route of a template, and its parameters."""
+    parameters: list[PathParameter] = []
+
+    def segment(found: re.Match[str]) -> str:
+        prefix = ""
+        if found[2] is not None:
+            pattern = _NAME_OF_COLLECTION.fullmatch(found[2])
+            if not pattern:
+                raise AnnotationInvalid(f"{rpc.full_name}: {found[0]} is not of the form {{field=collection/*}}")
+            prefix = pattern[1]
+        parameters.append(PathParameter(found[1], prefix))
+        return f"{prefix}{{{parameters[-1].name}}}"
+
+    return _PARAMETER.sub(segment, template), tuple(parameters)

@@ -1,0 +1,378 @@
+"""One route: the request decoded, the RPC called, its answer encoded."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote_to_bytes
+
+import orjson
+from aiohttp import hdrs, web
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from pkger.applier.v1 import applier_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
+
+from services.core.errors import RequestInvalid
+from services.gateway.answers import Answer, Code
+from services.gateway.errors import SECONDS_UNTIL_RETRY, Problem, problem_of, retry_after
+from services.gateway.http_request import HttpRequest
+from services.gateway.transcoding.bindings import Binding
+from services.gateway.transcoding.caching import (
+    EVENTS,
+    TOLD_BY_THE_FIRST,
+    content_of,
+    headers_of,
+    is_ended,
+    is_known,
+    tag_of,
+)
+from services.gateway.transcoding.decoding import decode
+from services.gateway.transcoding.problems import PackageInvalid, pkger_form
+from services.gateway.transcoding.streaming import (
+    STREAM_LIMITS,
+    ClientGone,
+    Feed,
+    NotRead,
+    StreamForm,
+    StreamLimits,
+    form_for,
+    running,
+)
+from services.rpc.client import Peer
+from services.rpc.documents import document_of
+
+LARGE = 64 * 1024
+"""Bytes of a body or a message from which on it is decoded or encoded in a thread, so that other requests go on."""
+
+FAREWELL_SECONDS = 1.0
+"""How long the end of a stream may take when the server stops."""
+
+Result = TypeVar("Result")
+
+
+class Caller:
+    """Answers the requests of one binding."""
+
+    def __init__(self, binding: Binding, peer: Peer, limits: StreamLimits = STREAM_LIMITS) -> None:
+        """
+        Args:
+            binding: What is called, and how.
+            peer: Where.
+            limits: What clients of streams may take.
+        """
+        self._binding, self._peer, self._limits = binding, peer, limits
+        rpc = binding.rpc
+        self._is_safe = rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+        self._call = _callable(peer, rpc)
+
+    async def answer(self, request: HttpRequest) -> Answer | web.StreamResponse:
+        """Answer one request."""
+        if self._binding.rpc.server_streaming:
+            return await self._stream(request, form_for(request.headers.get(hdrs.ACCEPT, "")))
+        message = await self._decoded(request)
+        answer = await _while_there(request, self._peer.call(self._call, message))
+        body = await _encoded(answer)
+        if not self._is_safe:
+            return Answer(200, body)
+        tag = tag_of(body)
+        if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
+            return Answer(304, headers=headers_of(tag))
+        return Answer(200, body, headers_of(tag))
+
+    async def _decoded(self, request: HttpRequest) -> Message:
+        """The message that a request stands for, with what its headers and its token say."""
+        _check_escapes(request)
+        body = await request.body()
+        if body and self._binding.has_body:
+            _check_media_type(request)
+        arguments = self._binding, request.parameters, list(request.query.items()), body
+        message = await asyncio.to_thread(decode, *arguments) if len(body) >= LARGE else decode(*arguments)
+        _take_key(message, _header(request, "Idempotency-Key"))
+        _take_position(message, _header(request, "Last-Event-ID"))
+        _take_author(message, request.principal)
+        return message
+
+    async def _stream(self, request: HttpRequest, form: StreamForm) -> Answer | web.StreamResponse:
+        """The answer of an RPC with a stream of them."""
+        message = await self._decoded(request)
+        tag = await self._tag_of_events(request, message, form)
+        if tag and is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
+            return Answer(304, headers=headers_of(tag))
+        feed = Feed(self._limits)
+        messages = cast("AsyncGenerator[Message, None]", self._peer.stream(self._call, message, seconds=None))
+        filling = asyncio.create_task(feed.fill(messages))
+        gone, stopping = asyncio.create_task(request.gone.wait()), asyncio.create_task(request.stopping.wait())
+        async with running(filling, gone, stopping):
+            # A browser that watches learns soon that it is connected; all others learn first whether it went well.
+            is_watch = self._is_safe and bool(form.ping())
+            others = {gone, stopping} if self._is_safe else {gone}
+            first = await _first(feed, others, self._limits.ping_seconds if is_watch else None, request)
+            if isinstance(first, Message):
+                await _refuse_violations(first, feed)
+                if (told := TOLD_BY_THE_FIRST.get(self._binding.rpc.full_name)) and told(first):
+                    tag = tag_of(form.media_type.encode(), content_of(message), content_of(first))
+                    if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
+                        return Answer(304, headers=headers_of(tag))
+            elif first is None and is_watch:
+                # The one answer after which a browser does not come back.
+                return Answer(204)
+            headers = {**request.common_headers(), "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
+            response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
+            request.is_streaming()
+            await response.prepare(request.http)
+            if request.http.method != hdrs.METH_HEAD:
+                writing = asyncio.create_task(self._write(response, form, first, feed, request))
+                async with running(writing):
+                    await self._until_written(writing, filling, {gone, stopping}, feed, request)
+                if not writing.cancelled():
+                    return response
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(FAREWELL_SECONDS):
+                        await response.write(form.error(pkger_form(_stopping(), request.id)))
+            return response
+
+    async def _until_written(
+        self,
+        writing: "asyncio.Task[None]",
+        filling: "asyncio.Task[None]",
+        others: "set[asyncio.Task[Any]]",
+        feed: Feed,
+        request: HttpRequest,
+    ) -> None:
+        """Wait until all is written, or the server stops; cut the connection of a client that does not read."""
+        try:
+            await asyncio.wait({writing, filling, *others}, return_when=asyncio.FIRST_COMPLETED)
+            if filling.done():
+                filling.result()
+                await self._until_taken({writing, *others}, feed)
+        except NotRead:
+            if request.http.transport is not None:
+                request.http.transport.abort()
+            raise ClientGone from None
+        if writing.done():
+            writing.result()
+        elif request.gone.is_set():
+            raise ClientGone
+
+    async def _until_taken(self, works: "set[asyncio.Task[Any]]", feed: Feed) -> None:
+        """
+        Wait until one of *works* is done, of which one writes the last messages.
+
+        Raises:
+            NotRead: The client takes none of them.
+        """
+        taken = -1
+        while not (await asyncio.wait(works, timeout=self._limits.last_seconds, return_when=asyncio.FIRST_COMPLETED))[
+            0
+        ]:
+            if feed.taken == taken:
+                raise NotRead
+            taken = feed.taken
+
+    async def _write(
+        self,
+        response: web.StreamResponse,
+        form: StreamForm,
+        first: "Message | _NoNews | None",
+        feed: Feed,
+        request: HttpRequest,
+    ) -> None:
+        """Write all messages, and comments while there are none."""
+        if start := form.start(self._limits):
+            await response.write(start)
+        try:
+            message = await self._next(response, form, feed) if isinstance(first, _NoNews) else first
+            while message is not None:
+                data = form.message(await _document(message), _position_of(message))
+                await response.write(data)
+                message = await self._next(response, form, feed)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            # The status is sent, so the stream says it.
+            await response.write(form.error(pkger_form(problem_of(error, request.id), request.id)))
+
+    async def _next(self, response: web.StreamResponse, form: StreamForm, feed: Feed) -> Message | None:
+        """The next message of a stream, with comments until it is there."""
+        taking = asyncio.create_task(feed.take())
+        async with running(taking):
+            while not (await asyncio.wait({taking}, timeout=self._limits.ping_seconds))[0]:
+                if ping := form.ping():
+                    await response.write(ping)
+            return taking.result()
+
+    async def _tag_of_events(self, request: HttpRequest, message: Message, form: StreamForm) -> str:
+        """The tag of the events of an operation that has ended; empty for all else."""
+        if self._binding.rpc.full_name != EVENTS:
+            return ""
+        assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - what the RPC takes
+        get = self._binding.rpc.containing_service.methods_by_name["GetOperation"]
+        asked = applier_pb2.GetOperationRequest(operation=message.operation)
+        found = await _while_there(request, self._peer.call(_callable(self._peer, get), asked))
+        if not is_ended(found.operation):
+            return ""
+        return tag_of(form.media_type.encode(), content_of(message), content_of(found))
+
+
+class _NoNews:
+    """There is no first message yet."""
+
+
+def _callable(peer: Peer, rpc: MethodDescriptor) -> Any:
+    """What calls an RPC."""
+    path = f"/{rpc.containing_service.full_name}/{rpc.name}"
+    make = peer.channel.unary_stream if rpc.server_streaming else peer.channel.unary_unary
+    answer = GetMessageClass(rpc.output_type)
+    return make(path, request_serializer=_bytes_of, response_deserializer=answer.FromString)
+
+
+def _bytes_of(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+async def _while_there(request: HttpRequest, work: Awaitable[Result]) -> Result:
+    """The result of *work*, which is cancelled when the client is gone."""
+    working, gone = asyncio.ensure_future(work), asyncio.create_task(request.gone.wait())
+    async with running(cast("asyncio.Task[Any]", working), gone):
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientGone
+        return working.result()
+
+
+async def _first(
+    feed: Feed, others: "set[asyncio.Task[Any]]", seconds: float | None, request: HttpRequest
+) -> Message | _NoNews | None:
+    """
+    The first message of a stream; None when there is none, and no news when it is not there in time.
+
+    Args:
+        feed: The messages.
+        others: What ends the waiting: that the client is gone, or that the server stops.
+        seconds: How long to wait; None: as long as it takes.
+        request: What is answered.
+    """
+    taking = asyncio.create_task(feed.take())
+    async with running(taking):
+        done, _ = await asyncio.wait({taking, *others}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if taking in done:
+            return taking.result()
+        if request.gone.is_set():
+            raise ClientGone
+        if done:
+            raise _stopping()
+        return _NoNews()
+
+
+def _stopping() -> Problem:
+    """What a stream ends with when the server stops."""
+    told = "the gateway stops: ask again, for what is behind the last message"
+    return Problem(Code.UNAVAILABLE, told, headers=retry_after(SECONDS_UNTIL_RETRY))
+
+
+async def _refuse_violations(first: Message, feed: Feed) -> None:
+    """
+    Make an error of an answer that is nothing but violations: nothing came of the request.
+
+    Raises:
+        PackageInvalid: It is such an answer.
+    """
+    found: list[object_pb2.Violation] = []
+    message: Any = first
+    while message is not None and "violations" in message.DESCRIPTOR.fields_by_name and message.HasField("violations"):
+        found += message.violations.violations
+        message = await feed.take()
+    if found:
+        raise PackageInvalid(found)
+
+
+async def _document(message: Message) -> dict[str, Any]:
+    large = message.ByteSize() >= LARGE
+    return await asyncio.to_thread(document_of, message) if large else document_of(message)
+
+
+async def _encoded(message: Message) -> bytes:
+    return orjson.dumps(await _document(message))
+
+
+def _position_of(message: Any) -> str:
+    """What another stream goes on behind: the sequence of an event, or the position of a change."""
+    event = getattr(message, "event", None)
+    if isinstance(event, operation_pb2.OperationEvent):
+        return str(event.seq) if message.HasField("event") else ""
+    return str(getattr(message, "position", ""))
+
+
+def _check_media_type(request: HttpRequest) -> None:
+    """
+    Refuse what a page of another site can send without being asked for leave, and what is no JSON.
+
+    Raises:
+        Problem: The body is said to be something else.
+    """
+    if request.media_type != "application/json":
+        told = "the body has to be JSON, and to say so: write Content-Type: application/json"
+        raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told)
+
+
+def _check_escapes(request: HttpRequest) -> None:
+    """
+    Refuse what would be decoded to something else than was meant.
+
+    Raises:
+        RequestInvalid: An escape of the address is no UTF-8.
+    """
+    address = request.http.rel_url
+    for name, escaped in (("path", address.raw_path), ("query", address.raw_query_string)):
+        try:
+            unquote_to_bytes(escaped).decode()
+        except UnicodeDecodeError:
+            raise RequestInvalid(name, "its percent escapes are no UTF-8") from None
+
+
+def _header(request: HttpRequest, name: str) -> str:
+    """
+    The text of a header that gets into a message; empty without it.
+
+    Raises:
+        RequestInvalid: It is no text.
+    """
+    text = request.headers.get(name, "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise RequestInvalid(name, "is no UTF-8") from None
+    return text
+
+
+def _take_key(message: Any, key: str) -> None:
+    """Let the key of a request be its id, where the RPC has one."""
+    if not key or "request_id" not in message.DESCRIPTOR.fields_by_name:
+        return
+    if message.request_id not in ("", key):
+        raise RequestInvalid("request_id", "Idempotency-Key says something else: say it in one way")
+    message.request_id = key
+
+
+def _take_position(message: Any, last: str) -> None:
+    """Go on behind the last event that a client has, where the RPC can; a browser repeats its query beside it."""
+    if not last:
+        return
+    if "after_seq" in message.DESCRIPTOR.fields_by_name:
+        if not last.isascii() or not last.isdigit() or len(last) > 18:
+            raise RequestInvalid("Last-Event-ID", "is no number of an event of this stream")
+        message.after_seq = int(last)
+    elif "position" in message.DESCRIPTOR.fields_by_name:
+        message.position = last
+
+
+def _take_author(message: Any, principal: str) -> None:
+    """Let the token say who asks, where there are tokens."""
+    if not principal or "author" not in message.DESCRIPTOR.fields_by_name:
+        return
+    if message.author not in ("", principal):
+        raise RequestInvalid("author", f"the token is that of {principal!r}: leave the author out")
+    message.author = principal

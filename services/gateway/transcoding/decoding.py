@@ -1,0 +1,299 @@
+"""A request of HTTP as the message of its RPC: path, query and body in, message out; what is wrong names the field."""
+
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import orjson
+from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from services.core.errors import RequestInvalid
+from services.gateway.transcoding.bindings import Binding
+
+ALIASES = {"after_sequence": "after_seq", "plan_digest": "digest", "planDigest": "digest"}
+"""Other names of fields, which say more to clients of HTTP; they count where a message has the field."""
+
+ANY_JSON = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
+"""Messages whose JSON is any JSON."""
+
+_INTEGERS = {
+    FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
+    FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
+    FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),
+    FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
+}
+
+_BASE64 = str.maketrans("+/", "-_")
+_BASE64_TEXT = re.compile("[A-Za-z0-9_-]*")
+
+
+def decode(
+    binding: Binding, path: Mapping[str, str], query: Iterable[tuple[str, str]] = (), body: bytes = b""
+) -> Message:
+    """
+    The message that a request stands for.
+
+    Args:
+        binding: What was asked for.
+        path: The parameters of the path by name, percent-decoded.
+        query: The parameters of the query, decoded, in their order.
+        body: The body; empty counts as an empty object.
+
+    Raises:
+        RequestInvalid: Something is not as the contract says, or is said twice.
+    """
+    message: Message = GetMessageClass(binding.rpc.input_type)()
+    pairs = list(query)
+    if binding.has_body:
+        if pairs:
+            raise RequestInvalid(pairs[0][0], "is not a parameter of the query: all fields stand in the body")
+        _fill(message, _read_body(body), "")
+    elif body:
+        raise RequestInvalid("body", f"{binding.method} takes none here: all fields stand in the query")
+    else:
+        _fill(message, _read_query(binding.rpc.input_type, pairs), "", is_text=True)
+    for parameter in binding.parameters:
+        _fill_from_path(message, parameter.field, f"{parameter.prefix}{path[parameter.name]}")
+    return message
+
+
+def field_of(message: Descriptor, name: str) -> FieldDescriptor | None:
+    """The field that a member or parameter of that name fills; None when there is none."""
+    for field in message.fields:
+        if name in (field.name, field.json_name):
+            return field
+    alias = ALIASES.get(name)
+    return message.fields_by_name.get(alias) if alias else None
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Whether a field is a map."""
+    return field.message_type is not None and field.message_type.GetOptions().map_entry
+
+
+def _read_body(body: bytes) -> dict[str, Any]:
+    if not body.strip():
+        return {}
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise RequestInvalid("body", f"is no JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise RequestInvalid("body", "is no JSON object")
+    return document
+
+
+def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """A query as a document: dots lead into messages, and what may repeat is a list."""
+    document: dict[str, Any] = {}
+    for name, text in pairs:
+        *outer, last = name.split(".")
+        inner: Any = document
+        descriptor = message
+        for step in outer:
+            field = field_of(descriptor, step)
+            if field is None or field.message_type is None or field.is_repeated or _is_one_value(field):
+                raise _unknown_parameter(name)
+            inner, descriptor = inner.setdefault(field.name, {}), field.message_type
+            if not isinstance(inner, dict):
+                raise RequestInvalid(name, f"{field.name} is there as a whole, too: say it in one way")
+        field = field_of(descriptor, last)
+        if field is None or is_map(field):
+            raise _unknown_parameter(name)
+        value: Any = _json_of(name, text) if field.message_type and not _is_time(field) else text
+        if field.is_repeated:
+            inner.setdefault(field.name, []).extend(value if isinstance(value, list) else [value])
+        elif field.name in inner:
+            raise RequestInvalid(name, "is there twice")
+        else:
+            inner[field.name] = value
+    return document
+
+
+def _json_of(name: str, text: str) -> Any:
+    """The value of a parameter that fills a message: JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise RequestInvalid(name, "is no JSON, as a parameter for a message has to be") from None
+
+
+def _unknown_parameter(name: str) -> RequestInvalid:
+    return RequestInvalid(name[:200], "there is no such parameter of the query here")
+
+
+def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bool = False) -> None:
+    """
+    Fill a message from JSON data; null is as good as absent.
+
+    Args:
+        message: An empty message.
+        document: The data.
+        where: Path of the message in the request, empty or with a dot at its end.
+        is_text: Scalars are texts of a query.
+    """
+    filled: dict[str, str] = {}
+    for name, value in document.items():
+        field = field_of(cast("Descriptor", message.DESCRIPTOR), name)
+        place = f"{where}{name[:200]}"
+        if field is None:
+            raise RequestInvalid(place, "there is no such field")
+        if value is None and not _is_any(field):
+            continue
+        one = field.containing_oneof.full_name if field.containing_oneof else field.full_name
+        if one in filled:
+            raise RequestInvalid(place, f"is there beside {where}{filled[one]}: only one of them can be")
+        filled[one] = name
+        if is_map(field):
+            _fill_map(getattr(message, field.name), field, value, place)
+        elif field.is_repeated:
+            if not isinstance(value, list):
+                raise RequestInvalid(place, "is no list")
+            _fill_list(getattr(message, field.name), field, value, place, is_text)
+        elif field.message_type:
+            _fill_message(getattr(message, field.name), value, place, is_text)
+        else:
+            setattr(message, field.name, _scalar(field, value, place, is_text))
+
+
+def _fill_list(items: Any, field: FieldDescriptor, values: list[Any], place: str, is_text: bool) -> None:
+    for index, value in enumerate(values):
+        # A parameter that repeats has no index.
+        at = place if is_text else f"{place}[{index}]"
+        if field.message_type:
+            _fill_message(items.add(), value, at, is_text)
+        else:
+            items.append(_scalar(field, value, at, is_text))
+
+
+def _fill_map(entries: Any, field: FieldDescriptor, value: Any, place: str) -> None:
+    if not isinstance(value, dict):
+        raise RequestInvalid(place, "is no object")
+    kind: FieldDescriptor = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
+    for key, each in value.items():
+        at = f"{place}.{key[:200]}"
+        if kind.message_type:
+            _fill_message(entries[key], each, at)
+        else:
+            entries[key] = _scalar(kind, each, at)
+
+
+def _fill_message(message: Message, value: Any, place: str, is_text: bool = False) -> None:
+    # A message that is there and empty is something else than none.
+    message.SetInParent()
+    if isinstance(message, Timestamp):
+        _fill_time(message, value, place)
+    elif message.DESCRIPTOR.full_name in ANY_JSON:
+        try:
+            json_format.ParseDict(value, message)
+        except (json_format.ParseError, OverflowError, TypeError):
+            raise RequestInvalid(place, "is no JSON of its type, or is nested more than 100 levels deep") from None
+    elif isinstance(value, dict):
+        _fill(message, value, f"{place}.", is_text)
+    else:
+        raise RequestInvalid(place, "is no object")
+
+
+def _fill_time(message: Timestamp, value: Any, place: str) -> None:
+    try:
+        message.FromJsonString(value)
+    except (ValueError, TypeError, AttributeError):
+        raise RequestInvalid(place, "is no time such as 2026-01-31T12:00:00Z") from None
+
+
+def _fill_from_path(message: Message, path: str, text: str) -> None:
+    """Set the field that a segment of the path stands for; the rest of the request may say the same, and no other."""
+    *outer, last = path.split(".")
+    inner: Any = message
+    for step in outer:
+        inner = getattr(inner, step)
+    field = inner.DESCRIPTOR.fields_by_name[last]
+    value = _scalar(field, text, path, True)
+    if field.containing_oneof:
+        said = inner.WhichOneof(field.containing_oneof.name)
+        differs = said is not None and (said != last or getattr(inner, last) != value)
+    else:
+        differs = getattr(inner, last) not in (field.default_value, value)
+    if differs:
+        raise RequestInvalid(path, "the path says it, and the rest of the request says something else")
+    setattr(inner, last, value)
+
+
+def _scalar(field: FieldDescriptor, value: Any, place: str, is_text: bool = False) -> Any:
+    """The value of a field that is no message; nothing of it gets into an error, as it may be a secret."""
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_BOOL:
+            if is_text and value in ("true", "false"):
+                return value == "true"
+            if not isinstance(value, bool):
+                raise RequestInvalid(place, "is neither true nor false")
+            return value
+        case FieldDescriptor.CPPTYPE_ENUM:
+            return _enum(field, value, place)
+        case FieldDescriptor.CPPTYPE_STRING:
+            if not isinstance(value, str):
+                raise RequestInvalid(place, "is no text")
+            return _bytes(value, place) if field.type == FieldDescriptor.TYPE_BYTES else value
+        case FieldDescriptor.CPPTYPE_FLOAT | FieldDescriptor.CPPTYPE_DOUBLE:
+            return _float(value, place)
+        case _:
+            return _integer(field, value, place)
+
+
+def _integer(field: FieldDescriptor, value: Any, place: str) -> int:
+    least, most = _INTEGERS[field.cpp_type]
+    number: int | None = None
+    if isinstance(value, str) and re.fullmatch("-?[0-9]{1,20}", value):
+        number = int(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, float) and value.is_integer():
+        number = int(value)
+    if number is None or not least <= number <= most:
+        raise RequestInvalid(place, f"is no whole number from {least} to {most}")
+    return number
+
+
+def _float(value: Any, place: str) -> float:
+    try:
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            return float(value)
+    except (ValueError, OverflowError):
+        pass
+    raise RequestInvalid(place, "is no number")
+
+
+def _enum(field: FieldDescriptor, value: Any, place: str) -> int:
+    assert field.enum_type is not None  # noqa: S101 - what the caller looked at
+    values = field.enum_type.values_by_name
+    if isinstance(value, str) and value in values:
+        return int(values[value].number)
+    if isinstance(value, int) and not isinstance(value, bool) and value in field.enum_type.values_by_number:
+        return value
+    names = [name for name, each in values.items() if each.number != 0]
+    raise RequestInvalid(place, f"is none of {', '.join(names)}")
+
+
+def _bytes(value: str, place: str) -> bytes:
+    text = value.translate(_BASE64).rstrip("=")
+    if not _BASE64_TEXT.fullmatch(text) or len(text) % 4 == 1:
+        raise RequestInvalid(place, "is no Base64")
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _is_time(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and field.message_type.full_name == Timestamp.DESCRIPTOR.full_name
+
+
+def _is_any(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and field.message_type.full_name == "google.protobuf.Value"
+
+
+def _is_one_value(field: FieldDescriptor) -> bool:
+    """Whether a field is a message with a JSON of its own."""
+    return _is_time(field) or (field.message_type is not None and field.message_type.full_name in ANY_JSON)

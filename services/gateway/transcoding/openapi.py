@@ -1,0 +1,183 @@
+"""What OpenAPI 3.1 says of the routes: operations, parameters, bodies, answers, errors."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
+
+from services.gateway.transcoding.bindings import Binding
+from services.gateway.transcoding.decoding import ANY_JSON, is_map
+from services.gateway.transcoding.problems import PROBLEM_SCHEMA
+from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of, example_of_field
+from services.gateway.transcoding.streaming import FORMS
+
+PROBLEM = "pkger.Problem"
+"""Name of the schema of errors."""
+
+_ERROR = {
+    "description": "The request is not done: code says what it is, message why.",
+    "content": {"application/json": {"schema": {"$ref": f"{REF}{PROBLEM}"}}},
+}
+
+_TAG = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "An ETag that was answered before: 304 without a body where that is still so.",
+    "schema": {"type": "string"},
+    "example": 'W/"5f70bf18a086007016e948b04aed3b82"',
+}
+
+_RESUMED = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "description": "Id of the last event that was received: the stream goes on behind it.",
+    "schema": {"type": "string"},
+    "example": "1",
+}
+
+
+class Descriptions:
+    """The descriptions of routes; the schemas that they use are told by ``components``."""
+
+    def __init__(self, bindings: Iterable[Binding], comments: Mapping[str, str]) -> None:
+        """
+        Args:
+            bindings: All routes.
+            comments: Those of the contracts, by full name.
+        """
+        self._comments = comments
+        rpcs = {binding.rpc.full_name: binding.rpc for binding in bindings}.values()
+        self._messages = [message for rpc in rpcs for message in (rpc.input_type, rpc.output_type)]
+        self._schemas = Schemas(comments, [rpc.input_type for rpc in rpcs])
+
+    def components(self) -> dict[str, Any]:
+        """All schemas, by name."""
+        return {PROBLEM: PROBLEM_SCHEMA, **self._schemas.components(self._messages)}
+
+    def operation(self, binding: Binding) -> dict[str, Any]:
+        """The OpenAPI operation of a route."""
+        rpc = binding.rpc
+        comment = self._comments[rpc.full_name]
+        operation: dict[str, Any] = {
+            "operationId": binding.name,
+            "summary": f"{comment.split('. ')[0].splitlines()[0].rstrip('.')}.",
+            "description": comment,
+            "tags": [rpc.containing_service.name],
+            "parameters": [*self._parameters(binding), *_headers(binding)],
+            "responses": self._responses(binding),
+        }
+        if binding.has_body:
+            operation["requestBody"] = {"content": {"application/json": self._body(binding)}}
+        return operation
+
+    def _body(self, binding: Binding) -> dict[str, Any]:
+        """The body of a request, which leaves out what the path and the key of the request say."""
+        example = example_of(binding.rpc.input_type)
+        told = sorted({parameter.field.split(".")[0] for parameter in binding.parameters})
+        for name in (*told, "request_id"):
+            example.pop(name, None)
+        schema: dict[str, Any] = {"$ref": f"{REF}{binding.rpc.input_type.full_name}"}
+        if told:
+            schema["not"] = {"anyOf": [{"required": [name]} for name in told]}
+        return {"schema": schema, "example": example}
+
+    def _responses(self, binding: Binding) -> dict[str, Any]:
+        answer = binding.rpc.output_type
+        schema, example = {"$ref": f"{REF}{answer.full_name}"}, example_of(answer)
+        if binding.rpc.server_streaming:
+            content: dict[str, Any] = {
+                # OpenAPI 3.1 has no word for one of many; its tools read the schema as that of each message.
+                form.media_type: {"schema": schema, "example": example}
+                for form in FORMS
+            }
+            answered = {
+                "description": "A stream: each line, or the data of each event, is one of these.",
+                "content": content,
+            }
+        else:
+            content = {"application/json": {"schema": schema, "example": example}}
+            answered = {"description": "The answer.", "content": content}
+        responses: dict[str, Any] = {"200": answered}
+        if _is_safe(binding) and binding.rpc.server_streaming:
+            responses["204"] = {"description": "As server-sent events: there is nothing more to come."}
+        if _is_safe(binding):
+            responses["304"] = {"description": "What If-None-Match names is still so."}
+        return {**responses, "default": _ERROR}
+
+    def _parameters(self, binding: Binding) -> Iterator[dict[str, Any]]:
+        for parameter in binding.parameters:
+            field = _field_at(binding.rpc.input_type, parameter.field)
+            example = str(EXAMPLES.get(field.name, "fleet")).removeprefix(parameter.prefix)
+            shown = (
+                {**self._schemas.field(field), "minLength": 1}
+                if field.type == field.TYPE_STRING
+                else self._schemas.field(field)
+            )
+            about = shown.pop("description", "")
+            if parameter.prefix:
+                about = f"{about} Without {parameter.prefix!r}, which stands in the path."
+            yield {
+                "name": parameter.name,
+                "in": "path",
+                "required": True,
+                "description": about,
+                "schema": shown,
+                "example": int(example) if shown.get("type") == "integer" else example,
+            }
+        if not binding.has_body:
+            told = {parameter.field for parameter in binding.parameters}
+            yield from self._of_query(binding.rpc.input_type, "", told)
+
+    def _of_query(self, message: Descriptor, where: str, told: set[str]) -> Iterator[dict[str, Any]]:
+        """The parameters of the query that fill a message, without those that the path tells."""
+        for field in message.fields:
+            name = f"{where}{field.name}"
+            beside = (
+                {f"{where}{each.name}" for each in field.containing_oneof.fields} if field.containing_oneof else set()
+            )
+            if name in told or beside & told or is_map(field):
+                continue
+            schema = self._schemas.field(field)
+            about = {"name": name, "in": "query", "description": schema.pop("description", "")}
+            inner = field.message_type
+            if inner is None or inner.full_name == "google.protobuf.Timestamp":
+                yield {**about, "schema": schema, "example": example_of_field(field)}
+                continue
+            if inner.full_name in ANY_JSON:
+                continue
+            if field.is_repeated or all(each.is_repeated for each in inner.fields):
+                example = example_of(inner)
+                shown = {"schema": schema, "example": [example] if field.is_repeated else example}
+                yield {**about, "content": {"application/json": shown}}
+            if not field.is_repeated:
+                yield from self._of_query(inner, f"{name}.", told)
+
+
+def _headers(binding: Binding) -> Iterator[dict[str, Any]]:
+    fields = binding.rpc.input_type.fields_by_name
+    if "request_id" in fields:
+        yield {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": "The request_id of the body: a request that is sent again with it has its effect once.",
+            "schema": {"type": "string"},
+            "example": f"{binding.name}-2026-11-22",
+        }
+    if _is_safe(binding):
+        yield _TAG
+    if binding.rpc.server_streaming and ("after_seq" in fields or "position" in fields):
+        yield _RESUMED
+
+
+def _is_safe(binding: Binding) -> bool:
+    return bool(binding.rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
+
+
+def _field_at(message: Descriptor, path: str) -> FieldDescriptor:
+    *outer, last = path.split(".")
+    for step in outer:
+        inner = message.fields_by_name[step].message_type
+        assert inner is not None  # noqa: S101 - what has fields
+        message = inner
+    return message.fields_by_name[last]

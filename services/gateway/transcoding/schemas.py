@@ -1,0 +1,236 @@
+"""JSON Schemas (2020-12) of the messages, as requests give them and answers tell them, and an example of each."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from services.core.model import LABEL
+from services.gateway.transcoding.decoding import ANY_JSON, is_map
+
+REF = "#/components/schemas/"
+
+EXAMPLES: Mapping[str, Any] = {
+    "pkger.model.v1.Plan.name": "plans/0123456789abcdef",
+    "pkger.model.v1.Operation.name": "operations/0123456789abcdef",
+    "pkger.planner.v1.ExportFilter.labels": ["fleet"],
+    "author": "alice",
+    "base_generation": 3,
+    "description": "Buckets and labels of the fleet",
+    "digest": "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
+    "display_name": "fleet",
+    "env_key": "retention",
+    "generation": 3,
+    "holder": "applier-1:4711",
+    "id": "0a1b2c3d4e5f6071",
+    "kind": LABEL,
+    "kinds": [LABEL],
+    "label_id": "1a2b3c4d5e6f7081",
+    "message": "the platform refuses the name",
+    "name": "fleet",
+    "name_glob": "fleet-*",
+    "new_name": "fleet-2",
+    "number": 1,
+    "old": 1,
+    "new": 2,
+    "operation": "operations/0123456789abcdef",
+    "org": "default",
+    "package_digest": "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
+    "page_size": 50,
+    "page_token": "",
+    "next_page_token": "",
+    "path": "/color",
+    "plan": "plans/0123456789abcdef",
+    "platform": "embedded",
+    "pointer": "/color",
+    "position": "",
+    "reason": "the color is new",
+    "request_id": "fleet-2026-11-22",
+    "resource_id": "0a1b2c3d4e5f6071",
+    "revision": 2,
+    "schema_json": '{"type": "object"}',
+    "seq": 1,
+    "source": "fleet.yml",
+    "sources": ["fleet.yml"],
+    "stages": ["primary"],
+    "spec_json": '{"color": "#326bba", "name": "fleet"}',
+    "stack_id": "0a1b2c3d4e5f6071",
+    "stack_name": "fleet",
+    "text": "apiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata: {name: fleet}\nspec: {name: fleet}\n",
+    "title": "Write color",
+    "url": "https://example.com/fleet.yml",
+    "urls": ["https://example.com/fleet.yml"],
+}
+"""Values of fields by their full names, or by their names, where one of the type would say nothing."""
+
+_DEEPEST_EXAMPLE = 4
+"""Messages in messages of an example: what is deeper is left out."""
+
+
+class Schemas:
+    """The schemas of messages; those that are used are collected."""
+
+    def __init__(self, comments: Mapping[str, str], requests: Iterable[Descriptor]) -> None:
+        """
+        Args:
+            comments: Those of the contracts, by full name.
+            requests: Messages of requests, in which fields may be absent; in all others, each is there.
+        """
+        self._comments = comments
+        self._lenient = {message.full_name for request in requests for message in _reachable(request)}
+
+    def components(self, messages: Iterable[Descriptor]) -> dict[str, Any]:
+        """The schemas of *messages*, and of all that they use, by full name, sorted."""
+        schemas: dict[str, Any] = {}
+        for root in messages:
+            for message in _reachable(root):
+                schemas[message.full_name] = self._message(message)
+                for field in message.fields:
+                    if field.enum_type:
+                        schemas[field.enum_type.full_name] = self._enum(field.enum_type)
+        return dict(sorted(schemas.items()))
+
+    def field(self, field: FieldDescriptor) -> dict[str, Any]:
+        """The schema of a field, with its comment."""
+        schema = self._value_of(field)
+        comment = self._comments.get(field.full_name, "")
+        return {**schema, **({"description": comment} if comment else {})}
+
+    def _value_of(self, field: FieldDescriptor) -> dict[str, Any]:
+        if is_map(field):
+            value: FieldDescriptor = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
+            schema: dict[str, Any] = {"type": "object", "additionalProperties": _value(value)}
+        else:
+            schema = {"type": "array", "items": _value(field)} if field.is_repeated else _value(field)
+        return {**schema, **({"writeOnly": True} if field.GetOptions().debug_redact else {})}
+
+    def _message(self, message: Descriptor) -> dict[str, Any]:
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {field.name: self.field(field) for field in message.fields},
+            "additionalProperties": False,
+        }
+        if comment := self._comments.get(message.full_name):
+            schema["description"] = comment
+        if message.full_name not in self._lenient:
+            schema["required"] = [field.name for field in message.fields if not field.has_presence]
+        if alternatives := _alternatives(message):
+            schema["allOf"] = alternatives
+        schema["examples"] = [example_of(message)]
+        return schema
+
+    def _enum(self, enum: EnumDescriptor) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": "string", "enum": [value.name for value in enum.values]}
+        if comment := self._comments.get(enum.full_name):
+            schema["description"] = comment
+        return schema
+
+
+def _alternatives(message: Descriptor) -> list[dict[str, Any]]:
+    """For each oneof of a message: that one of its members is there at most."""
+    found = []
+    for one in message.oneofs:
+        if len(one.fields) > 1:
+            members = [{"required": [field.name]} for field in one.fields]
+            found.append({"oneOf": [*members, {"not": {"anyOf": members}}]})
+    return found
+
+
+def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
+    """An example of a message: of a oneof its first member, and of lists one item."""
+    example: dict[str, Any] = {}
+    chosen: set[str] = set()
+    for field in message.fields:
+        if (one := field.containing_oneof) is not None:
+            if one.name in chosen:
+                continue
+            chosen.add(one.name)
+        if field.message_type and not _is_leaf(field.message_type) and depth >= _DEEPEST_EXAMPLE:
+            # What has to be there is there.
+            if field.is_repeated:
+                example[field.name] = {} if is_map(field) else []
+            continue
+        example[field.name] = example_of_field(field, depth)
+    return example
+
+
+def example_of_field(field: FieldDescriptor, depth: int = 0) -> Any:
+    """An example of a field; *depth* is that of its message in others."""
+    value = _example_of_value(field, depth)
+    if is_map(field):
+        return {"key": value}
+    return [value] if field.is_repeated and not isinstance(value, list) else value
+
+
+def _example_of_value(field: FieldDescriptor, depth: int) -> Any:
+    if is_map(field):
+        field = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
+    if field.message_type:
+        if field.message_type.full_name == Timestamp.DESCRIPTOR.full_name:
+            return "2026-11-22T12:00:00Z"
+        if field.message_type.full_name in ANY_JSON:
+            return {}
+        return example_of(field.message_type, depth + 1)
+    if field.enum_type:
+        return field.enum_type.values[min(1, len(field.enum_type.values) - 1)].name
+    for name in (field.full_name, field.name):
+        if name in EXAMPLES:
+            return EXAMPLES[name]
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_STRING:
+            return "" if field.type == FieldDescriptor.TYPE_BYTES or field.name.endswith("_json") else "fleet"
+        case FieldDescriptor.CPPTYPE_BOOL:
+            return False
+        case _:
+            return 0
+
+
+def _value(field: FieldDescriptor) -> dict[str, Any]:
+    """The schema of one value of a field."""
+    if field.message_type:
+        match field.message_type.full_name:
+            case "google.protobuf.Timestamp":
+                return {"type": "string", "format": "date-time"}
+            case "google.protobuf.Struct":
+                return {"type": "object"}
+            case "google.protobuf.ListValue":
+                return {"type": "array"}
+            case "google.protobuf.Value":
+                return {}
+        return {"$ref": f"{REF}{field.message_type.full_name}"}
+    if field.enum_type:
+        return {"$ref": f"{REF}{field.enum_type.full_name}"}
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_STRING:
+            is_binary = field.type == FieldDescriptor.TYPE_BYTES
+            return {"type": "string", **({"contentEncoding": "base64"} if is_binary else {})}
+        case FieldDescriptor.CPPTYPE_BOOL:
+            return {"type": "boolean"}
+        case FieldDescriptor.CPPTYPE_INT32 | FieldDescriptor.CPPTYPE_UINT32:
+            return {"type": "integer", "format": "int32"}
+        case FieldDescriptor.CPPTYPE_INT64 | FieldDescriptor.CPPTYPE_UINT64:
+            return {"type": "integer", "format": "int64"}
+        case _:
+            return {"type": "number"}
+
+
+def _reachable(message: Descriptor) -> list[Descriptor]:
+    """A message and all that its fields are, without those that have a JSON of their own, and entries of maps."""
+    found: dict[str, Descriptor] = {}
+    waiting = [message]
+    while waiting:
+        each = waiting.pop()
+        if each.full_name in found:
+            continue
+        if not each.GetOptions().map_entry:
+            found[each.full_name] = each
+        waiting += [
+            field.message_type for field in each.fields if field.message_type and not _is_leaf(field.message_type)
+        ]
+    return list(found.values())
+
+
+def _is_leaf(message: Descriptor) -> bool:
+    """Whether a message has a JSON of its own."""
+    return message.full_name in (Timestamp.DESCRIPTOR.full_name, *ANY_JSON)

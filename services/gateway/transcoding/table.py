@@ -1,0 +1,52 @@
+"""The routes of ``/api/pkger/v1`` for the table of the gateway."""
+
+from functools import cache
+from typing import Any
+
+from services.gateway.routes import Route
+from services.gateway.services import Services
+from services.gateway.transcoding.bindings import bindings
+from services.gateway.transcoding.calling import Caller
+from services.gateway.transcoding.comments import read_comments
+from services.gateway.transcoding.openapi import Descriptions
+from services.gateway.transcoding.problems import pkger_form
+from services.gateway.transcoding.streaming import STREAM_LIMITS, StreamLimits
+
+API_PATH = "/api/pkger/"
+"""What the paths of all its routes begin with."""
+
+
+def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list[Route]:
+    """
+    A row for each way to call a public RPC.
+
+    Args:
+        services: What is called.
+        limits: What clients of streams may take.
+    """
+    peers = {
+        "ParserService": services.parser,
+        "PlannerService": services.planner,
+        "ApplierService": services.applier,
+        "StackService": services.stack,
+    }
+    return [
+        Route(
+            binding.method,
+            binding.path,
+            Caller(binding, peers[binding.rpc.containing_service.name], limits).answer,
+            _descriptions().operation(binding),
+            form=pkger_form,
+        )
+        for binding in bindings()
+    ]
+
+
+def api_components() -> dict[str, Any]:
+    """The JSON Schemas that the rows name, for ``components.schemas`` of OpenAPI."""
+    return _descriptions().components()
+
+
+@cache
+def _descriptions() -> Descriptions:
+    return Descriptions(bindings(), read_comments())

@@ -1,0 +1,1 @@
+"""The services of one command, in one process."""

@@ -1,0 +1,78 @@
+"""
+Several services as one process: ``python -m services.local stack platform:embedded parser planner applier``.
+
+A command with no server to talk to runs its services this way: one process is ready in less than half the time of five.
+They talk gRPC to each other as everywhere else. This module alone knows all services.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from services.rpc.process import Opened, Server, run_servers
+from services.settings import Settings, load
+
+PLATFORM = "platform:"
+"""In front of the name of a platform whose driver is to run."""
+
+
+def servers(names: Sequence[str], settings: Settings) -> list[Server]:
+    """
+    What to run.
+
+    Args:
+        names: Services, each after those that it calls; the driver of a platform as ``PLATFORM`` and its name.
+        settings: Say where each is found.
+    """
+    return [
+        _driver(name.removeprefix(PLATFORM), settings)
+        if name.startswith(PLATFORM)
+        else Server(name, _SERVICES[name](), settings.addresses[name])
+        for name in names
+    ]
+
+
+def _driver(name: str, settings: Settings) -> Server:
+    from services.drivers.__main__ import server_of
+
+    return server_of(name, settings)
+
+
+# Each is imported only when it runs: a command that reads the record of a stack needs no YAML, and no HTTP.
+def _parser() -> Opened:
+    from parser_svc.__main__ import opened
+
+    return opened
+
+
+def _planner() -> Opened:
+    from planner_svc.__main__ import opened
+
+    return opened
+
+
+def _applier() -> Opened:
+    from applier_svc import failpoints
+    from applier_svc.__main__ import opened
+
+    failpoints.install(failpoints.deadly(os.environ.get(failpoints.VARIABLE, "")))
+    return opened
+
+
+def _stack() -> Opened:
+    from stack_svc.__main__ import opened
+
+    return opened
+
+
+_SERVICES: Mapping[str, Callable[[], Opened]] = {
+    "parser": _parser,
+    "planner": _planner,
+    "applier": _applier,
+    "stack": _stack,
+}
+
+
+if __name__ == "__main__":
+    settings = load()
+    run_servers(servers(sys.argv[1:], settings), settings)

@@ -1,0 +1,69 @@
+"""Messages of the contract as JSON data: what the command line prints and the HTTP API answers."""
+
+import base64
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import orjson
+from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
+
+from services.kinds.format.canonical import plain
+
+
+def document_of(message: Message) -> dict[str, Any]:
+    """
+    A message with the names of its fields as in the contract, also of those that have no value.
+
+    Times are texts (RFC 3339), enums the names of their values, numbers numbers. A member of a oneof, and a message,
+    is there only if it is set.
+    """
+    document: dict[str, Any] = {}
+    for name, has_presence, write in _writers(message.DESCRIPTOR):
+        if not has_presence or message.HasField(name):
+            value = getattr(message, name)
+            document[name] = value if write is None else write(value)
+    return document
+
+
+def data_of(struct: Struct) -> Any:
+    """JSON data of a message that holds any, sorted by key; it knows one type of number, so integers are told apart."""
+    return orjson.loads(orjson.dumps(plain(json_format.MessageToDict(struct)), option=orjson.OPT_SORT_KEYS))
+
+
+Write = Callable[[Any], Any]
+"""Makes JSON data of the value of a field."""
+
+
+@cache
+def _writers(descriptor: Any) -> tuple[tuple[str, bool, Write | None], ...]:
+    """The fields of a type: name, whether they can be absent, and how they are written; None: as they are."""
+    return tuple((field.name, field.has_presence, _writer(field)) for field in descriptor.fields)
+
+
+def _writer(field: Any) -> Write | None:
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        return dict
+    one = _writer_of_one(field)
+    if field.is_repeated:
+        return list if one is None else lambda values: [one(value) for value in values]
+    return one
+
+
+def _writer_of_one(field: Any) -> Write | None:
+    if field.message_type:
+        match field.message_type.full_name:
+            case "google.protobuf.Timestamp":
+                return lambda time: time.ToJsonString()
+            case "google.protobuf.Struct":
+                return data_of
+        return document_of
+    if field.enum_type:
+        names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+        return lambda number: names.get(number, number)
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return lambda value: base64.b64encode(value).decode()
+    return None

@@ -1,0 +1,56 @@
+"""Asks the HTTP gateway whether it serves."""
+
+import asyncio
+import json
+import socket
+from http.client import HTTPConnection, HTTPException
+
+from services.rpc.call import loop_time
+
+_PAUSE_SECONDS = 0.1
+
+
+async def http_problem_of(address: str, seconds: float, wait: bool = False) -> str:
+    """
+    What keeps the gateway at *address*, or a service behind it, from serving; empty when all serve.
+
+    Args:
+        address: ``host:port`` or ``unix:/path``.
+        seconds: How long to wait for the answer at most.
+        wait: Take only "it serves" for an answer.
+    """
+    until, problem = loop_time() + seconds, f"{address} does not answer"
+    while (left := until - loop_time()) > 0:
+        problem = await asyncio.to_thread(_problem, address, left)
+        if not (problem and wait):
+            break
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return problem
+
+
+def _problem(address: str, seconds: float) -> str:
+    try:
+        connection = _Connection(address, seconds)
+        connection.request("GET", "/health")
+        response = connection.getresponse()
+        message = json.loads(response.read())["message"]
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return f"{address} does not answer"
+    return "" if response.status == 200 else f"{address}: {message}"
+
+
+class _Connection(HTTPConnection):
+    """A connection to a socket with a path, or to a port."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._path = address.removeprefix("unix:") if address.startswith("unix:") else ""
+        super().__init__("localhost" if self._path else address, timeout=seconds)
+
+    def connect(self) -> None:
+        """Connect."""
+        if not self._path:
+            super().connect()
+            return
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

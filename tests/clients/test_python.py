@@ -1,0 +1,25 @@
+"""A client in Python: docs/clients.md, from an empty folder to a watched apply."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.page import assert_client_runs, assert_shown_code_is_run
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+
+
+def test_the_page_shows_the_program() -> None:
+    assert_shown_code_is_run("Python", "python", ROOT / "examples" / "clients" / "python" / "client.py")
+
+
+def _put_first(folder: Path) -> None:
+    """Let the generated packages go before those of this checkout, whose environment has what the page installs."""
+    for generated in (folder / "gen").rglob("v1"):
+        (generated / "__init__.py").touch()
+
+
+@pytest.mark.timeout(300)
+async def test_a_client_is_generated_and_run(services: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder: Path = tmp_path_factory.mktemp("client")
+    await assert_client_runs("Python", services, folder, _put_first)

@@ -1,0 +1,37 @@
+"""What every driver makes of a token that may read and not write: nothing changes, and every refusal says why."""
+
+from pathlib import Path
+
+import pytest
+from pkger.model.v1.operation_pb2 import REJECTION_REASON_NOT_PERMITTED as NOT_PERMITTED
+
+from tests.drivers.client import attach, create, delete, detach, put_secret, update
+from tests.drivers.platforms import PlatformUnderTest
+
+
+async def test_what_may_not_be_written_says_so_and_is_not_written(platform: PlatformUnderTest, tmp_path: Path) -> None:
+    if platform.with_reader is None:
+        pytest.skip("the platform knows no rights")
+    sample = platform.sample
+    async with platform.with_reader(tmp_path) as (driver, reader):
+        traits = await driver.describe()
+        [label] = await driver.made(create("Label", sample("Label", "attached", "")))
+        for kind in traits.kinds:
+            [held] = await driver.made(create(kind, sample(kind, f"held {kind}", "")))
+            assert held in await reader.listing(kind)
+            assert await reader.read((kind, held.id)) == [held]
+            refused = [
+                create(kind, sample(kind, f"new {kind}", ""), references=held.references),
+                update(kind, held.id, sample(kind, f"renamed {kind}", ""), held.references),
+                delete(kind, held.id),
+            ]
+            if traits.kinds[kind].labelled:
+                await driver.mutate(attach(kind, held.id, label.id))
+                refused += [detach(kind, held.id, label.id)]
+            before = await driver.listing(kind)
+            for mutation in refused:
+                assert await reader.refusal(mutation) == NOT_PERMITTED, mutation
+            assert await driver.listing(kind) == before
+        if traits.holds_secrets:
+            assert await reader.refusal(put_secret("k", "v")) == NOT_PERMITTED
+            assert await driver.secret_keys() == []

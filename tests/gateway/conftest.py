@@ -1,0 +1,5 @@
+"""Short paths for sockets."""
+
+from tests.cli.conftest import short_path
+
+__all__ = ["short_path"]

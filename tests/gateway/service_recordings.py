@@ -1,0 +1,115 @@
+"""The recorded answers of the package service, played by the program that comes with them."""
+
+import argparse
+import importlib.util
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import parser_svc.__main__ as parser_process
+import services.drivers.__main__ as platform_process
+from services.core.model import Target
+from services.gateway.organisations import org_id
+from services.platforms import Platform
+from services.rpc.process import Opened, Service
+from services.settings import Settings
+from tests.cluster import cluster
+from tests.conftest import ROOT
+from tests.gateway.comparable import comparable
+from tests.gateway.gateway import TOKEN, gateway, settings
+from tests.influx.server import influx
+
+FOLDER = ROOT.parent / "shared" / "golden" / "service"
+
+Scenario = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """
+    Where a scenario is played.
+
+    Attributes:
+        gateway: Address of the gateway.
+        platform: Address of the platform; empty: it has no HTTP API.
+        orgs: Organisations that are empty, by id; where there are none, the platform makes them.
+    """
+
+    gateway: str
+    platform: str
+    orgs: Iterator[tuple[str, str]] | None
+
+
+def load_compare() -> Any:
+    """The program; it takes notice of what ``tests.gateway.comparable`` says, too."""
+    spec = importlib.util.spec_from_file_location("recorded_service_compare", FOLDER / "compare.py")
+    assert spec
+    assert spec.loader
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    known = module.lenient
+    module.__dict__["lenient"] = lambda body, step: comparable(known(body, step), step)
+    return module
+
+
+def read_scenarios(compare: ModuleType, *names: str) -> list[Scenario]:
+    """The scenarios of files."""
+    return [scenario for name in names for scenario in compare.read(FOLDER / name)]
+
+
+def needs_influxdb(scenario: Scenario) -> bool:
+    """Whether a scenario needs more of the platform than organisations."""
+    return scenario.get("needs") == "influxdb" or any(step.get("on") == "platform" for step in scenario["steps"])
+
+
+def played(compare: ModuleType, servers: Servers, scenario: Scenario) -> dict[int, list[str]]:
+    """What of a scenario is answered differently, by step."""
+    options = argparse.Namespace(
+        base_url=f"http://{servers.gateway}",
+        token=TOKEN,
+        platform=servers.platform,
+        org=None,
+        org_command=None,
+        strict=False,
+        record=False,
+        hash=False,
+    )
+    packages = compare.Packages([FOLDER.parent / "parse" / "packages"])
+    run = compare.Run(options, packages, compare.Files(packages))
+    if servers.orgs is not None:
+        run.organisation = partial(next, servers.orgs)
+    return {number: found for number, found in run.play(scenario) if found}
+
+
+@asynccontextmanager
+async def on_embedded(folder: Path) -> AsyncIterator[Servers]:
+    """The gateway in front of the embedded platform."""
+    names = [f"golden-{number:02}" for number in range(40)]
+    orgs = [(org_id(Target("embedded", name)), name) for name in names]
+    served = settings(folder, PKGER_HTTP_ORGS=",".join(f"{name}=embedded/{name}" for name in names))
+    async with cluster(folder, {"parser": _fetching_parser}) as running, gateway(served, running) as address:
+        yield Servers(address, "", iter(orgs))
+
+
+@asynccontextmanager
+async def on_influxdb(folder: Path) -> AsyncIterator[Servers]:
+    """The gateway in front of the stand-in for an InfluxDB server."""
+    async with influx(token=TOKEN) as server:
+        (folder / "token").write_text(server.token)
+        options = {"url": server.url, "token_file": "token"}
+        opened = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
+        served = settings(folder, PKGER_HTTP_ORGS="")
+        replaced: dict[str, Opened] = {"parser": _fetching_parser, "platform": opened}
+        async with cluster(folder, replaced) as running, gateway(served, running) as address:
+            yield Servers(address, server.url, None)
+
+
+@asynccontextmanager
+async def _fetching_parser(settings: Settings) -> AsyncIterator[Service]:
+    """A parser that fetches what the program serves."""
+    async with parser_process.opened(replace(settings, allow_private_addresses=True)) as service:
+        yield service

@@ -1,0 +1,183 @@
+"""Who may ask: tokens, origins of pages, names of the server, and where it listens."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from services.core.model import Target
+from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
+from services.gateway.errors import Problem
+from services.gateway.origins import OriginRules
+from services.gateway.process import opened
+from services.gateway.settings import load_gateway
+from services.rpc.process import CannotServe
+from services.settings import SettingInvalid
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("Token one", "first"),
+        ("token one", "first"),
+        ("BEARER two", "second"),
+        ("Bearer  two ", "second"),
+        ("Token three", None),
+        ("Token", None),
+        ("Token ", None),
+        ("one", None),
+        ("Basic b25lOnR3bw==", None),
+        ("", None),
+        (None, None),
+        ("Token \udcff", None),
+    ],
+)
+def test_a_token_has_a_name(tmp_path: Path, header: str | None, name: str | None) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"# ours\n\nfirst {digest('one')}\nsecond  {digest('two').upper()}\n")
+    found = read_tokens(file).principal(header)
+    if name:
+        assert found == name
+    else:
+        assert isinstance(found, Problem)
+        assert (found.status, found.code) == (401, "unauthorized")
+        assert "three" not in found.message
+
+
+def test_without_a_file_anybody_may_ask() -> None:
+    assert [Tokens().principal(header) for header in (None, "Token x", "Basic x")] == ["", "", ""]
+    assert not Tokens().are_needed
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "name\n", "name 12ab\n", f"a b {digest('x')}\n", f"a {digest('x')}\na {digest('y')}\n"]
+)
+def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(text)
+    with pytest.raises(TokensInvalid, match="tokens"):
+        read_tokens(file)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TokensInvalid, match="cannot read"):
+        read_tokens(tmp_path / "nothing")
+
+
+RULES = OriginRules(origins=("https://console.example.com",), hosts=("gateway", "gate:8086"), checks_hosts=True)
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("POST", {"Host": "localhost:8086"}, None),
+        ("POST", {"Host": "127.0.0.1:8086"}, None),
+        ("POST", {"Host": "[::1]:8086"}, None),
+        ("POST", {"Host": "a.localhost"}, None),
+        ("POST", {"Host": "GATEWAY:1"}, None),
+        ("POST", {"Host": "gate:8086"}, None),
+        ("POST", {"Host": "gate:1"}, 421),
+        ("POST", {"Host": "evil.example.com"}, 421),
+        ("POST", {"Host": "127.0.0.1.evil.example.com"}, 421),
+        ("POST", {"Host": "["}, 421),
+        ("GET", {}, 421),
+        # A name of somebody else that leads here is refused, though its page is of the same origin.
+        ("POST", {"Host": "evil.example.com", "Origin": "http://evil.example.com"}, 421),
+        ("POST", {"Host": "localhost:8086", "Origin": "http://localhost:8086"}, None),
+        ("POST", {"Host": "localhost:8086", "Origin": "https://console.example.com"}, None),
+        (
+            "POST",
+            {"Host": "localhost:8086", "Origin": "https://console.example.com", "Sec-Fetch-Site": "cross-site"},
+            None,
+        ),
+        ("POST", {"Host": "localhost:8086", "Origin": "http://localhost:8087"}, 403),
+        ("POST", {"Host": "localhost:8086", "Origin": "http://evil.example.com"}, 403),
+        ("POST", {"Host": "localhost:8086", "Origin": "null"}, 403),
+        ("GET", {"Host": "localhost:8086", "Origin": "null"}, 403),
+        ("POST", {"Host": "localhost:8086", "Sec-Fetch-Site": "cross-site"}, 403),
+        ("POST", {"Host": "localhost:8086", "Sec-Fetch-Site": "same-site"}, 403),
+        ("POST", {"Host": "localhost:8086", "Sec-Fetch-Site": "same-origin"}, None),
+        ("POST", {"Host": "localhost:8086", "Sec-Fetch-Site": "none"}, None),
+        ("POST", {"Host": "localhost:8086", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
+        ("GET", {"Host": "localhost:8086", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, None),
+        ("GET", {"Host": "localhost:8086", "Sec-Fetch-Site": "cross-site"}, 403),
+    ],
+)
+def test_pages_of_others_may_not_ask(method: str, headers: dict[str, str], status: int | None) -> None:
+    problem = RULES.problem(method, headers)
+    assert (problem.status if problem else None) == status
+
+
+def test_names_are_not_looked_at_where_any_will_do() -> None:
+    assert OriginRules().problem("POST", {"Host": "anything"}) is None
+
+
+def test_only_listed_origins_may_read_answers() -> None:
+    assert (
+        RULES.headers_for("https://console.example.com")["Access-Control-Allow-Origin"] == "https://console.example.com"
+    )
+    assert "Access-Control-Allow-Origin" not in RULES.headers_for("https://evil.example.com")
+    assert RULES.preflight_headers("https://evil.example.com", "") is None
+    assert OriginRules().headers_for("https://console.example.com") == {}
+
+
+@pytest.mark.parametrize(
+    ("environ", "starts"),
+    [
+        ({}, True),
+        ({"PKGER_HTTP_ADDRESS": "[::1]:1"}, True),
+        ({"PKGER_HTTP_ADDRESS": "unix:/x"}, True),
+        ({"PKGER_HTTP_ADDRESS": "0.0.0.0:8086"}, False),
+        ({"PKGER_HTTP_ADDRESS": "10.0.0.1:8086"}, False),
+        # Somebody said so on purpose, as docker-compose.yml does.
+        ({"PKGER_LISTEN": "0.0.0.0:8086"}, True),
+        ({"PKGER_HTTP_TOKENS": "/nowhere"}, False),
+    ],
+)
+async def test_without_tokens_only_this_machine_is_let_in(environ: dict[str, str], starts: bool) -> None:
+    addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), "127.0.0.1:1")
+    settings = load_gateway(environ)
+    if starts:
+        async with opened(settings, addresses) as site:
+            assert not site.tokens.are_needed
+        return
+    with pytest.raises(CannotServe, match="PKGER_HTTP"):
+        async with opened(settings, addresses):
+            pass
+
+
+def test_settings_are_read() -> None:
+    made = load_gateway(
+        {
+            "PKGER_HTTP_ORGS": "a=embedded/x, b=eu/00000000000000a1",
+            "PKGER_HTTP_HOSTS": "Gateway, other",
+            "PKGER_HTTP_ORIGINS": "https://a/",
+            "PKGER_HTTP_BASE_PATH": "/pkger/",
+            "PKGER_MAX_BYTES": "1000",
+            "PKGER_HTTP_MAX_REQUESTS": "7",
+        }
+    )
+    assert made.orgs == {"a": Target("embedded", "x"), "b": Target("eu", "00000000000000a1")}
+    assert (made.hosts, made.origins, made.base_path) == (("gateway", "other"), ("https://a",), "/pkger")
+    assert (made.body_bytes, made.requests) == (1100, 7)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"PKGER_HTTP_ORGS": "a"},
+        {"PKGER_HTTP_ORGS": "a=b"},
+        {"PKGER_HTTP_ORGS": "a=b/c,a=b/d"},
+        {"PKGER_HTTP_BASE_PATH": "pkger"},
+        {"PKGER_HTTP_BASE_PATH": "/a//b"},
+        {"PKGER_HTTP_MAX_REQUESTS": "0"},
+        {"PKGER_HTTP_BODY_SECONDS": "soon"},
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(environ: dict[str, str]) -> None:
+    with pytest.raises(SettingInvalid, match=next(iter(environ))):
+        load_gateway(environ)

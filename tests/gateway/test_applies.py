@@ -1,0 +1,233 @@
+"""Applies over HTTP: what is tied to what, what is undone, and what nobody gets to see."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from services.gateway.settings import GatewaySettings
+from tests.cluster import Cluster
+from tests.gateway.gateway import TOKEN, client, gateway, settings
+
+APPLY, STACKS = "/api/v2/templates/apply", "/api/v2/stacks"
+
+ORG = "d28a912511da88e3"
+"""The first digits of the SHA-256 of ``embedded/example``."""
+
+
+def an_object(kind: str, name: str, /, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "influxdata.com/v2alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+LABEL = an_object("Label", "l", name="label", color="#112233")
+BUCKET = an_object("Bucket", "b", name="bucket")
+SLACK = an_object("NotificationEndpointSlack", "e", name="slack", url="https://hooks.example.com/a")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> GatewaySettings:
+    return settings(tmp_path)
+
+
+@pytest.fixture
+async def http(services: Cluster, made: GatewaySettings) -> AsyncIterator[aiohttp.ClientSession]:
+    async with gateway(made, services) as address, client(address) as session:
+        yield session
+
+
+async def post(http: aiohttp.ClientSession, path: str, body: Any, **headers: str) -> tuple[int, Any]:
+    async with http.post(path, json=body, headers=headers) as answer:
+        return answer.status, await answer.json()
+
+
+async def get(http: aiohttp.ClientSession, path: str) -> Any:
+    async with http.get(path) as answer:
+        assert answer.status == 200
+        return await answer.json()
+
+
+def body_of(*objects: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"orgID": ORG, "template": {"contents": list(objects)}, **members}
+
+
+async def a_stack(http: aiohttp.ClientSession, name: str = "") -> str:
+    status, stack = await post(http, STACKS, {"orgID": ORG, "name": name})
+    assert status == 201
+    return str(stack["id"])
+
+
+async def test_an_apply_runs_the_plan_that_was_shown_and_no_other(http: aiohttp.ClientSession) -> None:
+    stack = await a_stack(http)
+    _, shown = await post(http, APPLY, body_of(LABEL, stackID=stack, dryRun=True))
+    other = body_of(BUCKET, stackID=stack, planDigest=shown["planDigest"])
+    status, refused = await post(http, APPLY, other)
+    assert (status, refused["code"]) == (422, "conflict")
+    assert (await post(http, APPLY, {**other, "dryRun": True}))[0] == 422
+    status, done = await post(http, APPLY, body_of(LABEL, stackID=stack, planDigest=shown["planDigest"]))
+    assert (status, done["planDigest"]) == (201, shown["planDigest"])
+
+
+async def test_the_same_key_gets_the_same_answer(http: aiohttp.ClientSession) -> None:
+    stack = await a_stack(http)
+    key = {"Idempotency-Key": "k"}
+    first = await post(http, APPLY, body_of(LABEL, stackID=stack), **key)
+    again = await post(http, APPLY, body_of(LABEL, stackID=stack), **key)
+    assert first == again
+    assert first[1]["diff"]["labels"][0]["stateStatus"] == "new"
+    status, other = await post(http, APPLY, body_of(BUCKET, stackID=stack), **key)
+    assert (status, other["code"]) == (422, "conflict")
+    _, without = await post(http, APPLY, body_of(LABEL, stackID=stack))
+    assert without["diff"]["labels"][0]["stateStatus"] == "exists"
+
+
+async def test_nameless_stacks_go_on_and_lose_nothing(http: aiohttp.ClientSession) -> None:
+    _, first = await post(http, APPLY, body_of(LABEL))
+    _, more = await post(http, APPLY, body_of(LABEL, BUCKET))
+    _, less = await post(http, APPLY, body_of(BUCKET))
+    _, other = await post(http, APPLY, body_of(an_object("Label", "other", name="other")))
+    assert first["stackID"] == more["stackID"] == less["stackID"] != other["stackID"]
+    stack = await get(http, f"{STACKS}/{first['stackID']}")
+    assert [resource["templateMetaName"] for resource in stack["resources"]] == ["b", "l"]
+    _, dry = await post(http, APPLY, body_of(LABEL, dryRun=True))
+    assert dry["stackID"] == ""
+
+
+async def test_what_a_named_stack_owns_is_a_conflict_that_names_it(http: aiohttp.ClientSession) -> None:
+    stack = await a_stack(http, "owner")
+    await post(http, APPLY, body_of(LABEL, stackID=stack))
+    for is_dry in (True, False):
+        status, refused = await post(http, APPLY, body_of(LABEL, dryRun=is_dry))
+        assert (status, refused["code"]) == (422, "conflict")
+        assert "owner" in refused["message"]
+
+
+async def test_two_applies_at_once_make_one_stack(http: aiohttp.ClientSession) -> None:
+    answers = await asyncio.gather(*(post(http, APPLY, body_of(LABEL)) for _ in range(4)))
+    done = [answer for status, answer in answers if status == 201]
+    assert {answer["stackID"] for answer in done} == {done[0]["stackID"]}
+    assert all(status in (201, 422) for status, _ in answers)
+    assert len((await get(http, f"{STACKS}?orgID={ORG}"))["stacks"]) == 1
+
+
+async def test_an_apply_that_the_platform_refuses_is_taken_back(older_services: Cluster, tmp_path: Path) -> None:
+    async with gateway(settings(tmp_path), older_services) as address, client(address) as http:
+        refused = an_object("Bucket", "refused", name="_refused")
+        status, failed = await post(http, APPLY, body_of(LABEL, BUCKET, refused))
+        assert (status, failed["code"]) == (500, "internal error")
+        first, *lines = failed["message"].split("\n")
+        assert "all that was done was taken back" in first
+        assert any(line.strip().startswith("Bucket refused: ") for line in lines)
+        assert (await get(http, f"{STACKS}?orgID={ORG}"))["stacks"] == []
+        assert await older_services.resources("example") == []
+
+
+async def test_a_stack_of_another_organisation_is_a_conflict(services: Cluster, tmp_path: Path) -> None:
+    made = settings(tmp_path, PKGER_HTTP_ORGS="example=embedded/example,other=embedded/other")
+    async with gateway(made, services) as address, client(address) as http:
+        stack = await a_stack(http)
+        other = (await get(http, "/api/v2/orgs?org=other"))["orgs"][0]["id"]
+        status, refused = await post(http, APPLY, body_of(LABEL, stackID=stack) | {"orgID": other})
+        assert (status, refused["code"]) == (422, "conflict")
+        status, refused = await post(http, f"{STACKS}/{stack}/uninstall?orgID={other}", {})
+        assert (status, refused["code"]) == (422, "conflict")
+        async with http.delete(f"{STACKS}/{stack}?orgID={other}") as answer:
+            assert answer.status == 422
+        assert (await get(http, f"{STACKS}?orgID={other}"))["stacks"] == []
+
+
+async def test_what_is_not_served_is_not_there(services: Cluster, tmp_path: Path) -> None:
+    async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=""), services) as address, client(address) as http:
+        stack = (await post(http, STACKS, {"orgID": (await get(http, "/api/v2/orgs"))["orgs"][0]["id"]}))[1]["id"]
+    async with gateway(settings(tmp_path), services) as address, client(address) as http:
+        async with http.get(f"{STACKS}/{stack}") as answer:
+            assert answer.status == 404
+        async with http.delete(f"{STACKS}/{stack}") as answer:
+            assert answer.status == 204
+        assert (await post(http, "/api/v2/templates/export", {"stackID": stack}))[0] == 404
+
+
+CANARY = "canary-of-a-secret"
+
+
+async def test_a_literal_credential_becomes_a_secret_that_nobody_sees(
+    http: aiohttp.ClientSession, services: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stack, told = await a_stack(http), []
+    literal = {**SLACK, "spec": {**SLACK["spec"], "token": CANARY}}
+    status, dry = await post(http, APPLY, body_of(literal, stackID=stack, dryRun=True))
+    assert status == 200
+    assert dry["summary"]["notificationEndpoints"][0]["notificationEndpoint"]["token"] == ""
+    assert dry["summary"]["missingSecrets"] == []
+    told.append(dry)
+    status, done = await post(http, APPLY, body_of(literal, stackID=stack, secrets={"more": CANARY}))
+    assert status == 201
+    (key,) = {*await services.secret_keys("example")} - {"more"}
+    assert key.endswith("-token")
+    assert done["summary"]["notificationEndpoints"][0]["notificationEndpoint"]["token"] == f"secret: {key}"
+    told.append(done)
+    status, again = await post(http, APPLY, body_of(literal, stackID=stack))
+    assert again["diff"]["notificationEndpoints"][0]["stateStatus"] == "exists"
+    assert await services.secret_keys("example") == sorted([key, "more"])
+    told += [again, await get(http, f"{STACKS}/{stack}"), await get(http, f"{STACKS}?orgID={ORG}")]
+    told.append((await post(http, "/api/v2/templates/export", {"stackID": stack}))[1])
+    # One that is refused: the name of the endpoint is no text.
+    wrong = {**literal, "metadata": {"name": 7}}
+    told.append((await post(http, APPLY, body_of(wrong, stackID=stack, secrets={"more": CANARY})))[1])
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "platform.db"]
+    for word in (CANARY, TOKEN):
+        assert word not in json.dumps(told)
+        assert word not in caplog.text + "".join(str(record.__dict__) for record in caplog.records)
+        assert not any(word.encode() in content for content in files)
+    operation = await services.newest_operation()
+    assert operation.author == "tester"
+
+
+async def test_updates_of_stacks_are_whole(http: aiohttp.ClientSession, services: Cluster) -> None:
+    owner, taker = await a_stack(http, "owner"), await a_stack(http, "taker")
+    _, done = await post(http, APPLY, body_of(LABEL, BUCKET, stackID=owner))
+    bucket, label = (f"{done['diff'][kind][0]['id']:016x}" for kind in ("buckets", "labels"))
+
+    async def patch(stack: str, **members: Any) -> tuple[int, Any]:
+        async with http.patch(f"{STACKS}/{stack}", json=members) as answer:
+            return answer.status, await answer.json()
+
+    def added(*resources: tuple[str, str]) -> list[dict[str, str]]:
+        return [{"kind": kind, "resourceID": resource} for kind, resource in resources]
+
+    assert (await patch(taker, additionalResources=added(("Bucket", bucket))))[0] == 422, "another stack owns it"
+    assert (await patch(taker, additionalResources=added(("Bucket", "00000000deadbeef"))))[0] == 422
+    assert (await patch(owner, additionalResources=added(("Bucket", bucket))))[0] == 200, "it has it already"
+    assert (await patch(taker, name="owner"))[1]["code"] == "conflict"
+    async with http.delete(f"{STACKS}/{owner}?orgID={ORG}") as answer:
+        assert answer.status == 204
+    free = await services.apply(json.dumps([LABEL, BUCKET]), org="example")
+    assert free.state
+    ids = {resource.kind: resource.id for resource in await services.resources("example")}
+    resources = added(("Bucket", ids["Bucket"]), ("Label", ids["Label"]))
+    status, _ = await patch(taker, name=" no name ", additionalResources=resources)
+    assert status == 400
+    assert (await get(http, f"{STACKS}/{taker}"))["resources"] == [], "nothing of it was done"
+    status, updated = await patch(taker, name="new", additionalResources=resources)
+    assert (status, updated["name"]) == (200, "new")
+    assert sorted(each["resourceID"] for each in updated["resources"]) == sorted(ids.values())
+    assert label
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_nothing_takes_all_from_a_stack_unless_the_body_says_so(
+    http: aiohttp.ClientSession, services: Cluster, *, dry_run: bool
+) -> None:
+    stack = await a_stack(http)
+    await post(http, APPLY, body_of(LABEL, BUCKET, stackID=stack))
+    nothing = {"orgID": ORG, "stackID": stack, "templates": [], "dryRun": dry_run}
+    status, refused = await post(http, APPLY, nothing)
+    assert (status, refused["code"]) == (422, "unprocessable entity")
+    assert "all 2 resources" in refused["message"]
+    assert '("allowEmpty": true)' in refused["message"]
+    assert len(await services.resources("example")) == 2
+    assert (await post(http, APPLY, {**nothing, "allowEmpty": True}))[0] == (200 if dry_run else 201)
+    assert len(await services.resources("example")) == (2 if dry_run else 0)

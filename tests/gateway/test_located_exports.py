@@ -1,0 +1,78 @@
+"""Exports of resources that nobody says the organisation of, and in the words of InfluxDB."""
+
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.apply.packages import a_check, a_rule, an_endpoint, an_object
+from tests.cluster import Cluster
+from tests.gateway.gateway import client, gateway, settings
+
+EXPORT = "/api/v2/templates/export"
+ORGS = "one=embedded/one,two=embedded/two,empty=embedded/empty"
+
+
+async def post(session: aiohttp.ClientSession, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+    async with session.post(path, json=body) as answer:
+        return answer.status, await answer.json()
+
+
+async def applied(session: aiohttp.ClientSession, org: str, *package: dict[str, Any]) -> dict[str, Any]:
+    """The summary of an apply to the organisation of that name."""
+    async with session.get("/api/v2/orgs", params={"org": org}) as answer:
+        org_id = (await answer.json())["orgs"][0]["id"]
+    body = {"orgID": org_id, "template": {"contents": list(package)}, "secrets": {"slack-token": "value"}}
+    status, told = await post(session, "/api/v2/templates/apply", body)
+    assert status == 201, told
+    summary: dict[str, Any] = told["summary"]
+    return summary
+
+
+def bucket(summary: dict[str, Any]) -> dict[str, str]:
+    """The only bucket of a summary, as a request names it."""
+    (found,) = summary["buckets"]
+    return {"kind": "Bucket", "id": f"{found['id']:016x}"}
+
+
+@pytest.mark.parametrize("unknown", [0, 1, 2])
+async def test_resources_of_several_organisations_are_found_and_all_unknown_ones_told(
+    services: Cluster, tmp_path: Path, unknown: int
+) -> None:
+    missing = [{"kind": "Bucket", "id": f"00000000deadbee{number}"} for number in range(unknown)]
+    async with (
+        gateway(settings(tmp_path, PKGER_HTTP_ORGS=ORGS), services) as address,
+        client(address) as session,
+    ):
+        first = bucket(await applied(session, "one", an_object("Bucket", "first", "first")))
+        second = bucket(await applied(session, "two", an_object("Bucket", "second", "second")))
+        status, told = await post(session, EXPORT, {"resources": [second, *missing, first]})
+    if unknown:
+        assert status == 404
+        assert all(each["id"] in told["message"] for each in missing)
+        assert first["id"] not in told["message"]
+    else:
+        assert [each["metadata"]["name"] for each in told] == ["first", "second"]
+
+
+async def test_an_export_says_what_is_so_anyway(services: Cluster, tmp_path: Path) -> None:
+    chart = {"kind": "Single_Stat", "name": "c", "width": 1, "height": 1, "queries": [{"query": "buckets()"}]}
+    chart["colors"] = [{"name": "n", "type": "text", "hex": "#ffffff"}]
+    package = (
+        an_endpoint("Slack", "chat", "chat"),
+        a_rule("rule", "chat", "rule", messageTemplate="m"),
+        a_check("Threshold", "check", "check"),
+        an_object("Dashboard", "board", "board", charts=[chart]),
+        an_object("Dashboard", "bare", "bare"),
+    )
+    async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=ORGS), services) as address, client(address) as session:
+        await applied(session, "one", *package)
+        async with session.get("/api/v2/orgs", params={"org": "one"}) as answer:
+            org = (await answer.json())["orgs"][0]["id"]
+        _, told = await post(session, EXPORT, {"orgIDs": [{"orgID": org}]})
+    specs = {each["metadata"]["name"]: each["spec"] for each in told}
+    assert {name: spec["name"] for name, spec in specs.items()} == {name: name for name in specs}
+    assert specs["chat"]["status"] == "active"
+    assert specs["bare"]["charts"] == []
+    assert [each["kind"] for each in specs["board"]["charts"]] == ["Single_Stat"]

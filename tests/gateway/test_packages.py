@@ -1,0 +1,44 @@
+"""A dry run over HTTP is the plan over gRPC, for every recorded package."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+
+from services.gateway.documents.answer import answer_document
+from services.rpc.plan_parts import JoinedPlan, joined
+from tests.cluster import ALL_VIEWS, Cluster
+from tests.conftest import ROOT
+from tests.gateway.gateway import client, gateway, settings
+
+FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason=f"the recorded packages are not at {FOLDER}")
+async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path) -> None:
+    stub = PlannerServiceStub(services.peers["planner"].channel)
+    async with gateway(settings(tmp_path), services) as address, client(address) as http:
+        async with http.get("/api/v2/orgs") as answer:
+            org = (await answer.json())["orgs"][0]["id"]
+        for path in sorted(FOLDER.glob("*.yml")):
+            text = path.read_text()
+            template = {"contentType": "yaml", "sources": [path.name], "contents": text}
+            async with http.post(
+                "/api/v2/templates/apply", json={"dryRun": True, "orgID": org, "template": template}
+            ) as answer:
+                told = await answer.json()
+            request = planner_pb2.CreatePlanRequest(validate_only=True, view=ALL_VIEWS)
+            request.target.org = "example"
+            request.stack.nameless = True
+            request.package.sources.add(name=path.name, text=text, encoding=parser_pb2.ENCODING_YAML)
+            answers = services.peers["planner"].stream(stub.CreatePlan, request)
+            made = await joined(answers)
+            assert isinstance(made, JoinedPlan), path.name
+            assert answer.status == 200, path.name
+            assert told == answer_document(made, "", org, is_applied=False), path.name
+            objects = [each for each in yaml.safe_load_all(text) if each]
+            rows = [row for name, rows in told["diff"].items() if name != "labelMappings" for row in rows]
+            assert len(rows) == len(objects), path.name

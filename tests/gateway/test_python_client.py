@@ -1,0 +1,76 @@
+"""The Python client of InfluxDB does the round of packages and stacks; no other client reads answers as strictly."""
+
+import asyncio
+import warnings
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.cluster import Cluster
+from tests.conftest import ROOT
+from tests.gateway.cases import read_cases
+from tests.gateway.gateway import TOKEN, gateway, settings
+
+with warnings.catch_warnings():
+    # Its own imports warn of what Python is going to drop.
+    warnings.simplefilter("ignore")
+    from influxdb_client import InfluxDBClient, StackResources
+    from influxdb_client.service.templates_service import TemplatesService
+
+EXAMPLES = [
+    document
+    for name in ("labels.json", "fleet.yml")
+    for loaded in yaml.safe_load_all((ROOT / "examples" / name).read_text())
+    for document in (loaded if isinstance(loaded, list) else [loaded])
+]
+
+(EVERY_KIND,) = [
+    case["request"]["body"]["templates"][0]["contents"] for case in read_cases() if case["id"] == "summary-all-kinds"
+]
+
+
+def the_round(address: str) -> None:
+    """What a program does, in the words of the client."""
+    with InfluxDBClient(url=f"http://{address}", token=TOKEN) as client:
+        assert client.ready().status == "ready"
+        assert client.ping()
+        assert client.build() == "OSS"
+        assert client.users_api().me().name == "tester"
+        (org,) = client.organizations_api().find_organizations(org="example")
+        assert client.organizations_api().find_organization(org.id).name == "example"
+        service = TemplatesService(client.api_client)
+        stack = service.create_stack(post_stack_request={"orgID": org.id, "name": "first", "urls": []})
+        for package in (EVERY_KIND, EXAMPLES):
+            body: dict[str, Any] = {
+                "orgID": org.id,
+                "stackID": stack.id,
+                "template": {"contents": package},
+                "secrets": {"tok": "value"},
+            }
+            shown = service.apply_template({**body, "dryRun": True})
+            done = service.apply_template(body)
+            assert (shown.stack_id, done.stack_id) == (stack.id, stack.id)
+            names = {item["metadata"]["name"] for item in package}
+            assert {label.template_meta_name for label in done.summary.labels} <= names
+        assert [check.name for check in service.apply_template({**body, "dryRun": True}).summary.checks or []] == []
+        (listed,) = service.list_stacks(org_id=org.id, name="first").stacks
+        assert listed.id == stack.id
+        read = service.read_stack(stack.id)
+        assert len(read.events[-1].resources) == len(EXAMPLES)
+        assert isinstance(read.events[-1].resources[0], StackResources)
+        assert (
+            service.update_stack(stack.id, patch_stack_request={"description": "words"}).events[-1].description
+            == "words"
+        )
+        exported = service.export_template(template_export_by_id={"stackID": stack.id})
+        assert len(exported) == len(EXAMPLES)
+        gone = service.uninstall_stack(stack.id)
+        assert gone.events[-1].event_type == "uninstall"
+        service.delete_stack(stack.id, org.id)
+        assert service.list_stacks(org_id=org.id).stacks == []
+
+
+async def test_the_python_client_does_the_round(services: Cluster, tmp_path: Path) -> None:
+    async with gateway(settings(tmp_path), services) as address:
+        await asyncio.to_thread(the_round, address)

@@ -1,0 +1,334 @@
+"""Requests become messages: whatever a message says can be said in path, query and body; what is wrong is named."""
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, cast
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+import pytest
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.timestamp_pb2 import Timestamp
+from hypothesis import given
+from hypothesis import strategies as st
+from pkger.applier.v1 import applier_pb2
+from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
+
+from services.core.errors import RequestInvalid
+from services.gateway.answers import Answer
+from services.gateway.http_request import HttpRequest
+from services.gateway.routes import Found, Route, Routes
+from services.gateway.transcoding.bindings import Binding, bindings
+from services.gateway.transcoding.decoding import ANY_JSON, decode, is_map
+from services.rpc.documents import document_of
+
+BINDINGS = {binding.name: binding for binding in bindings()}
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)
+
+_RANGES = {
+    FieldDescriptor.CPPTYPE_INT32: st.integers(-(2**31), 2**31 - 1),
+    FieldDescriptor.CPPTYPE_INT64: st.integers(-(2**63), 2**63 - 1),
+    FieldDescriptor.CPPTYPE_BOOL: st.booleans(),
+}
+
+
+async def handled(request: HttpRequest) -> Answer:
+    raise NotImplementedError
+
+
+ROUTES = Routes([Route(each.method, each.path, handled, {"operationId": each.name}) for each in BINDINGS.values()])
+
+
+def of(name: str, path: dict[str, str] | None = None, query: str = "", body: Any = b"") -> Any:
+    """The message of a request."""
+    sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return decode(BINDINGS[name], path or {}, parse_qsl(query, keep_blank_values=True), sent)
+
+
+def test_path_and_query_fill_fields() -> None:
+    asked = of(
+        "StackService_ListResources_2",
+        {"target_platform": "embedded", "target_org": "ops", "stack_name": "a/b"},
+        "page_size=7&page_token=x",
+    )
+    target = object_pb2.Target(platform="embedded", org="ops")
+    stack = object_pb2.StackRef(name="a/b")
+    assert asked == stack_pb2.ListResourcesRequest(target=target, stack=stack, page_size=7, page_token="x")
+
+
+def test_a_name_with_its_collection_is_put_together_again() -> None:
+    asked = of("ApplierService_WatchOperation", {"operation": "0123"}, "after_seq=5")
+    assert asked == applier_pb2.WatchOperationRequest(operation="operations/0123", after_seq=5)
+
+
+def test_what_repeats_is_a_list_and_times_and_enums_are_texts() -> None:
+    query = "states=OPERATION_STATE_BLOCKED&states=OPERATION_STATE_FAILED&since=2026-01-31T12:00:00Z&stackId=s"
+    asked = of("ApplierService_ListOperations", query=query)
+    since = Timestamp(seconds=1769860800)
+    states = operation_pb2.OPERATION_STATE_BLOCKED, operation_pb2.OPERATION_STATE_FAILED
+    assert asked == applier_pb2.ListOperationsRequest(stack_id="s", states=states, since=since)
+
+
+def test_a_message_of_a_query_is_json_where_dots_cannot_say_it() -> None:
+    resource = json.dumps({"kind": "Label", "id": "a"})
+    query = urlencode([("target.org", "ops"), ("resources", resource), ("resources", f"[{resource}]")])
+    asked = of("StackService_FindOwners", query=query)
+    labels = [object_pb2.ResourceId(kind="Label", id="a")] * 2
+    assert asked == stack_pb2.FindOwnersRequest(target=object_pb2.Target(org="ops"), resources=labels)
+    everything = of("PlannerService_ExportPackage", query="everything={}")
+    assert everything == planner_pb2.ExportPackageRequest(everything=planner_pb2.ExportFilter())
+    assert everything.HasField("everything")
+
+
+@pytest.mark.parametrize(("name", "query"), [("after_sequence", "after_sequence=3"), ("afterSeq", "afterSeq=3")])
+def test_a_field_has_the_names_that_clients_of_http_know(name: str, query: str) -> None:
+    assert of("ApplierService_WatchOperation", {"operation": "0"}, query).after_seq == 3
+
+
+def test_the_digest_of_a_plan_goes_by_the_name_that_the_other_api_has_for_it() -> None:
+    assert of("ApplierService_Apply", body={"planDigest": "sha256:00"}).digest == "sha256:00"
+
+
+def test_a_body_has_absent_fields_nulls_and_both_forms_of_names() -> None:
+    body = {
+        "allowMissing": True,
+        "allow_empty": False,
+        "digest": None,
+        "package": {"env": {"a": None, "b": [1, {"c": "d"}]}, "sources": [{"text": "x", "encoding": "ENCODING_YAML"}]},
+        "secrets": {"k": "v"},
+    }
+    asked = of("ApplierService_Apply_2", {"stack_id": "0a"}, body=body)
+    assert asked.stack.id == "0a"
+    assert asked.allow_missing
+    assert asked.package.sources[0].encoding == 1
+    assert MessageToDict(asked.package)["env"] == {"a": None, "b": [1, {"c": "d"}]}
+    assert dict(asked.secrets) == {"k": "v"}
+
+
+def test_an_empty_body_says_nothing() -> None:
+    assert of("ApplierService_UninstallStack", {"stack_id": "0a"}).stack.id == "0a"
+
+
+def test_a_field_that_may_be_absent_is_told_from_an_empty_one() -> None:
+    assert of("StackService_UpdateStack", {"stack_id": "0a"}, body={"name": ""}).HasField("name")
+    assert not of("StackService_UpdateStack", {"stack_id": "0a"}, body={}).HasField("name")
+
+
+def test_a_body_may_say_what_the_path_says() -> None:
+    assert of("StackService_UpdateStack", {"stack_id": "0a"}, body={"stack": {"id": "0a"}}).stack.id == "0a"
+
+
+STACK = {"stack_id": "0a"}
+
+WRONG = [
+    ("StackService_ListStacks", "page=1", b"", "page: there is no such parameter"),
+    ("StackService_ListStacks", "target.x=1", b"", "target.x: there is no such parameter"),
+    ("StackService_ListStacks", "names.x=1", b"", "names.x: there is no such parameter"),
+    ("StackService_ListStacks", "page_size=x", b"", "page_size: is no whole number from"),
+    ("StackService_ListStacks", "page_size=", b"", "page_size: is no whole number"),
+    ("StackService_ListStacks", "page_size=2147483648", b"", "page_size: is no whole number from -2147483648 to"),
+    ("StackService_ListStacks", "page_size=1&pageSize=2", b"", "pageSize: is there twice"),
+    ("StackService_ListStacks", "target={}&target.org=x", b"", None),
+    ("StackService_ListStacks", "target=x", b"", "target: is no JSON, as a parameter for a message has to be"),
+    ("StackService_ListStacks", "target=5", b"", "target: is no object"),
+    ("StackService_ListStacks", "target=5&target.org=x", b"", "target.org: target is there as a whole, too"),
+    ("StackService_ListStacks", "", b"{}", "body: GET takes none here"),
+    ("StackService_GetStack", "stack.name=x", b"", "stack.id: the path says it, and the rest of the request"),
+    ("PlannerService_ExportPackage", "stack.id=x&stack.name=y", b"", "stack.name: is there beside stack.id"),
+    ("ApplierService_ListOperations", "states=X", b"", "states: is none of OPERATION_STATE_SUCCEEDED"),
+    ("ApplierService_ListOperations", "since=today", b"", "since: is no time such as"),
+    ("StackService_CreateStack", "name=x", b"{}", "name: is not a parameter of the query"),
+    ("StackService_CreateStack", "", b"{", "body: is no JSON"),
+    ("StackService_CreateStack", "", b"[]", "body: is no JSON object"),
+    ("StackService_CreateStack", "", b"null", "body: is no JSON object"),
+    ("StackService_CreateStack", "", b"NaN", "body: is no JSON"),
+    ("StackService_CreateStack", "", b'{"name": "\xff"}', "body: is no JSON"),
+    ("StackService_CreateStack", "", b"[" * 10_000, "body: is no JSON"),
+    ("StackService_CreateStack", "", b"{} x", "body: is no JSON"),
+    ("StackService_CreateStack", "", b'{"nam": "x"}', "nam: there is no such field"),
+    ("StackService_CreateStack", "", b'{"name": 5}', "name: is no text"),
+    ("StackService_CreateStack", "", b'{"urls": "x"}', "urls: is no list"),
+    ("StackService_CreateStack", "", b'{"urls": ["x", 5]}', "urls[1]: is no text"),
+    ("StackService_CreateStack", "", b'{"urls": [null]}', "urls[0]: is no text"),
+    ("StackService_CreateStack", "", b'{"target": []}', "target: is no object"),
+    ("StackService_CreateStack", "", b'{"target": {"orgs": ""}}', "target.orgs: there is no such field"),
+    ("StackService_CreateStack", "", b'{"request_id": "a", "requestId": "a"}', "requestId: is there beside request_id"),
+    ("StackService_CreateStack", "", b'{"policy": []}', "policy: is no JSON of its type"),
+    ("StackService_CreateStack", "", b'{"policy": {"a": %s}}' % (b"[" * 200 + b"]" * 200), "policy: is no JSON of"),
+    ("ApplierService_Apply", "", b'{"allow_empty": "true"}', "allow_empty: is neither true nor false"),
+    ("ApplierService_Apply", "", b'{"secrets": {"k": 5}}', "secrets.k: is no text"),
+    ("ApplierService_Apply", "", b'{"secrets": []}', "secrets: is no object"),
+    ("ApplierService_Apply", "", b'{"package": {"sources": [{"text": "", "url": ""}]}}', "package.sources[0].url: is"),
+    ("ApplierService_RollbackStack", "", b'{"revision": 9223372036854775808}', "revision: is no whole number"),
+    ("ApplierService_RollbackStack", "", b'{"revision": 1.5}', "revision: is no whole number"),
+    ("ApplierService_RollbackStack", "", b'{"revision": true}', "revision: is no whole number"),
+    ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"name": "x"}}', "stack.id: the path says it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "query", "body", "problem"), WRONG, ids=[f"{row[1]}{row[2]!r:.60}" for row in WRONG])
+def test_what_is_wrong_is_named(name: str, query: str, body: bytes, problem: str | None) -> None:
+    path = STACK if "stack_id" in BINDINGS[name].path else {}
+    if problem is None:
+        of(name, path, query, body)
+        return
+    with pytest.raises(RequestInvalid) as caught:
+        of(name, path, query, body)
+    assert str(caught.value).startswith(problem)
+    assert caught.value.metadata["field"] in problem
+
+
+def test_no_value_gets_into_an_error() -> None:
+    """It may be a secret in the wrong place."""
+    for body in (
+        {"secrets": {"k": ["canary"]}},
+        {"digest": {"canary": 1}},
+        {"package": "canary"},
+        {"revision": "canary"},
+    ):
+        with pytest.raises(RequestInvalid) as caught:
+            of("ApplierService_Apply", body=body)
+        assert "canary" not in str(caught.value)
+
+
+def _fields(message: Descriptor, fixed: set[str], where: str = "") -> Any:
+    """
+    The JSON of messages of a type.
+
+    Args:
+        message: The type.
+        fixed: Fields that the path says, with dots; they are there, and not empty.
+        where: Path of the message, empty or with a dot at its end.
+    """
+    wanted: dict[str, Any] = {}
+    optional: dict[str, Any] = {}
+    ones: dict[str, dict[str, Any]] = {}
+    for field in message.fields:
+        name = f"{where}{field.name}"
+        value = _value(field, fixed, name)
+        if name in fixed or any(each.startswith(f"{name}.") for each in fixed):
+            wanted[field.name] = value
+        elif field.containing_oneof:
+            ones.setdefault(field.containing_oneof.name, {})[field.name] = value
+        else:
+            optional[field.name] = value
+    said = {field.containing_oneof.name for field in message.fields if field.containing_oneof and field.name in wanted}
+    parts = [st.fixed_dictionaries(wanted, optional=optional)]
+    for name, values in ones.items():
+        if name not in said:
+            chosen = [st.fixed_dictionaries({each: value}) for each, value in values.items()]
+            parts.append(st.one_of(st.just({}), *chosen))
+    return st.tuples(*parts).map(lambda told: {name: value for part in told for name, value in part.items()})
+
+
+def _value(field: FieldDescriptor, fixed: set[str], name: str) -> Any:
+    if is_map(field):
+        value = cast("Descriptor", field.message_type).fields_by_name["value"]
+        return st.dictionaries(texts, _single(value, fixed, name), max_size=2)
+    single = _single(field, fixed, name)
+    return st.lists(single, max_size=3) if field.is_repeated else single
+
+
+def _single(field: FieldDescriptor, fixed: set[str], name: str) -> Any:
+    if field.message_type:
+        if field.message_type.full_name == "google.protobuf.Timestamp":
+            return st.datetimes().map(lambda time: f"{time.isoformat(timespec='microseconds')}Z")
+        if field.message_type.full_name in ANY_JSON:
+            return st.dictionaries(texts, st.integers(-100, 100) | texts | st.booleans(), max_size=2)
+        return _fields(field.message_type, fixed, f"{name}.")
+    if field.enum_type:
+        return st.sampled_from([value.name for value in field.enum_type.values])
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        if name in fixed:
+            return texts.filter(bool)
+        return texts
+    return _RANGES[field.cpp_type] if name not in fixed else st.integers(1, 2**31 - 1)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[Binding, Message]:
+    """A route, and any message that it can carry."""
+    binding = BINDINGS[draw(st.sampled_from(sorted(BINDINGS)))]
+    document = draw(_fields(binding.rpc.input_type, {each.field for each in binding.parameters}))
+    message = GetMessageClass(binding.rpc.input_type)()
+    for parameter in binding.parameters:
+        if parameter.prefix:
+            document[parameter.field] = f"{parameter.prefix}{document[parameter.field]}"
+    ParseDict(document, message)
+    return binding, message
+
+
+def at(document: dict[str, Any], path: str) -> Any:
+    found: Any = document
+    for step in path.split("."):
+        found = found[step]
+    return found
+
+
+def in_query(
+    document: dict[str, Any], message: Descriptor, told: set[str], where: str = ""
+) -> Iterable[tuple[str, str]]:
+    """A document as parameters of a query: with dots where they can say it, as JSON where they cannot."""
+    for field in message.fields:
+        name = f"{where}{field.name}"
+        if field.name not in document or name in told:
+            continue
+        value = document[field.name]
+        if field.message_type is None or field.message_type.full_name == "google.protobuf.Timestamp":
+            for each in value if field.is_repeated else [value]:
+                yield name, str(each).lower() if isinstance(each, bool) else str(each)
+        elif field.is_repeated:
+            yield from ((name, json.dumps(each)) for each in value)
+        else:
+            inside = list(in_query(value, field.message_type, told, f"{name}."))
+            yield from inside
+            if not inside and not any(each.startswith(f"{name}.") for each in told):
+                yield name, json.dumps(value)
+
+
+@given(requests())
+def test_whatever_a_message_says_a_request_can_say(request: tuple[Binding, Message]) -> None:
+    """Through the real table of routes and a real address, as a client writes it."""
+    binding, message = request
+    document = document_of(message)
+    target = binding.path
+    for parameter in binding.parameters:
+        written = quote(str(at(document, parameter.field)).removeprefix(parameter.prefix), safe="")
+        target = target.replace(f"{{{parameter.name}}}", written)
+    told = {parameter.field for parameter in binding.parameters}
+    query, body = "", b""
+    if binding.has_body:
+        body = json.dumps(MessageToDict(message, preserving_proto_field_name=True)).encode()
+    else:
+        query = urlencode(list(in_query(document, binding.rpc.input_type, told)))
+
+    found = ROUTES.find(binding.method, target)
+    assert isinstance(found, Found)
+    assert found.route.operation["operationId"] == binding.name
+    decoded = decode(binding, found.parameters, parse_qsl(query, keep_blank_values=True), body)
+    assert decoded == message
+
+
+@given(requests(), texts.filter(bool))
+def test_what_no_contract_knows_is_refused_by_its_name(request: tuple[Binding, Message], text: str) -> None:
+    binding, _ = request
+    name = f"no-{text}"
+    path = {parameter.name: "1" for parameter in binding.parameters}
+    query = [] if binding.has_body else [(name, "1")]
+    body = json.dumps({name: 1}).encode() if binding.has_body else b""
+    with pytest.raises(RequestInvalid) as caught:
+        decode(binding, path, query, body)
+    assert caught.value.metadata["field"] == name
+
+
+@given(st.sampled_from(sorted(BINDINGS)), st.lists(st.tuples(texts, texts), max_size=3), st.binary(max_size=30))
+def test_whatever_is_sent_is_a_message_or_an_error(name: str, query: list[tuple[str, str]], body: bytes) -> None:
+    path = {parameter.name: unquote("x%2F1") for parameter in BINDINGS[name].parameters}
+    with suppress(RequestInvalid):
+        assert decode(BINDINGS[name], path, query, body).IsInitialized()

@@ -1,0 +1,320 @@
+"""Every public RPC over HTTP, on real services: it is reached, decoded and answered, and the answer fits its schema."""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from pkger.model.v1 import plan_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+
+from services.gateway.transcoding.bindings import bindings
+from services.gateway.transcoding.calling import LARGE
+from services.gateway.transcoding.problems import PROBLEM_SCHEMA
+from services.rpc.documents import document_of
+from tests.apply.packages import an_object
+from tests.cluster import ALL_VIEWS, Cluster, sources
+from tests.gateway.gateway import TOKEN
+from tests.gateway.transcoding.api import BASE, LABEL, Answered, Api, a_source, events_of, target_of
+
+AT_HOME = ("embedded", "default", "fleet")
+"""A stack by its name."""
+
+BUCKET = (
+    "---\napiVersion: influxdata.com/v2alpha1\nkind: Bucket\nmetadata: {name: readings}\n"
+    "spec: {name: readings, associations: [{kind: Label, name: fleet}]}\n"
+)
+
+
+class Covered(Api):
+    """A client that knows what it called."""
+
+    called: set[str]
+
+    async def call(self, name: str, *path: str, **more: Any) -> Answered:
+        self.called.add(name)
+        return await super().call(name, *path, **more)
+
+    async def done(self, name: str, *path: str, **more: Any) -> Answered:
+        """Call what succeeds."""
+        answered = await self.call(name, *path, **more)
+        assert answered.status == 200, answered.documents
+        return answered
+
+    async def one(self, name: str, *path: str, **more: Any) -> Any:
+        """Call what succeeds with one message."""
+        return (await self.done(name, *path, **more)).document
+
+    async def finished(self, name: str, *path: str, **more: Any) -> Any:
+        """Run an operation; the event that ends it."""
+        finished = (await self.done(name, *path, **more)).documents[-1]["event"]["finished"]
+        assert finished["state"] == "OPERATION_STATE_SUCCEEDED", finished
+        return finished
+
+
+async def test_every_rpc_is_reached_decoded_and_answered(api: Api, services: Cluster) -> None:
+    client = Covered(api.session, api.address)
+    client.called = set()
+    await read_what_is_fixed(client)
+    stack = await make_a_stack(client)
+    await look_at_operations(client, stack)
+    await plan_and_apply(client, stack)
+    await go_back(client, stack)
+    await change_the_record(client, stack)
+    await compare_and_export(client, stack)
+    await watch(client, stack)
+    await remove(client, stack)
+    assert client.called == {binding.name for binding in bindings()}
+
+
+async def read_what_is_fixed(client: Covered) -> None:
+    kinds = (await client.one("ParserService_ListKinds"))["kinds"]
+    assert "Label" in {kind["name"] for kind in kinds}
+    [platform] = (await client.one("PlannerService_ListPlatforms", query=[("platform", "embedded")]))["platforms"]
+    assert platform["name"] == "embedded"
+    checked = await client.one("PlannerService_CheckPlatform", "embedded", query=[("org", "default")])
+    assert checked["name"] == "embedded"
+    body = {**a_source(), "view": ["PACKAGE_VIEW_OBJECTS"]}
+    parsed = (await client.done("ParserService_ParsePackage", body=body)).documents
+    objects = [each for part in parsed for each in part.get("objects", {}).get("objects", [])]
+    rendered = await client.one("ParserService_RenderPackage", body={"package": {"objects": objects}})
+    assert "kind: Label" in rendered["text"]
+
+
+async def make_a_stack(client: Covered) -> str:
+    body = {"name": "fleet", "description": "cars"}
+    stack = (await client.one("StackService_CreateStack", body=body))["stack"]
+    other = (await client.one("StackService_CreateStack_2", "embedded", "ops", body={}))["stack"]
+    assert other["target"] == {"platform": "embedded", "org": "ops"}
+    stacks = (await client.one("StackService_ListStacks", query=[("names", "fleet"), ("names", "x")]))["stacks"]
+    assert [each["id"] for each in stacks] == [stack["id"]]
+    stacks = (await client.one("StackService_ListStacks_2", "embedded", "ops"))["stacks"]
+    assert [each["id"] for each in stacks] == [other["id"]]
+    changed = await client.one("StackService_UpdateStack", stack["id"], body={"description": "vehicles"})
+    assert changed["stack"]["description"] == "vehicles"
+    changed = await client.one("StackService_UpdateStack_2", *AT_HOME, body={"description": ""})
+    assert changed["stack"]["description"] == ""
+    await client.finished("ApplierService_Apply", body={"stack": {"id": stack["id"]}, "package": a_source()})
+    await client.finished("ApplierService_Apply_2", stack["id"], body={"package": a_source()})
+    finished = await client.finished("ApplierService_Apply_3", *AT_HOME, body={"package": a_source()})
+    assert finished["no_change"]
+    by_id = await client.one("StackService_GetStack", stack["id"])
+    assert by_id == await client.one("StackService_GetStack_2", *AT_HOME)
+    assert by_id["stack"]["resource_count"] == 1
+    by_id = await client.one("StackService_ListResources", stack["id"])
+    assert by_id == await client.one("StackService_ListResources_2", *AT_HOME)
+    assert by_id["resources"][0]["key"] == {"kind": "Label", "name": "fleet"}
+    resource = f'{{"kind": "Label", "id": "{by_id["resources"][0]["resource_id"]}"}}'
+    owners = await client.one("StackService_FindOwners", query=[("resources", resource)])
+    assert [owner["stack_id"] for owner in owners["owners"]] == [stack["id"]]
+    assert await client.one("StackService_FindOwners_2", body={"resources": []}) == {"owners": [], "users": []}
+    return str(stack["id"])
+
+
+async def look_at_operations(client: Covered, stack: str) -> None:
+    query = [("stack_id", stack), ("states", "OPERATION_STATE_SUCCEEDED"), ("page_size", "1")]
+    [listed] = (await client.one("ApplierService_ListOperations", query=query))["operations"]
+    assert listed["author"] == "tester"
+    operation = (await client.one("ApplierService_GetOperation", listed["name"]))["operation"]
+    assert operation["plan"] == listed["plan"]
+    events = (await client.done("ApplierService_WatchOperation", listed["name"])).documents
+    assert [each["event"]["seq"] for each in events] == list(range(1, len(events) + 1))
+    for name in ("ApplierService_CancelOperation", "ApplierService_RecoverOperation"):
+        refused = await client.call(name, listed["name"], body={})
+        assert (refused.status, refused.document["reason"]) == (404, "OPERATION_NOT_FOUND")
+        assert refused.document["metadata"] == {"operation": listed["name"]}
+
+
+async def plan_and_apply(client: Covered, stack: str) -> None:
+    body = {"stack": {"id": stack}, "package": a_source(LABEL + BUCKET), "view": ["PLAN_VIEW_STEPS"]}
+    parts = (await client.done("PlannerService_CreatePlan", body=body)).documents
+    plan = parts[0]["part"]["header"]
+    assert plan["counts"]["creates"] == 1
+    spare = (await client.done("PlannerService_CreatePlan", body=body)).documents[0]["part"]["header"]
+    plans = (await client.one("StackService_ListPlans", query=[("stack_name", "fleet")]))["plans"]
+    assert {plan["name"], spare["name"]} <= {each["name"] for each in plans}
+    assert await client.one("StackService_DeletePlan", spare["name"]) == {}
+    view = [("view", "PLAN_VIEW_STEPS"), ("view", "PLAN_VIEW_DIFFS")]
+    stored = (await client.done("StackService_GetPlan", plan["name"], query=view)).documents
+    assert stored[0] == parts[0]
+    body = {"digest": plan["digest"]}
+    await client.finished("ApplierService_ApplyPlan", plan["name"], body=body)
+
+
+async def go_back(client: Covered, stack: str) -> None:
+    revisions = (await client.one("StackService_ListRevisions", stack))["revisions"]
+    assert revisions == (await client.one("StackService_ListRevisions_2", *AT_HOME))["revisions"]
+    assert [(each["number"], each["author"]) for each in revisions] == [(2, "tester"), (1, "tester")]
+    by_id = (await client.done("StackService_GetRevision", stack, "1")).documents
+    assert by_id == (await client.done("StackService_GetRevision_2", *AT_HOME, "1")).documents
+    assert [each["key"]["name"] for each in by_id[1]["objects"]["objects"]] == ["fleet"]
+    query = [("old", "1"), ("new", "2")]
+    by_id = (await client.done("StackService_DiffRevisions", stack, query=query)).documents
+    assert by_id == (await client.done("StackService_DiffRevisions_2", *AT_HOME, query=query)).documents
+    assert [each["status"] for each in by_id[0]["diffs"]["resources"]] == ["DIFF_STATUS_NEW"]
+    await client.finished("ApplierService_RollbackStack", stack, body={"revision": 1})
+    await client.finished("ApplierService_RollbackStack_2", *AT_HOME, body={"revision": "2"})
+
+
+async def change_the_record(client: Covered, stack: str) -> None:
+    entries = (await client.one("StackService_ListResources", stack))["resources"]
+    ids = {entry["key"]["kind"]: entry["resource_id"] for entry in entries}
+    await client.one("StackService_RenameResource", stack, "Bucket", "readings", body={"new_name": "b"})
+    await client.one("StackService_RenameResource_2", *AT_HOME, "Bucket", "b", body={"newName": "c"})
+    await client.one("StackService_ForgetResource", stack, "Bucket", "c", body={})
+    body = {"kind": "Bucket", "resource_id": ids["Bucket"], "name": "readings"}
+    imported = await client.one("ApplierService_ImportResource", stack, body=body)
+    assert imported["entry"]["key"] == {"kind": "Bucket", "name": "readings"}
+    await client.one("StackService_ForgetResource_2", *AT_HOME, "Bucket", "readings", body={})
+    await client.one("ApplierService_ImportResource_2", *AT_HOME, body=body)
+
+
+async def compare_and_export(client: Covered, stack: str) -> None:
+    by_id = (await client.done("PlannerService_DetectDrift", stack, body={})).documents
+    by_name = (await client.done("PlannerService_DetectDrift_2", *AT_HOME, body={"keys": []})).documents
+    assert by_id[0]["summary"]["stack_id"] == by_name[0]["summary"]["stack_id"] == stack
+    query = [("everything.kinds", "Label"), ("encoding", "ENCODING_JSON")]
+    parts = (await client.done("PlannerService_ExportPackage", query=query)).documents
+    assert parts[0]["header"]["kind_counts"] == {"Label": 1}
+    parts = (await client.done("PlannerService_ExportPackage_2", body={"stack": {"id": stack}})).documents
+    assert parts[0]["header"]["object_count"] == 2
+
+
+async def watch(client: Covered, stack: str) -> None:
+    """Their streams have no end, so the first message is read, and the rest is left."""
+    for name, path in (("StackService_WatchStack", (stack,)), ("StackService_WatchStack_2", AT_HOME)):
+        client.called.add(name)
+        [binding] = [each for each in bindings() if each.name == name]
+        headers = {"Accept": "text/event-stream"}
+        async with client.session.get(target_of(binding, *path), headers=headers) as response:
+            received = b""
+            while b"data: " not in received or not received.endswith(b"\n\n"):
+                received += await response.content.readany()
+        [(position, data), *_] = events_of(received)
+        assert f'"position":"{position}"' in data
+        assert f'"id":"{stack}"' in data
+
+
+async def remove(client: Covered, stack: str) -> None:
+    refused = await client.call("StackService_DeleteStack", stack)
+    assert (refused.status, refused.document["code"]) == (422, "conflict")
+    assert refused.document["reason"] == "STACK_NOT_EMPTY"
+    await client.finished("ApplierService_UninstallStack_2", *AT_HOME, body={})
+    assert await client.one("StackService_DeleteStack_2", *AT_HOME) == {}
+    body = {"then": "AFTER_UNINSTALL_DELETE"}
+    assert (await client.done("ApplierService_UninstallStack", stack, body=body)).documents == []
+
+
+async def test_a_name_may_be_anything_that_a_stack_may_be_called(api: Api) -> None:
+    name = "a/b:watch? ü%2F"
+    made = (await api.call("StackService_CreateStack", body={"name": name})).document["stack"]
+    found = await api.call("StackService_GetStack_2", "embedded", "default", quote(name, safe=""))
+    assert found.document["stack"] == made
+
+
+async def test_what_is_sent_twice_under_one_key_has_its_effect_once(api: Api) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    first = await api.call("StackService_CreateStack", body={"name": "one"}, headers=key)
+    again = await api.call("StackService_CreateStack", body={"name": "one"}, headers=key)
+    assert first.document == again.document
+    other = await api.call("StackService_CreateStack", body={"name": "two"}, headers=key)
+    assert (other.status, other.document["reason"]) == (422, "REQUEST_ID_REUSED")
+    both = await api.call("StackService_CreateStack", body={"request_id": "k-2"}, headers=key)
+    assert (both.status, both.document["metadata"]["field"]) == (400, "request_id")
+
+
+async def test_another_plan_than_the_one_agreed_to_is_a_conflict(api: Api) -> None:
+    body = {"stack": {"name": "fleet"}, "package": a_source(), "planDigest": "sha256:00"}
+    refused = await api.call("ApplierService_Apply", body=body)
+    assert (refused.status, refused.document["code"], refused.document["reason"]) == (422, "conflict", "PLAN_STALE")
+
+
+async def test_a_package_that_breaks_rules_is_an_error_with_all_of_them(api: Api) -> None:
+    body = {"package": a_source(LABEL.replace("Label", "Labl"))}
+    for name in ("ApplierService_Apply", "PlannerService_CreatePlan"):
+        refused = await api.call(name, body=body, headers={"Accept": "text/event-stream"})
+        assert (refused.status, refused.document["code"]) == (422, "unprocessable entity")
+        assert [each["path"] for each in refused.document["violations"]] == ["root[0].kind"]
+    parsed = await api.call("ParserService_ParsePackage", body=body["package"])
+    assert parsed.documents[0]["header"]["violation_count"] == 1
+
+
+async def test_the_author_is_who_has_the_token(api: Api) -> None:
+    refused = await api.call("ApplierService_Apply", body={"package": a_source(), "author": "somebody"})
+    assert (refused.status, refused.document["metadata"]["field"]) == (400, "author")
+
+
+async def test_a_body_that_a_page_of_another_site_can_send_is_refused(api: Api) -> None:
+    for media_type in ("text/plain", "application/x-www-form-urlencoded", ""):
+        headers = {"Content-Type": media_type}
+        async with api.session.post(f"{BASE}/stacks", data=b"{}", headers=headers) as response:
+            assert response.status == 415
+            assert (await response.json())["code"] == "unsupported media type"
+
+
+async def test_what_has_not_changed_is_not_sent_again(api: Api) -> None:
+    await api.call("ApplierService_Apply", body={"stack": {"name": "fleet"}, "package": a_source()})
+    [operation] = (await api.call("ApplierService_ListOperations")).document["operations"]
+    view = [("view", "PLAN_VIEW_STEPS")]
+    for name, path, query in (
+        ("ApplierService_GetOperation", [operation["name"]], []),
+        ("ApplierService_WatchOperation", [operation["name"]], [("after_seq", "1")]),
+        ("StackService_GetPlan", [operation["plan"]], view),
+        ("StackService_GetRevision_2", ["embedded", "default", "fleet", "1"], []),
+    ):
+        first = await api.call(name, *path, query=query)
+        tag = {"If-None-Match": f'"other", {first.headers["ETag"]}'}
+        again = await api.call(name, *path, query=query, headers=tag)
+        assert (again.status, again.headers["ETag"]) == (304, first.headers["ETag"])
+        other = await api.call(name, *path, query=query, headers={"If-None-Match": '"other"'})
+        assert other.documents == first.documents
+
+
+async def test_a_plan_that_is_applied_has_another_tag_than_before(api: Api) -> None:
+    body = {"stack": {"name": "fleet"}, "package": a_source()}
+    plan = (await api.call("PlannerService_CreatePlan", body=body)).documents[0]["part"]["header"]["name"]
+    pending = await api.call("StackService_GetPlan", plan)
+    await api.call("ApplierService_ApplyPlan", plan, body={})
+    tag = {"If-None-Match": pending.headers["ETag"]}
+    applied = await api.call("StackService_GetPlan", plan, headers=tag)
+    assert applied.documents[0]["part"]["header"]["state"] == "PLAN_STATE_APPLIED"
+
+
+async def test_a_request_for_headers_gets_them(api: Api) -> None:
+    await api.call("ApplierService_Apply", body={"stack": {"name": "fleet"}, "package": a_source()})
+    for target in ("/kinds", "/platforms/embedded/orgs/default/stacks/fleet:watch"):
+        async with api.session.head(f"{BASE}{target}") as response:
+            assert response.status == 200
+            assert await response.read() == b""
+
+
+async def test_a_large_dry_run_is_the_same_as_over_grpc(api: Api, services: Cluster) -> None:
+    """Bodies and messages of size are read and written in threads."""
+    text = json.dumps([an_object("Label", f"label-{number}", f"label {number}") for number in range(400)])
+    package = {"sources": [{"name": "source-0", "text": text, "encoding": "ENCODING_JSON"}]}
+    views = [plan_pb2.PlanView.Name(view) for view in ALL_VIEWS]
+    body = {"package": package, "validate_only": True, "view": views}
+    parts = (await api.call("PlannerService_CreatePlan", body=body)).documents
+    request = planner_pb2.CreatePlanRequest(
+        package=planner_pb2.PackageSources(sources=sources([text])), validate_only=True, view=ALL_VIEWS
+    )
+    planner = services.peers["planner"]
+    wanted = [
+        document_of(answer) async for answer in planner.stream(PlannerServiceStub(planner.channel).CreatePlan, request)
+    ]
+    assert parts == wanted
+    assert max(len(json.dumps(part)) for part in parts) > LARGE
+
+
+async def test_an_error_before_the_route_has_the_form_of_all_others(api: Api) -> None:
+    for method, target, token, expected in (
+        ("GET", "/stacks", "wrong", (401, "unauthorized")),
+        ("GET", "/nowhere", TOKEN, (404, "not found")),
+        ("PUT", "/stacks", TOKEN, (405, "method not allowed")),
+    ):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with api.session.request(method, f"{BASE}{target}", headers=headers) as response:
+            body = await response.json()
+        assert (response.status, body["code"]) == expected
+        assert list(body) == PROBLEM_SCHEMA["required"]
+        assert body["request_id"] == response.headers["X-Request-Id"]

@@ -1,0 +1,28 @@
+"""Certificates for stand-ins that speak TLS."""
+
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def own_certificate(folder: Path) -> Path:
+    """A certificate for this machine that nobody else has signed, with its key in the same file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl here to make a certificate with")
+    file, key = folder / "certificate.pem", folder / "key.pem"
+    how = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(file)]
+    subprocess.run(["openssl", *how.split(), *named], check=True, capture_output=True)
+    with file.open("a") as both:
+        both.write(key.read_text())
+    return file
+
+
+def served_with(certificate: Path) -> ssl.SSLContext:
+    """What a server speaks TLS with that shows *certificate*."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    return context
