@@ -303,9 +303,9 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
 
 def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:
     """
-    Let the lease of an operation last *ttl* microseconds from now, with the token *raise_to*; 0: the token stays.
+    Let the lease of an operation last *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
 
-    Who raises it and gets no answer asks again, with the old token.
+    Whoever gets no answer asks again for the same: *token* is the one before the raise then, too.
 
     Returns:
         When it ends, and whether somebody asked the operation to turn back.

@@ -60,16 +60,17 @@ def renewed(lease: Lease, ttl: int, now: int) -> Lease:
 
 def is_raised(lease: Lease, token: int, raise_to: int) -> bool:
     """
-    Whether the token of *lease* was raised from *token* to *raise_to* before.
+    Whether the holder of *lease* raised its token from *token* to *raise_to* before.
 
-    Whoever claims an operation after a clock was set back may get that token, too: then the last one is *token*.
+    Whoever took the lease from that holder after a clock was set back may have the same token: then ``last_token`` is
+    *token*.
     """
     return lease.token == raise_to == token + 1 and lease.last_token != token
 
 
 def raised(lease: Lease, raise_to: int) -> Lease:
     """
-    *lease*, which lasts, with a higher token. It stays the same lease, after the same last one.
+    *lease*, which lasts, with a higher token. It is the same lease still, so ``last_token`` stays.
 
     Raises:
         RequestInvalid: *raise_to* does not follow on the token of the lease.

@@ -133,13 +133,15 @@ class Inquiry:
 
     async def settle(self, is_stubborn: bool = False) -> None:
         """
-        See to it that what was sent before and got no answer can no longer take effect (engine.md 11.3).
+        Make sure that what was sent before and got no answer can no longer take effect (engine.md 11.3).
 
-        A platform that fences is shown a raised token, and refuses it from then on, however late it arrives. For all
-        others, and while that one does not answer, there is a time after which nothing arrives any more.
+        A platform that fences is shown a raised token, and refuses what was sent under the one before, however late it
+        arrives. On any other platform, and while that one gives no answer, only time helps: nothing arrives later than
+        ``Timeouts.settle``.
 
         Args:
-            is_stubborn: Whether a platform that fences is asked for long to look at the token, as much depends on it.
+            is_stubborn: Whether the token is shown for as long as ``Timeouts.stubborn`` says until the platform
+                answers, as it has to before anything is looked up or undone; else until ``Timeouts.settle`` is over.
 
         Raises:
             PkgerError: Nothing more may be sent or noted.
@@ -148,14 +150,14 @@ class Inquiry:
         times = [time for time in (self._sender.unanswered, claimed) if time is not None]
         if not times:
             return
-        settled = max(times) + self._timeouts.settle
-        patience = self._timeouts.stubborn if is_stubborn else settled - loop_time()
-        if self._traits.fences and await self._is_refused(patience):
+        last = max(times)
+        patience = self._timeouts.stubborn if is_stubborn else self._timeouts.settle
+        if self._traits.fences and await self._is_fenced(last + patience):
             return
-        await asyncio.sleep(settled - loop_time())
+        await asyncio.sleep(last + self._timeouts.settle - loop_time())
 
-    async def _is_refused(self, patience: float) -> bool:
-        """Whether the platform refuses what got no answer until now; it is asked for *patience* seconds."""
+    async def _is_fenced(self, until: float) -> bool:
+        """Whether the platform refuses what got no answer until now; it is asked until that time, and once at least."""
         doubted = self._sender.doubted
         # Batches that get no answer at the same time raise the token once.
         async with self._turn:
@@ -165,14 +167,14 @@ class Inquiry:
             retrying = AsyncRetrying(
                 retry=retry_if_exception_type(ServiceUnavailable),
                 wait=self._timeouts.between_attempts,
-                stop=stop_after(patience),
+                stop=stop_after(until - loop_time()),
                 reraise=True,
             )
             try:
                 await repeated(retrying, self._sender.show_token)
             except ServiceUnavailable:
                 return False
-            return self._sender.shown > doubted
+            return True
 
     async def secret_keys(self) -> frozenset[str] | Failed:
         """Keys of the secrets that the platform holds now, or why a step that depends on them was not sent."""

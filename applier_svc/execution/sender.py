@@ -58,8 +58,8 @@ class Sender:
     Attributes:
         unanswered: When a batch last got no answer, by ``loop_time``: what it sent may still take effect.
             None: all were answered.
-        doubted: The highest token under which that may have been; 0: all were answered.
-        shown: The highest token that the platform has seen for certain, if it fences: it refuses what has a lower one.
+        doubted: No such batch had a higher token than this; 0: all were answered.
+        shown: The highest token that the platform was shown, and has answered: if it fences, it refuses lower ones.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Sender:
 
     async def raise_token(self) -> None:
         """
-        Have a token that is higher than those of what got no answer.
+        Get a token higher than ``doubted``, if the present one is not.
 
         Raises:
             PkgerError: As ``Right.raise_token``.

@@ -95,7 +95,7 @@ class Lease:
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
         self._lost: LeaseLost | None = None
-        # Each is held while a call to the store shows the token. A renewal does not wait for a write that takes long.
+        # Held while a call to the store with the token is under way: two, so that no renewal waits for a slow write.
         self._write_turn, self._renewal_turn = asyncio.Lock(), asyncio.Lock()
         self._renewing = asyncio.create_task(self._renew_for_ever())
 
@@ -130,13 +130,14 @@ class Lease:
 
     async def raise_token(self) -> None:
         """
-        Get a higher token: once a platform that fences has seen it, it refuses what was sent before.
+        Get a higher token: a platform that fences, once it was shown that, refuses what was sent before.
 
         Raises:
             LeaseLost: It is over.
-            ServiceUnavailable: The store did not answer while the lease lasted. Nobody knows its token: it stays lost.
+            ServiceUnavailable: The store did not answer while the lease lasted. As nobody knows the token now, the lease
+                counts as lost.
         """
-        # No call with the token from before is under way while it changes: the store would say that the lease is over.
+        # The store would tell a call with the token before, if it came second, that the lease is lost.
         async with self._write_turn, self._renewal_turn:
             if self._lost:
                 raise self._lost

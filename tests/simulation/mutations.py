@@ -202,7 +202,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "no_wait_for_settle",
         _INQUIRY,
-        "await asyncio.sleep(settled - loop_time())",
+        "await asyncio.sleep(last + self._timeouts.settle - loop_time())",
         "await asyncio.sleep(0)",
         frozenset({"I3"}),
         300,
@@ -211,7 +211,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "token_not_raised",
         _INQUIRY,
-        "if self._traits.fences and await self._is_refused(patience):",
+        "if self._traits.fences and await self._is_fenced(last + patience):",
         "if False:",
         frozenset({"CONTENT", "FORGOTTEN", "GHOST"}),
         200,
