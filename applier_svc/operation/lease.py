@@ -134,8 +134,8 @@ class Lease:
 
         Raises:
             LeaseLost: It is over.
-            ServiceUnavailable: The store did not answer while the lease lasted. As nobody knows the token now, the lease
-                counts as lost.
+            ServiceUnavailable: The store did not answer while the lease lasted. It counts as lost, as nobody knows its
+                token.
         """
         # The store would tell a call with the token before, if it came second, that the lease is lost.
         async with self._write_turn, self._renewal_turn:
