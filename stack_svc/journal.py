@@ -305,7 +305,7 @@ def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -
     """
     Let the lease of an operation last *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
 
-    Whoever gets no answer asks again for the same: *token* is the one before the raise then, too.
+    A retry is the same request: its *token* is the one before the raise, too.
 
     Returns:
         When it ends, and whether somebody asked the operation to turn back.

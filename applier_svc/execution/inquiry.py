@@ -140,8 +140,8 @@ class Inquiry:
         ``Timeouts.settle``.
 
         Args:
-            is_stubborn: Whether the token is shown for as long as ``Timeouts.stubborn`` says until the platform
-                answers, as it has to before anything is looked up or undone; else until ``Timeouts.settle`` is over.
+            is_stubborn: Whether a platform that does not answer is shown the token again for ``Timeouts.stubborn``, as
+                something is to be looked up or undone; else for ``Timeouts.settle``. Both count from the last write.
 
         Raises:
             PkgerError: Nothing more may be sent or noted.
@@ -151,17 +151,17 @@ class Inquiry:
         if not times:
             return
         last = max(times)
-        patience = self._timeouts.stubborn if is_stubborn else self._timeouts.settle
-        if self._traits.fences and await self._is_fenced(last + patience):
+        until = last + (self._timeouts.stubborn if is_stubborn else self._timeouts.settle)
+        if self._traits.fences and await self._is_fenced(until):
             return
         await asyncio.sleep(last + self._timeouts.settle - loop_time())
 
     async def _is_fenced(self, until: float) -> bool:
-        """Whether the platform refuses what got no answer until now; it is asked until that time, and once at least."""
-        doubted = self._sender.doubted
+        """Whether the platform refuses what got no answer so far; it is shown the token until then, at least once."""
+        unanswered = self._sender.unanswered_token
         # Batches that get no answer at the same time raise the token once.
         async with self._turn:
-            if self._sender.shown > doubted:
+            if self._sender.shown_token > unanswered:
                 return True
             await self._sender.raise_token()
             retrying = AsyncRetrying(

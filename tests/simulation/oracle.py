@@ -384,7 +384,7 @@ class Oracle:
         stack = self.store.operations[request.operation].stack
         lease = before.get(stack)
         has_written = bool(self.store.new_writes) or lease != self.store.leases.get(stack)
-        # Who raised the token and got no answer asks again with the one before.
+        # A retry of a raise has the token before it.
         raised = _raise(attempt)
         token = raised[1] if raised in self._raised else request.token
         if has_written and (lease is None or lease.token != token or lease.expires < now):
