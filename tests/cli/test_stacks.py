@@ -139,7 +139,7 @@ async def test_a_stack_with_something_protected_is_not_deleted(services: Cluster
     refused = await pkger("stacks", "delete", "prod", "--yes", env=env)
     assert (refused.code, await services.stack_names()) == (1, ["prod"])
     assert refused.err.startswith(
-        "Error: stack prod is not deleted: it still has 1 resource, which is protected. To delete all of it,"
+        "Error: stack prod is not deleted: it still has 1 resource, which is protected. To delete it,"
     )
 
     await pkger("stacks", "policy", "prod", "--set", "protect=", env=env)
