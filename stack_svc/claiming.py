@@ -38,10 +38,10 @@ def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: i
     return refusals
 
 
-def give_back(tx: Transaction, operation: Operation, claims: Sequence[Claim]) -> None:
+def release(tx: Transaction, operation: Operation, claims: Sequence[Claim]) -> None:
     """Let an operation no longer have what it claimed; what its stack has recorded is not claimed."""
     if claims:
-        tx.owners.give_back(operation.stack, operation.target, [owners.text_of(each.what) for each in claims])
+        tx.owners.release(operation.stack, operation.target, [owners.text_of(each.what) for each in claims])
 
 
 def drop(tx: Transaction, operation: Operation) -> None:

@@ -220,16 +220,16 @@ def _is_repeated(reading: Reading, operation: Operation, token: int, ending: End
 
 
 def _check(operation: Operation, ending: Ending) -> None:
-    going, state, outcome = operation.going, ending.state, ending.outcome
-    if state not in _MAY_BECOME.get(going, ()):
-        raise RequestInvalid("state", f"{operation.name} is {going} and cannot end {state}")
+    current, state, outcome = operation.unblocked_state, ending.state, ending.outcome
+    if state not in _MAY_BECOME.get(current, ()):
+        raise RequestInvalid("state", f"{operation.name} is {current} and cannot end {state}")
     if operation.sealed and state is OperationState.ROLLED_BACK:
         raise RequestInvalid("state", f"{operation.name} cannot end {state} past its point of no return")
     if not isinstance(outcome, _MAY_LEAVE[state]):
         raise RequestInvalid("outcome", f"{state} does not go with {type(outcome).__name__.lower()}")
     if operation.stackless and isinstance(outcome, Record):
         raise RequestInvalid("outcome", "an operation on behalf of no stack leaves no record; abandon it")
-    if ending.finished is None and going is not OperationState.PREPARING:
+    if ending.finished is None and current is not OperationState.PREPARING:
         raise RequestInvalid("finished", f"{operation.name} started, so it has a last event")
     if ending.stale and state is not OperationState.FAILED:
         raise RequestInvalid("stale_plan", f"{operation.name} started, so its plan was not stale")

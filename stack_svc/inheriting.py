@@ -106,7 +106,7 @@ def hand_over(tx: Transaction, estate: Estate, locked: Mapping[str, Stack], now:
             entry._replace(origin=inherited[entry.key][1]) for entry in tx.inventory.entries(stack_id, inherited)
         ]
         names = {inherited[entry.key][0]: entry.key.name for entry in entries}
-        tx.uses.give_back(stack_id, record.target, names)
+        tx.uses.remove(stack_id, record.target, names)
         tx.owners.take(stack_id, record.target, RECORDED, names, now)
         tx.inventory.change(stack_id, record.target, (), entries)
         moved = replace(record, generation=record.generation + 1)

@@ -38,9 +38,9 @@ def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> t
     leaving = [recorded[key] for key in (*gone, *(entry.key for entry in new)) if key in recorded]
     owned, used = _apart(new)
     owned_before, used_before = _apart(leaving)
-    tx.owners.give_back(stack_id, target, owned_before)
+    tx.owners.release(stack_id, target, owned_before)
     # Whoever goes on to use something is as old a user as before.
-    tx.uses.give_back(stack_id, target, used_before.keys() - used.keys())
+    tx.uses.remove(stack_id, target, used_before.keys() - used.keys())
     in_the_way = tx.owners.take(stack_id, target, RECORDED, _names(owned), now)
     claims = [Claim(0, entry.key, ClaimedResource(*resource_of(entry))) for entry in owned.values()]
     if refused := owners.refused(claims if in_the_way else (), in_the_way):

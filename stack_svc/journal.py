@@ -266,7 +266,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
             has no such step, or would turn back past its point of no return.
     """
     operation, _, now = fenced(tx, name, token)
-    state = operation.going
+    state = operation.unblocked_state
     if state is OperationState.PREPARING:
         raise RequestInvalid("operation", f"{name} did not start")
     if is_repeated(tx, operation, write):
@@ -282,7 +282,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
         raise RequestInvalid("done_count", f"{change.done_count} of {operation.step_count} steps cannot be in effect")
     if refused := claiming.claim(tx, operation, change.claims, now):
         return Advanced(operation.cancel_requested, refused)
-    claiming.give_back(tx, operation, change.released)
+    claiming.release(tx, operation, change.released)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(name)
     advanced = appended(

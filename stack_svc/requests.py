@@ -56,5 +56,5 @@ def remember(tx: Transaction, request: Request, result: str, now: int) -> None:
     Raises:
         RequestIdReused: Another request with that id was answered meanwhile.
     """
-    if request.id and tx.requests.remember(texts.key(request.id), Answer(request.digest, result, now + KEPT), now):
+    if request.id and tx.requests.put(texts.key(request.id), Answer(request.digest, result, now + KEPT), now):
         raise RequestIdReused(request.id)

@@ -89,7 +89,7 @@ class Run:
         return sum(state in IN_EFFECT for state in self.steps.values())
 
     @property
-    def going(self) -> str:
+    def unblocked_state(self) -> str:
         if self.state != "BLOCKED":
             return self.state
         return "ROLLING_BACK" if self.rolling_back else "APPLYING"
@@ -306,7 +306,7 @@ class Appliers(RuleBasedStateMachine):
             request.finished.CopyFrom(OperationEvent(operation=run.name, seq=run.last_seq + 1, finished=finished))
         error = self.fence(run, token)
         is_impossible = (
-            state not in ENDS.get(run.going, set())
+            state not in ENDS.get(run.unblocked_state, set())
             or (run.sealed and state == "ROLLED_BACK")
             or (records and (state in ("BLOCKED", "FAILED") or stackless))
         )

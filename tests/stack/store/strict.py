@@ -49,8 +49,8 @@ _LATE = {
     "operations": {"update", "block", "unblock"},
     "journal": {"append"},
     "inventory": {"change"},
-    "owners": {"give_back", "drop"},
-    "uses": {"add", "give_back", "drop"},
+    "owners": {"release", "drop"},
+    "uses": {"add", "remove", "drop"},
     "plans": {"update"},
     "attachments": {"put", "complete"},
     "revisions": {"add", "prune"},
@@ -66,7 +66,7 @@ _AT_ONCE = {
     "operations": {"insert"},
     "owners": {"take"},
     "plans": {"insert"},
-    "requests": {"remember"},
+    "requests": {"put"},
 }
 """Writes that answer what they conflict with: they are sent behind all before them."""
 

@@ -384,7 +384,7 @@ async def test_two_objects_of_a_stack_do_not_share_what_it_has(store: Store) -> 
     assert (owner.what, owner.name) == ("i:1", "one")
 
     def swap(tx: Transaction) -> list[Owner]:
-        tx.owners.give_back("s1", HERE, ["i:1"])
+        tx.owners.release("s1", HERE, ["i:1"])
         return tx.owners.take("s1", HERE, RECORDED, {"i:1": "two"}, 8)
 
     assert await store.write(swap) == []
@@ -393,8 +393,8 @@ async def test_two_objects_of_a_stack_do_not_share_what_it_has(store: Store) -> 
 async def test_a_stack_gives_back_what_it_has_and_no_more(store: Store) -> None:
     await with_stack(store, a_stack("s2", "other"))
     await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"n:a": "", "n:b": ""}, 7))
-    await store.write(lambda tx: tx.owners.give_back("s2", HERE, ["n:a"]))
-    await store.write(lambda tx: tx.owners.give_back("s1", HERE, ["n:b", "n:c"]))
+    await store.write(lambda tx: tx.owners.release("s2", HERE, ["n:a"]))
+    await store.write(lambda tx: tx.owners.release("s1", HERE, ["n:b", "n:c"]))
     assert [each.what for each in await store.read(lambda tx: tx.owners.of(HERE, ["n:a", "n:b"]))] == ["n:a"]
 
 
@@ -448,10 +448,10 @@ async def test_plans_are_listed_newest_first_by_target_and_stack(store: Store) -
 
 async def test_a_request_has_one_answer_until_that_expires(store: Store) -> None:
     first, second = Answer("d1", "r1", 10), Answer("d2", "r2", 20)
-    assert await store.write(lambda tx: tx.requests.remember("r", first, 5)) is None
-    assert await store.write(lambda tx: tx.requests.remember("r", second, 10)) == first
+    assert await store.write(lambda tx: tx.requests.put("r", first, 5)) is None
+    assert await store.write(lambda tx: tx.requests.put("r", second, 10)) == first
     assert await store.read(lambda tx: tx.requests.find("r")) == first
-    assert await store.write(lambda tx: tx.requests.remember("r", second, 11)) is None
+    assert await store.write(lambda tx: tx.requests.put("r", second, 11)) is None
     assert await store.read(lambda tx: tx.requests.find("r")) == second
     await store.write(lambda tx: tx.requests.forget("r2"))
     assert await store.read(lambda tx: tx.requests.find("r")) is None
@@ -512,7 +512,7 @@ RACES: dict[str, Race] = {
     "an operation": lambda tx, n: tx.operations.insert(an_operation(holder=str(n))),
     "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operations/{n}", "s")),
     "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), WORK, b""),
-    "a request": lambda tx, n: tx.requests.remember("r", Answer("d", str(n), 9), 1) is None,
+    "a request": lambda tx, n: tx.requests.put("r", Answer("d", str(n), 9), 1) is None,
     "something": lambda tx, n: not tx.owners.take(f"t{n}", HERE, "", {"s:key": ""}, 1),
 }
 
@@ -554,7 +554,7 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
 
     def fill(tx: Transaction) -> None:
         for n in range(3):
-            tx.requests.remember(f"old {n}", Answer("d", "r", now - 1), 1)
+            tx.requests.put(f"old {n}", Answer("d", "r", now - 1), 1)
             tx.plans.insert(a_plan(f"plans/old {n}", expires=now - 1), WORK, b"")
             finished = an_operation(
                 f"operations/f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=now - 10 + n
@@ -564,7 +564,7 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
             tx.stacks.insert(a_stack(f"d{n}", "", state=State.STACKLESS))
             tx.leases.put(f"d{n}", over)
             tx.operations.insert(an_operation(f"operations/dead {n}", f"d{n}"))
-            tx.requests.remember(f"dead {n}", Answer("d", f"operations/dead {n}", now + 1), 1)
+            tx.requests.put(f"dead {n}", Answer("d", f"operations/dead {n}", now + 1), 1)
         tx.stacks.insert(a_stack("p", "pending", state=State.PENDING))
         tx.leases.put("p", held)
         tx.operations.insert(an_operation("operations/p", "p"))
@@ -574,7 +574,7 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
         tx.stacks.insert(a_stack("active", "active"))
         tx.plans.insert(a_plan("plans/new", expires=now), WORK, b"")
         tx.plans.insert(a_plan("plans/used", expires=None, operation="operations/f2"), WORK, b"")
-        tx.requests.remember("new", Answer("d", "r", now), 1)
+        tx.requests.put("new", Answer("d", "r", now), 1)
 
     await store.write(fill)
     limits = Limits(operations=2, batch=2)
