@@ -214,7 +214,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     )
     if not tx.operations.insert(operation):
         raise RequestInvalid("operation", f"{wanted.name} exists already; choose another name")
-    requests.remember(tx, wanted.request, wanted.name, now)
+    requests.store_answer(tx, wanted.request, wanted.name, now)
     return Begun(stack, lease, operation, plans.work(tx, plan.name) if plan else None)
 
 

@@ -58,7 +58,7 @@ def renewed(lease: Lease, ttl: int, now: int) -> Lease:
     return replace(lease, ttl=ttl, expires=now + ttl)
 
 
-def given_back(lease: Lease, seen: int = 0) -> Lease:
+def released(lease: Lease, seen: int = 0) -> Lease:
     """*lease*, over; the tokens of its stack count on from *seen*, if a platform has seen a higher one."""
     return replace(lease, expires=GIVEN_BACK, token=max(lease.token, seen))
 

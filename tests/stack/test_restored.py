@@ -100,7 +100,7 @@ async def test_a_restored_store_blocks_what_is_unfinished(service: Client, clock
     for name in marked.blocked:
         operation = await service.operation(name)
         assert (operation.state, operation.blocked_reason) == (OPERATION_STATE_BLOCKED, BLOCKED_REASON_STORE_RESTORED)
-        assert operation.cause == "the store was restored from a backup; nobody knows what became of it since"
+        assert operation.cause == "the store was restored from a backup; changes after the backup are unknown"
         last = (await service.events(name)).events[-1]
         assert (last.finished.state, last.finished.cause) == (OPERATION_STATE_BLOCKED, operation.cause)
     assert [each.step.number for each in (await service.operation(blocked.operation)).blocked_steps] == [1]

@@ -322,7 +322,7 @@ async def test_pages_of_resources_are_of_one_stack(service: Client) -> None:
     await service.remove(await service.begin("prod"))
     await service.apply("prod", [entry("one"), entry("two")])
 
-    with pytest.raises(RequestInvalid, match="of another stack"):
+    with pytest.raises(RequestInvalid, match="belongs to another stack"):
         await service.resources_page(name="prod", page_token=first.next_page_token)
 
 

@@ -25,7 +25,7 @@ from stack_svc.__main__ import opened
 from stack_svc.announcing import Watchers
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Stack, State
-from stack_svc.watching import Happened, Look, Phase, Position, changes
+from stack_svc.watching import Phase, PhaseChange, Position, Snapshot, changes
 from tests.stack.service import Client, Clock, entry
 
 BEGUN, BLOCKED, ENDED = Phase.BEGUN, Phase.BLOCKED, Phase.ENDED
@@ -41,15 +41,15 @@ def told(position: Position, stack: Stack | None, *operations: Operation, record
     """What a watcher at *position* is told, in short; it has nothing more to be told then."""
     found: list[object] = []
     last = position
-    for change, after in changes(position, Look(stack, operations), record):
+    for change, after in changes(position, Snapshot(stack, operations), record):
         match change:
-            case Happened(operation, phase):
+            case PhaseChange(operation, phase):
                 found.append((operation.name, phase))
             case _:
                 found.append("record" if change else "gone")
         last = after
     later = [operation for operation in operations if operation.token >= last.token]
-    again = [change for change, _ in changes(last, Look(stack, later), record)]
+    again = [change for change, _ in changes(last, Snapshot(stack, later), record)]
     assert again == ([None] if stack is None else [])
     return found
 
@@ -294,4 +294,4 @@ async def test_nobody_is_woken_for_another_stack() -> None:
         assert not mine.is_set()
         await watchers.close()
         with pytest.raises(ServiceUnavailable):
-            await watchers.news(mine)
+            await watchers.next_change(mine)
