@@ -536,16 +536,16 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.ListEventsRequest, context: object
     ) -> journal_pb2.ListEventsResponse:
         """Read events of an operation."""
-        story = await self._store.read(
-            lambda tx: journal.told(tx, request.operation, request.after_seq, pages.MOST_BYTES)
+        found = await self._store.read(
+            lambda tx: journal.event_rows(tx, request.operation, request.after_seq, pages.MOST_BYTES)
         )
         events, has_more = reading_journals.events_after(
-            story.rows, story.has_more, request.after_seq, pages.MOST_BYTES
+            found.rows, found.has_more, request.after_seq, pages.MOST_BYTES
         )
         return journal_pb2.ListEventsResponse(
             events=events,
             has_more=has_more,
-            state=messages.state_to_pb(story.state),
+            state=messages.state_to_pb(found.state),
         )
 
 
