@@ -172,8 +172,8 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         PlanUsed: An operation runs or ran the plan.
         PlanStale: The plan is stale.
         PlanExpired: The plan was not applied in time.
-        RequestInvalid: The operation or its holder has no name, the name of the operation is taken, that of the stack is
-            not valid, or the duration of the lease is out of bounds.
+        RequestInvalid: The operation or its holder has no name, the name of the operation is taken, that of the stack
+            is not valid, or the duration of the lease is out of bounds.
     """
     for field, value in (("operation", wanted.name), ("holder", wanted.holder)):
         if not value:
