@@ -306,7 +306,7 @@ def renew(tx: Transaction, name: str, token: int, ttl: int) -> tuple[int, bool]:
     Let the lease of an operation last *ttl* microseconds from now.
 
     Returns:
-        When it ends, and whether somebody asked the operation to turn back.
+        When it ends, and whether a client asked to cancel the operation.
 
     Raises:
         OperationNotFound: There is no such operation.
