@@ -302,7 +302,7 @@ async def test_a_lease_lasts_as_long_as_it_is_renewed(service: Client, clock: Cl
     assert (await service.record(begun, [entry("one")])).generation == 1
 
 
-async def test_an_expired_lease_is_lost_even_if_no_other_operation_took_it(service: Client, clock: Clock) -> None:
+async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", seconds=10)
     clock.forward(10.000001)
 
