@@ -63,7 +63,7 @@ def renewed(lease: Lease, ttl: int, now: int) -> Lease:
 
 
 def given_back(lease: Lease, seen: int = 0) -> Lease:
-    """*lease*, released; the next token is higher than *seen*, the highest one that the platform has seen (0: unknown)."""
+    """*lease*, released; the next token is above *seen*, the highest one that the platform has seen (0: unknown)."""
     return replace(lease, expires=GIVEN_BACK, token=max(lease.token, seen))
 
 

@@ -57,7 +57,7 @@ def existing(reading: Reading, stack: Stack, number: int, field: str = "revision
         RevisionNotFound: It never existed, or was removed.
     """
     if number < 1:
-        raise RequestInvalid(field, f"{number} is not a revision number: revisions are numbered from 1")
+        raise RequestInvalid(field, f"{number} is no revision: they are counted from 1")
     found = reading.revisions.find(stack.record.id, number)
     if found is None:
         lowest, highest = reading.revisions.bounds(stack.record.id)
