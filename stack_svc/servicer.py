@@ -77,7 +77,7 @@ def registrations(
         store: The store.
         ids: Draws ids of stacks.
         limit: Largest message, in bytes, between the services.
-        allow_jsonnet: Whether the parser evaluates what is at the URL of a Jsonnet program.
+        allow_jsonnet: Whether URLs of Jsonnet programs are accepted, as the parser evaluates them.
         watchers: The watchers of stacks; None: a new, empty set.
     """
     watchers = watchers or Watchers()

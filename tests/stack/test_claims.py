@@ -82,7 +82,7 @@ async def test_a_write_with_a_refused_claim_changes_nothing(service: Client) -> 
     assert await claim(service, second, free) == []
 
 
-async def test_a_write_that_is_sent_again_claims_again(service: Client) -> None:
+async def test_a_repeated_write_repeats_its_claims(service: Client) -> None:
     first = await service.begin("first")
     await claim(service, first, BUCKET)
     first.position, first.last_seq = first.position - 1, first.last_seq - 1

@@ -242,7 +242,7 @@ async def test_a_recovered_operation_resumes_in_its_direction_with_the_first_wri
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-async def test_an_end_that_is_sent_again_with_another_state_is_refused(service: Client, outcome: str) -> None:
+async def test_a_repeated_end_with_another_state_is_refused(service: Client, outcome: str) -> None:
     await service.create("prod")
     begun = await service.begin("prod")
     await service.finish(begun, OPERATION_STATE_SUCCEEDED, **OUTCOMES[outcome])  # type: ignore[arg-type]

@@ -145,7 +145,7 @@ async def test_a_first_apply_that_fails_leaves_no_stack(service: Client) -> None
     assert (await service.create("prod")).id != begun.stack.id
 
 
-async def test_a_later_apply_that_fails_leaves_the_record_and_gives_the_lease_back(service: Client) -> None:
+async def test_a_later_apply_that_fails_leaves_the_record_and_releases_the_lease(service: Client) -> None:
     before = await service.apply("prod", [entry("one")], ["a.yml"])
 
     answer = await service.abandon(await service.begin("prod"), base_generation=99)

@@ -311,7 +311,7 @@ async def test_an_inventory_reads_back_as_it_was_written(store: Store) -> None:
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == [changed, entries[2]]
 
 
-async def test_stacks_without_a_name_are_found_by_what_they_own(store: Store) -> None:
+async def test_stacks_without_a_name_are_found_by_their_entries(store: Store) -> None:
     old, new = a_stack("s2", "", create_time=7, update_time=7), a_stack("s3", "", create_time=8, update_time=8)
     pending, there = a_stack("s4", "", state=State.PENDING), a_stack("s5", "", target=Target(org="there"))
     await with_stack(store, old, new, pending, there)
@@ -675,12 +675,12 @@ async def test_a_strict_store_detects_work_that_breaks_the_rules(store: Store) -
     """Otherwise the suites that run on it would prove nothing."""
     await with_stack(store)
 
-    def reads_what_it_wrote(tx: Transaction) -> Lease | None:
+    def reads_its_own_write(tx: Transaction) -> Lease | None:
         tx.lock_stack("s1")
         tx.leases.put("s1", Lease("me"))
         return tx.leases.of("s1")
 
-    assert await Late(store).write(reads_what_it_wrote) == Lease()
+    assert await Late(store).write(reads_its_own_write) == Lease()
     assert await store.read(lambda tx: tx.leases.of("s1")) == Lease("me")
     with pytest.raises(BrokenRuleError, match="not locked"):
         await Late(store).write(lambda tx: tx.leases.put("s1", Lease()))
