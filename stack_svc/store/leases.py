@@ -15,7 +15,7 @@ class Lease:
     Attributes:
         holder: The applier that holds it, or that held it last; empty for a new stack.
         operation: Name of the operation that it is for.
-        token: Fencing token: higher than that of any lease on the stack before.
+        token: Fencing token: higher than that of any lease on the stack before. It may be raised while the lease lasts.
         ttl: How long it lasts without renewal, in microseconds.
         expires: When it ends; 0 when it was released.
         last_token: Token of the lease before it on the stack; 0: there was none.
