@@ -70,7 +70,7 @@ def count_defect(
 
     An operation that never started sent nothing and is not blocked: the next one on its stack ends it.
     """
-    released, defects = leases.given_back(lease), operation.defects + 1
+    released, defects = leases.released(lease), operation.defects + 1
     is_blocked = operation.state is OperationState.BLOCKED
     if operation.state is OperationState.PREPARING or (not is_blocked and defects < MOST_DEFECTS):
         tx.leases.put(operation.stack, released)
@@ -123,7 +123,7 @@ def mark_restored(tx: Transaction, name: str, make_event: MakeEvent) -> bool | N
         return None
     lease = tx.leases.of(operation.stack) or Lease()
     blocks = Blocks(STORE_RESTORED, operation.blocks.step_count, tx.operations.blocked_steps(name))
-    tx.leases.put(operation.stack, leases.given_back(lease))
+    tx.leases.put(operation.stack, leases.released(lease))
     if operation.state is OperationState.PREPARING:
         ended = replace(operation, state=OperationState.FAILED, cause=RESTORED, update_time=now)
         tx.operations.update(ended)

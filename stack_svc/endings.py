@@ -197,7 +197,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
     generation = left.record.generation if left else 0
     if left:
-        tx.leases.put(operation.stack, leases.given_back(lease, ending.seen_token))
+        tx.leases.put(operation.stack, leases.released(lease, ending.seen_token))
     else:
         tx.stacks.delete(operation.stack)
     inheriting.hand_over(tx, estate, {key: each for key, each in locked.items() if each}, now)

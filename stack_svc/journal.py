@@ -303,9 +303,9 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
 
 def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:
     """
-    Let the lease of an operation last *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
+    Renew the lease of an operation for *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
 
-    A retry is the same request: its *token* is the one before the raise, too.
+    A retry of a raise has the *token* before the raise, too; it is accepted and does not raise the token again.
 
     Returns:
         When it ends, and whether a client asked to cancel the operation.
@@ -313,7 +313,7 @@ def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: It is over.
-        RequestInvalid: *ttl* is out of bounds, or *raise_to* does not follow on *token*.
+        RequestInvalid: *ttl* is out of bounds, or *raise_to* is not *token* plus one.
     """
     tx.lock_stack(tx.operations.stack_of(name) or "")
     now = tx.now()

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from services.core.errors import LeaseLost, RequestInvalid, StackLeased
-from stack_svc.store.leases import GIVEN_BACK, Lease
+from stack_svc.store.leases import RELEASED, Lease
 from stack_svc.store.stacks import Stack
 
 SECOND = 1_000_000
@@ -66,7 +66,7 @@ def is_raised(lease: Lease, token: int, raise_to: int) -> bool:
     """
     Whether the holder of *lease* raised its token from *token* to *raise_to* before.
 
-    Whoever took the lease from that holder after a clock was set back may have the same token: then ``last_token`` is
+    After a clock was set back, the next holder of the lease may have the token *raise_to*, too; then ``last_token`` is
     *token*.
     """
     return lease.token == raise_to == token + 1 and lease.last_token != token
@@ -74,19 +74,19 @@ def is_raised(lease: Lease, token: int, raise_to: int) -> bool:
 
 def raised(lease: Lease, raise_to: int) -> Lease:
     """
-    *lease*, which lasts, with a higher token. It is the same lease still, so ``last_token`` stays.
+    *lease*, which is held, with a higher token. It is still the same lease, so ``last_token`` stays.
 
     Raises:
-        RequestInvalid: *raise_to* does not follow on the token of the lease.
+        RequestInvalid: *raise_to* is not the next token.
     """
     if raise_to != lease.token + 1:
-        raise RequestInvalid("raise_to", f"must be {lease.token + 1}, which follows on the token of the lease")
+        raise RequestInvalid("raise_to", f"must be {lease.token + 1}, the token of the lease plus one")
     return replace(lease, token=raise_to)
 
 
-def given_back(lease: Lease, seen: int = 0) -> Lease:
+def released(lease: Lease, seen: int = 0) -> Lease:
     """*lease*, released; the next token is above *seen*, the highest one that the platform has seen (0: unknown)."""
-    return replace(lease, expires=GIVEN_BACK, token=max(lease.token, seen))
+    return replace(lease, expires=RELEASED, token=max(lease.token, seen))
 
 
 def check(lease: Lease | None, stack: str, token: int, now: int) -> Lease:

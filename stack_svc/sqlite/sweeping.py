@@ -4,7 +4,7 @@ import sqlite_utils
 
 from stack_svc.sqlite.leases import IS_FREE
 from stack_svc.sqlite.operations import IS_FINISHED, IS_UNFINISHED
-from stack_svc.store.leases import GIVEN_BACK
+from stack_svc.store.leases import RELEASED
 from stack_svc.store.operations import GONE
 from stack_svc.store.store import Limits, Swept
 
@@ -40,7 +40,7 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
     ).fetchall()
     db.conn.executemany("DELETE FROM requests WHERE result = ?", [(name,) for name, _ in ended])
     # A lease may be free because a clock was set back; its holder is then alive, and must not renew it.
-    db.conn.executemany("UPDATE leases SET expires = ? WHERE stack = ?", [(GIVEN_BACK, stack) for _, stack in ended])
+    db.conn.executemany("UPDATE leases SET expires = ? WHERE stack = ?", [(RELEASED, stack) for _, stack in ended])
     attachments = _sweep_attachments(db, limits, now)
     stacks = rows(
         f"""

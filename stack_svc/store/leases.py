@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-GIVEN_BACK = 0
+RELEASED = 0
 """``expires`` of a lease that its operation released: long past."""
 
 
@@ -14,9 +14,9 @@ class Lease:
 
     Attributes:
         holder: The applier that holds it, or that held it last; empty for a new stack.
-        operation: Name of the operation that it is for.
-        token: Fencing token: higher than that of any lease on the stack before. It may be raised while the lease lasts.
-        ttl: How long it lasts without renewal, in microseconds.
+        operation: Name of its operation.
+        token: Fencing token, higher than that of any earlier lease on the stack; it may be raised while it is held.
+        ttl: Its duration without renewal, in microseconds.
         expires: When it ends; 0 when it was released.
         last_token: Token of the lease before it on the stack; 0: there was none.
     """

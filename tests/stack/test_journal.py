@@ -303,11 +303,11 @@ async def test_a_lease_lasts_as_long_as_it_is_renewed(service: Client, clock: Cl
     assert (await service.record(begun, [entry("one")])).generation == 1
 
 
-async def test_who_raises_its_token_writes_with_that_one_only(service: Client, clock: Clock) -> None:
+async def test_a_raised_token_replaces_the_one_before(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod")
     raised = replace(begun, token=begun.token + 1)
     clock.forward(10)
-    # An answer may get lost: then the same is asked for again.
+    # Sent twice, as the first response may be lost.
     for _ in range(2):
         renewed = await service.renew(begun, raise_to=raised.token)
         assert renewed.expire_time.ToMicroseconds() == clock.now + 30_000_000
@@ -329,12 +329,12 @@ async def test_a_token_is_raised_by_one(service: Client, too_far: int) -> None:
     await service.renew(begun)
 
 
-async def test_who_lost_its_lease_does_not_raise_its_token(service: Client, clock: Clock) -> None:
+async def test_the_token_of_a_lost_lease_cannot_be_raised(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", seconds=10)
     clock.forward(11)
     with pytest.raises(LeaseLost):
         await service.renew(begun, raise_to=begun.token + 1)
-    # The next one gets the same token as by a raise, as the clock was set back meanwhile.
+    # As the clock is set back, the next holder gets the same token as by a raise.
     clock.forward(-3600)
     claimed, _ = await service.claim(begun.operation)
     assert claimed.token == begun.token + 1
@@ -342,7 +342,7 @@ async def test_who_lost_its_lease_does_not_raise_its_token(service: Client, cloc
         await service.renew(begun, raise_to=begun.token + 1)
 
 
-async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(service: Client, clock: Clock) -> None:
+async def test_an_expired_lease_is_lost_even_if_no_other_operation_took_it(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", seconds=10)
     clock.forward(10.000001)
 

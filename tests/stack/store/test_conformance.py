@@ -11,7 +11,7 @@ from services.core.errors import StackNotFound
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, ResourceKey, Target
 from services.engine.operation import OperationState
 from stack_svc.store.journal import Row
-from stack_svc.store.leases import GIVEN_BACK, Lease
+from stack_svc.store.leases import RELEASED, Lease
 from stack_svc.store.locks import LockedTooLateError
 from stack_svc.store.operations import START as FIRST_OPERATION
 from stack_svc.store.operations import Blocks, Filter, Operation
@@ -613,7 +613,7 @@ async def test_a_sweep_releases_the_lease_of_an_operation_that_it_ends(store: St
 
     await store.write(fill)
     assert (await store.sweep(Limits())).ended == 1
-    assert await store.read(lambda tx: tx.leases.of("s")) == replace(far, expires=GIVEN_BACK)
+    assert await store.read(lambda tx: tx.leases.of("s")) == replace(far, expires=RELEASED)
 
 
 async def filled(store: Store, clock: Clock, *operations: tuple[str, str, int, int]) -> None:
