@@ -9,17 +9,17 @@ VARIABLE = "PKGER_READY_PIPE"
 LISTENING = b"listening\n"
 
 
-def tell_listening() -> None:
+def report_listening() -> None:
     """Say that this server listens: what others find at its address may be somebody else's."""
-    _tell(LISTENING)
+    _send(LISTENING)
 
 
-def tell_problem(problem: str) -> None:
+def report_problem(problem: str) -> None:
     """Say why this server cannot start."""
-    _tell(problem.encode(errors="replace")[:4000])
+    _send(problem.encode(errors="replace")[:4000])
 
 
-def _tell(message: bytes) -> None:
+def _send(message: bytes) -> None:
     if descriptor := os.environ.pop(VARIABLE, ""):
         # A parent that does not listen any more knows enough.
         with contextlib.suppress(OSError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from services.machine import leave_no_core
 from services.rpc.background import BackgroundLoop
 from services.rpc.log import log_to_stderr
-from services.rpc.parent import tell_listening, tell_problem
+from services.rpc.parent import report_listening, report_problem
 from services.rpc.server import Register, serving
 from services.settings import GRACE_SECONDS, Settings, load
 
@@ -103,7 +103,7 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
     try:
         asyncio.run(_serve(servers, settings))
     except _CannotStart as error:
-        tell_problem(str(error))
+        report_problem(str(error))
         log.critical("cannot serve", extra={"service": error.name, "problem": str(error.problem)})
         sys.exit(1)
 
@@ -124,7 +124,7 @@ async def _serve(servers: Sequence[Server], settings: Settings) -> None:
     async with AsyncExitStack() as running:
         for server in servers:
             await _start(server, settings, running)
-        tell_listening()
+        report_listening()
         await stop.wait()
         log.info("stopping")
     log.info("stopped")

@@ -10,7 +10,7 @@ from services.core.errors import ServiceUnavailable
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 
-PATIENCE_SECONDS = 60.0
+UNREACHABLE_SECONDS = 60.0
 """How long a store that does not answer is asked again."""
 
 CONNECTED_SECONDS = 10.0
@@ -21,7 +21,7 @@ PAUSE_SECONDS = 0.5
 
 
 async def watch_stack(
-    store: Peer, request: stack_pb2.WatchStackRequest, patience: float = PATIENCE_SECONDS
+    store: Peer, request: stack_pb2.WatchStackRequest, retry_seconds: float = UNREACHABLE_SECONDS
 ) -> AsyncGenerator[stack_pb2.WatchStackResponse, None]:
     """
     The changes of a stack until it is gone; where the stream breaks, it goes on from the last position.
@@ -29,7 +29,7 @@ async def watch_stack(
     Args:
         store: The stack service.
         request: Which stack, and from where.
-        patience: Seconds for which a store that does not answer is asked again.
+        retry_seconds: Seconds for which a store that does not answer is asked again.
 
     Raises:
         StackNotFound: There is no such stack.
@@ -38,20 +38,20 @@ async def watch_stack(
     """
     asked, stub = stack_pb2.WatchStackRequest(), StackServiceStub(store.channel)
     asked.CopyFrom(request)
-    give_up = loop_time() + patience
+    give_up = loop_time() + retry_seconds
     while True:
         began = loop_time()
         try:
             with store.answering():
                 async for message in store.stream(stub.WatchStack, asked, None):
-                    asked.position, give_up = message.position, loop_time() + patience
+                    asked.position, give_up = message.position, loop_time() + retry_seconds
                     yield message
                     if message.HasField("gone"):
                         return
         except ServiceUnavailable:
             if loop_time() - began > CONNECTED_SECONDS:
                 # The store answered until now, and had nothing to tell.
-                give_up = loop_time() + patience
+                give_up = loop_time() + retry_seconds
             elif loop_time() >= give_up:
                 raise
         await asyncio.sleep(PAUSE_SECONDS)

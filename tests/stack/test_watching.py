@@ -282,7 +282,7 @@ async def test_a_store_that_stays_away_ends_a_watch(address: str) -> None:
     async with Peer("stack", address, ready_seconds=0.05) as peer:
         request = stack_pb2.WatchStackRequest(stack=StackRef(name="prod"))
         with pytest.raises(ServiceUnavailable):
-            await Watch(watch_stack(peer, request, patience=0.1)).next()
+            await Watch(watch_stack(peer, request, retry_seconds=0.1)).next()
 
 
 async def test_nobody_is_woken_for_another_stack() -> None:
