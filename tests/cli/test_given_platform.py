@@ -108,4 +108,4 @@ async def test_a_server_of_the_file_is_no_second_platform(short_path: Path) -> N
     again = await up(short_path, "--platform", "eu=http://other")
     assert again.err.endswith(f"there is a platform of that name already: {short_path}/platforms.yml:1\n")
     same = await up(short_path, "--platform", "us=http://host:80/")
-    assert "its data would be that of platform eu" in same.err
+    assert "it has the same data as platform eu" in same.err
