@@ -110,4 +110,4 @@ async def test_a_server_of_the_file_cannot_be_a_second_platform(short_path: Path
     again = await up(short_path, "--platform", "eu=http://other")
     assert again.err.endswith(f"another platform has that name: {short_path}/platforms.yml:1\n")
     same = await up(short_path, "--platform", "us=http://host:80/")
-    assert "its data would be that of platform eu" in same.err
+    assert "it has the same data as platform eu" in same.err

@@ -177,7 +177,7 @@ async def test_a_faulty_file_is_reported_by_each_command_that_reads_it(short_pat
     (short_path / "platforms.yml").write_text("lab: {driver: embedded}\nfar: {adress: x, address: 'a:1'}\n")
     file = f"Error: {short_path}/platforms.yml"
     wanted = (
-        f"{file}:1: platform lab: address is missing; write host:port or unix:/path, where its driver is\n"
+        f"{file}:1: platform lab: address is missing; write host:port or unix:/path of its driver\n"
         f"{file}:2: platform far: unknown key 'adress'; write driver, address, options\n"
     )
     assert {(end.code, end.err) for end in await all_of(package, environment(short_path))} == {(1, wanted)}
@@ -198,7 +198,7 @@ async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: s
         f"lab: {{driver: embedded, address: 'unix:{short_path}/lab.sock', options: {{file: platform.db}}}}\n"
     )
     problem = (
-        f"{file}:2: platform lab: its data would be that of platform embedded ({file}:1); a platform has one row:"
+        f"{file}:2: platform lab: it has the same data as platform embedded ({file}:1); a platform has one row:"
         " remove one, or give one other options"
     )
     planned = await pkger("plan", "-f", package, "--platform", "lab", env=environment(short_path))

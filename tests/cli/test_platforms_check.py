@@ -64,7 +64,7 @@ async def test_no_stack_is_created_for_a_missing_organisation(short_path: Path, 
     env = environment(short_path)
     end = await pkger("stacks", "init", "s", "--target", "eu/nowhere", env=env)
     assert (end.code, end.out) == (1, "")
-    assert end.err.startswith("Error: organisation 'nowhere' of platform 'eu': there is none of that name")
+    assert end.err.startswith("Error: organisation 'nowhere' of platform 'eu': there is none with exactly that name")
     assert (await pkger("stacks", "init", "s", "--target", "eu/main", env=env)).code == 0
     listed = await pkger("stacks", "list", "-o", "json", env=env)
     assert [stack["target"]["org"] for stack in json.loads(listed.out)] == ["main"]
@@ -81,7 +81,7 @@ async def test_programs_read_findings(short_path: Path, server: Influx) -> None:
         "aspect": "CHECK_ASPECT_ORG",
         "verdict": "CHECK_VERDICT_WRONG",
         "subject": "nowhere",
-        "message": "there is none of that name, letter by letter, or the token may not read it",
+        "message": "there is none with exactly that name, or the token may not read it",
     }
 
 
