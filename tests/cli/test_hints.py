@@ -14,7 +14,7 @@ from services.core.errors import Internal, OperationUnfinished, PackageEmpty, Pk
     ("error", "end"),
     [
         (StackNotFound("prod"), "ListStacks lists the stacks (`pkger stacks list`)"),
-        (PackageEmpty("prod", 2), "set allow_empty to apply it all the same (--allow-empty)"),
+        (PackageEmpty("prod", 2), "set allow_empty to apply it anyway (--allow-empty)"),
         (OperationUnfinished("prod", "operations/1", "BLOCKED"), "resumes it (`pkger operations recover`)"),
         (OperationUnfinished("prod", "operations/1", "APPLYING"), "will resume it (`pkger operations list`)"),
         (Internal("r-1"), "under request id r-1"),

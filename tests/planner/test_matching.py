@@ -124,7 +124,7 @@ def test_two_objects_cannot_have_one_resource() -> None:
 
 
 def test_two_new_objects_cannot_have_names_that_the_platform_holds_equal() -> None:
-    with pytest.raises(NameTaken, match="wants the name 'FLEET', which Label 'a' of the same package"):
+    with pytest.raises(NameTaken, match="cannot have the name 'FLEET': Label 'a' of the same package"):
         World().plan(an_object("Label", "a", name="fleet"), an_object("Label", "b", name="FLEET"))
 
 
@@ -135,7 +135,7 @@ def test_names_that_the_platform_takes_for_one_are_refused_and_both_objects_name
     with pytest.raises(NameTaken) as caught:
         World().plan(an_object(kind, "a", name=first), an_object(kind, "b", name=second))
     assert str(caught.value) == (
-        f"{kind} 'b' wants the name {second!r}, which {kind} 'a' of the same package (as {first!r}) has."
+        f"{kind} 'b' cannot have the name {second!r}: {kind} 'a' of the same package (as {first!r}) has it."
         " The platform takes the two names for one: rename one of the two objects."
     )
 
@@ -159,7 +159,7 @@ def test_an_object_whose_name_several_resources_have_is_refused_and_all_are_name
     with pytest.raises(NameTaken) as caught:
         world.plan(an_object(kind, "x", name=first))
     assert str(caught.value) == (
-        f"{kind} 'x' wants the name {first!r}, which each of {kind} resource {'0' * 16} on the platform and {kind}"
+        f"{kind} 'x' cannot have the name {first!r}: each of {kind} resource {'0' * 16} on the platform and {kind}"
         f" resource {'1' * 16} on the platform (as {second!r}) has. Only one can have it: rename or delete the others,"
         " in the stack that owns them or on the platform."
     )

@@ -110,5 +110,5 @@ def test_an_empty_package_takes_all_only_where_that_is_allowed() -> None:
         if is_allowed:
             run_checks(matched)
         else:
-            with pytest.raises(PackageEmpty, match="all 1 resources of stack 's' would go"):
+            with pytest.raises(PackageEmpty, match="all 1 resources of stack 's' would be removed"):
                 run_checks(matched)

@@ -46,7 +46,7 @@ def test_what_no_stack_owns_is_replaced_only_if_the_caller_allows_it(record: Sta
         world.plan(a_bucket("explicit"))
     assert str(caught.value) == (
         "Bucket 'b' is on the platform already, no stack owns it, and it will be deleted, with its data, and created"
-        " anew, as schemaType cannot change; set allow_replace to apply it all the same"
+        " anew, as schemaType cannot change; set allow_replace to apply it anyway"
     )
     assert caught.value.metadata == {"objects": "Bucket/b", "count": "1"}
     plan = world.plan(a_bucket("explicit"), allow_replace=True)
