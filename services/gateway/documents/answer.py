@@ -1,36 +1,56 @@
 """The answer to a dry run or an apply."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import orjson
 from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.gateway.answers import Code
-from services.gateway.documents.diff import diff_document, empty_diff
+from services.gateway.documents.diff import Diff, empty_diff
 from services.gateway.documents.ids import number_id
-from services.gateway.documents.summary import Ids, empty_summary, summary_document
+from services.gateway.documents.secret_keys import hide_keys
+from services.gateway.documents.summary import EMBEDDED, ENDPOINTS, LISTS, Ids, Summary, empty_summary, plain_task
 from services.gateway.documents.violations import violation_document
 from services.rpc.plan_parts import JoinedPlan
 
 
-def answer_document(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool) -> dict[str, Any]:
+def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:
     """
-    What a plan would do, or has done.
+    What a plan would do, or has done, as JSON text.
+
+    Each object is read, completed and written before the next one, so that a large plan takes no more memory than its
+    text, and other threads run in between.
 
     Args:
         made: The plan, with its diffs and its summary.
         stack_id: The stack; empty for none.
         org_id: The organisation, in 16 hex digits.
         is_applied: Whether the plan ran.
+        hidden: Keys of secrets that are not shown.
     """
-    summary = summary_document(made.summary, _ids(made.diffs), org_id, is_applied)
-    return {
-        "sources": list(made.header.sources),
-        "stackID": stack_id,
-        "diff": diff_document(made.diffs, summary, org_id),
-        "summary": summary,
-        "planDigest": made.header.digest,
-    }
+    summary = Summary(made.summary, _ids(made.diffs), org_id, is_applied)
+    diff = Diff(made.diffs, org_id, hidden)
+    written: dict[str, list[Any]] = {name: [] for name in (*LISTS, "tasks")}
+    for name in LISTS:
+        for entry in summary.entries(name):
+            diff.add(entry)
+            if name == ENDPOINTS:
+                hide_keys(entry, hidden)
+                hide_keys(entry[EMBEDDED[name]], hidden)
+            written[name].append(_text(entry))
+            if name == "summaryTask":
+                written["tasks"].append(_text(plain_task(entry)))
+    written["labelMappings"] = list(summary.mappings())
+    return orjson.dumps(
+        {
+            "sources": list(made.header.sources),
+            "stackID": stack_id,
+            "diff": diff.document(),
+            "summary": written | summary.further(),
+            "planDigest": made.header.digest,
+        }
+    )
 
 
 def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, Any]:
@@ -55,3 +75,7 @@ def _ids(diffs: plan_pb2.PlanDiffs) -> Ids:
         for diff in diffs.resources
         if diff.resource_id and diff.status != plan_pb2.DIFF_STATUS_REMOVE
     }
+
+
+def _text(value: Any) -> orjson.Fragment:
+    return orjson.Fragment(orjson.dumps(value))
