@@ -8,6 +8,7 @@ from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.gateway.answers import Code
 from services.gateway.documents.diff import Diff, empty_diff
+from services.gateway.documents.fragments import json_fragment
 from services.gateway.documents.ids import number_id
 from services.gateway.documents.secret_keys import hide_keys
 from services.gateway.documents.summary import EMBEDDED, ENDPOINTS, LISTS, Ids, Summary, empty_summary, plain_task
@@ -29,28 +30,38 @@ def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, 
         is_applied: Whether the plan ran.
         hidden: Keys of secrets that are not shown.
     """
-    summary = Summary(made.summary, _ids(made.diffs), org_id, is_applied)
     diff = Diff(made.diffs, org_id, hidden)
-    written: dict[str, list[Any]] = {name: [] for name in (*LISTS, "tasks")}
-    for name in LISTS:
-        for entry in summary.entries(name):
-            diff.add(entry)
-            if name == ENDPOINTS:
-                hide_keys(entry, hidden)
-                hide_keys(entry[EMBEDDED[name]], hidden)
-            written[name].append(_text(entry))
-            if name == "summaryTask":
-                written["tasks"].append(_text(plain_task(entry)))
-    written["labelMappings"] = list(summary.mappings())
+    summary = _completed(Summary(made.summary, _ids(made.diffs), org_id, is_applied), diff, hidden)
     return orjson.dumps(
         {
             "sources": list(made.header.sources),
             "stackID": stack_id,
             "diff": diff.document(),
-            "summary": written | summary.further(),
+            "summary": summary,
             "planDigest": made.header.digest,
         }
     )
+
+
+def _completed(summary: Summary, diff: Diff, hidden: Collection[str]) -> dict[str, orjson.Fragment]:
+    """The summary, list by list; each of its entries is added to the diff, too."""
+    written: dict[str, orjson.Fragment] = {}
+    for name in LISTS:
+        entries, plain_tasks = [], []
+        for entry in summary.entries(name):
+            diff.add(entry)
+            if name == ENDPOINTS:
+                hide_keys(entry, hidden)
+                hide_keys(entry[EMBEDDED[name]], hidden)
+            entries.append(json_fragment(entry))
+            if name == "summaryTask":
+                plain_tasks.append(json_fragment(plain_task(entry)))
+        written[name] = json_fragment(entries)
+        if name == "summaryTask":
+            written["tasks"] = json_fragment(plain_tasks)
+    for name, values in summary.further():
+        written[name] = json_fragment(list(values))
+    return written
 
 
 def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, Any]:
@@ -75,7 +86,3 @@ def _ids(diffs: plan_pb2.PlanDiffs) -> Ids:
         for diff in diffs.resources
         if diff.resource_id and diff.status != plan_pb2.DIFF_STATUS_REMOVE
     }
-
-
-def _text(value: Any) -> orjson.Fragment:
-    return orjson.Fragment(orjson.dumps(value))

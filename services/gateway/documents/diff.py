@@ -8,6 +8,7 @@ import orjson
 from pkger.model.v1 import plan_pb2
 
 from services.gateway.documents.contents import CONTENTS, Content
+from services.gateway.documents.fragments import json_fragment
 from services.gateway.documents.ids import number_id
 from services.gateway.documents.secret_keys import hide_keys
 from services.gateway.documents.summary import ENDPOINTS, Entry
@@ -63,22 +64,19 @@ class Diff:
         if found := self._left.pop((entry["kind"], entry["templateMetaName"]), None):
             self._add(*found, entry)
 
-    def document(self) -> dict[str, list[Any]]:
-        """
-        All lists, to be written by orjson.
-
-        Objects without an entry, whose rows were not added, are those that the package no longer has.
-        """
+    def document(self) -> dict[str, orjson.Fragment]:
+        """All lists; objects without an entry, whose rows were not added, are those that the package no longer has."""
         for (kind, _), (place, diff) in self._left.items():
             if kind in KINDS:
                 self._add(place, diff, None)
         self._left = {}
-        lists: dict[str, list[Any]] = {
-            name: [orjson.Fragment(text) for *_, text in sorted(rows)] for name, rows in self._rows.items()
+        lists = {
+            name: json_fragment([orjson.Fragment(text) for *_, text in sorted(rows)])
+            for name, rows in self._rows.items()
         }
         mappings = [_mapping(each, self._names, self._ids) for each in self._mappings if each.resource.kind in KINDS]
         mappings.sort(key=itemgetter("resourceType", "resourceTemplateMetaName", "labelName", "labelTemplateMetaName"))
-        return {**lists, "labelMappings": mappings}
+        return {**lists, "labelMappings": json_fragment(mappings)}
 
     def _add(self, place: int, diff: plan_pb2.ResourceDiff, entry: Entry | None) -> None:
         kind, name = key = (diff.key.kind, diff.key.name)

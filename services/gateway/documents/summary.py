@@ -29,8 +29,8 @@ _FLAT = ("checks", ENDPOINTS)
 _NUMBERED = ("dashboards", "labels", "notificationRules", "summaryTask")
 """Lists whose entries tell an unknown id as 0; buckets and variables leave it out."""
 
-_FURTHER = ("missingEnvRefs", "missingSecrets")
-"""The lists that need no completion."""
+_MISSING = ("missingEnvRefs", "missingSecrets")
+"""The lists of keys without a value."""
 
 _LISTS_OF_TEXTS = msgspec.json.Decoder(dict[str, list[msgspec.Raw]])
 """Finds the entries of a summary and leaves them text, in a tenth of the time that reading them takes."""
@@ -66,18 +66,19 @@ class Summary:
                 label["orgID"] = self._org_number
             yield entry
 
-    def mappings(self) -> Iterator[Entry]:
-        """The associations of objects and labels."""
+    def further(self) -> Iterator[tuple[str, Iterator[Any]]]:
+        """All other lists, by name: the associations of objects and labels, and what is missing."""
+        yield "labelMappings", self._mappings()
+        for name in _MISSING:
+            yield name, self._read(name)
+
+    def _mappings(self) -> Iterator[Entry]:
         # A mapping has the word for all kinds of a family, in which no two objects have the same name.
         numbers = {(KINDS[kind].resource_type, name): number for (kind, name), number in self._ids.items()}
         for mapping in self._read("labelMappings"):
             mapping["resourceID"] = numbers.get((mapping["resourceType"], mapping["resourceTemplateMetaName"]), 0)
             mapping["labelID"] = self._label_id(mapping["labelTemplateMetaName"])
             yield mapping
-
-    def further(self) -> dict[str, list[Any]]:
-        """The lists of what is missing."""
-        return {name: list(self._read(name)) for name in _FURTHER}
 
     def _read(self, name: str) -> Iterator[Any]:
         return (orjson.loads(memoryview(text)) for text in self._lists.get(name, ()))
@@ -110,7 +111,7 @@ class Summary:
 
 def empty_summary() -> dict[str, list[Entry]]:
     """The summary of a package that breaks rules."""
-    return {name: [] for name in (*LISTS, "labelMappings", *_FURTHER, "tasks")}
+    return {name: [] for name in (*LISTS, "labelMappings", *_MISSING, "tasks")}
 
 
 def plain_task(entry: Mapping[str, Any]) -> Entry:

@@ -134,7 +134,7 @@ def test_rows_of_several_kinds_are_sorted_by_their_names() -> None:
 def summary_of(ids: Ids, is_applied: bool, **lists: list[dict[str, Any]]) -> dict[str, Any]:
     """A completed summary of entries as the planner makes them."""
     summary = Summary(orjson.dumps(lists).decode(), ids, ORG, is_applied)
-    return {name: list(summary.entries(name)) for name in LISTS} | {"labelMappings": list(summary.mappings())}
+    return {name: list(summary.entries(name)) for name in LISTS} | {name: [*each] for name, each in summary.further()}
 
 
 def entry(kind: str, **members: Any) -> dict[str, Any]:
