@@ -42,7 +42,9 @@ class JoinedPlan:
     @property
     def summary(self) -> str:
         """The summary document as JSON text; empty when nobody asked for it."""
-        return "".join(self.summaries)
+        # Of a large plan, the pieces are not kept beside it.
+        self.summaries = ["".join(self.summaries)]
+        return self.summaries[0]
 
     @property
     def content(self) -> bytes:
