@@ -87,8 +87,10 @@ class ApplyRoutes:
                 return _refusal(made)
             if wanted.plan_digest not in ("", made.header.digest):
                 raise _other_plan(made.header.digest)
-            new_keys = safe.secrets.keys() - wanted.secrets.keys()
-            return await off_loop(_size(made), _answer, made, 200, wanted.stack_id, org, new_keys)
+            stack_id, new_keys = wanted.stack_id, safe.secrets.keys() - wanted.secrets.keys()
+            # A large package is not kept while the answer to it is made.
+            del wanted, safe
+            return await off_loop(_size(made), _answer, made, 200, stack_id, org, new_keys)
         done = await self._applied(wanted, org, request)
         if isinstance(done, list):
             return _refusal(done)

@@ -71,8 +71,8 @@ class Diff:
                 self._add(place, diff, None)
         self._left = {}
         lists = {
-            name: json_fragment([orjson.Fragment(text) for *_, text in sorted(rows)])
-            for name, rows in self._rows.items()
+            name: json_fragment([orjson.Fragment(text) for *_, text in sorted(self._rows.pop(name))])
+            for name in tuple(self._rows)
         }
         mappings = [_mapping(each, self._names, self._ids) for each in self._mappings if each.resource.kind in KINDS]
         mappings.sort(key=itemgetter("resourceType", "resourceTemplateMetaName", "labelName", "labelTemplateMetaName"))
