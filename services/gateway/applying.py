@@ -18,14 +18,14 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PkgerError, PlanStale, RequestInvalid, StackMoved
 from services.gateway.answers import Answer, Code
-from services.gateway.documents.answer import answer_document, refused_document
+from services.gateway.documents.answer import answer_json, refused_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.progress import PAUSE_SECONDS, Run, to_its_end
 from services.gateway.requests.apply import Apply, read_apply
-from services.gateway.requests.literals import with_references, without_keys
+from services.gateway.requests.literals import with_references
 from services.gateway.requests.templates import Encoding, Template
 from services.gateway.running import Runner
 from services.gateway.services import Services
@@ -87,8 +87,10 @@ class ApplyRoutes:
                 return _refusal(made)
             if wanted.plan_digest not in ("", made.header.digest):
                 raise _other_plan(made.header.digest)
-            new_keys = safe.secrets.keys() - wanted.secrets.keys()
-            return await off_loop(_size(made), _answer, made, 200, wanted.stack_id, org, new_keys)
+            stack_id, new_keys = wanted.stack_id, safe.secrets.keys() - wanted.secrets.keys()
+            # A large package is not kept while the answer to it is made.
+            del wanted, safe
+            return await off_loop(_size(made), _answer, made, 200, stack_id, org, new_keys)
         done = await self._applied(wanted, org, request)
         if isinstance(done, list):
             return _refusal(done)
@@ -245,8 +247,7 @@ def _source(template: Template) -> parser_pb2.Source:
 
 
 def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
-    document = answer_document(made, stack_id, org.id, is_applied=status == 201)
-    body = orjson.dumps(without_keys(document, new_keys) if new_keys else document)
+    body = answer_json(made, stack_id, org.id, is_applied=status == 201, hidden=new_keys)
     return Answer(status, body, warning_headers(made.remarks.warnings))
 
 

@@ -160,8 +160,8 @@ def test_an_object_whose_name_several_resources_have_is_refused_and_all_are_name
         world.plan(an_object(kind, "x", name=first))
     assert str(caught.value) == (
         f"{kind} 'x' cannot have the name {first!r}: each of {kind} resource {'0' * 16} on the platform and {kind}"
-        f" resource {'1' * 16} on the platform (as {second!r}) has it. Only one can have it: rename or delete the others,"
-        " in the stack that owns them or on the platform."
+        f" resource {'1' * 16} on the platform (as {second!r}) has it. Only one can have it: rename or delete the"
+        " others, in the stack that owns them or on the platform."
     )
 
 

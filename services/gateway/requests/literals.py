@@ -97,20 +97,3 @@ def _resolved(value: Any, env: Mapping[str, Any]) -> Any:
         return value
     key = str(reference.get("key"))
     return env.get(key, reference.get("default", f"env-{key}"))
-
-
-def without_keys(document: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
-    """
-    The answer to a dry run without the keys that an apply would make, as InfluxDB shows none before there are any.
-
-    Args:
-        document: The answer; its endpoints are changed in place.
-        keys: The keys.
-    """
-    made = {f"secret: {key}" for key in keys}
-    summaries = document["summary"]["notificationEndpoints"]
-    shown = [each["notificationEndpoint"] for each in summaries] + [*summaries]
-    shown += [each["new"] for each in document["diff"]["notificationEndpoints"] if each["new"]]
-    for endpoint in shown:
-        endpoint.update({name: "" for name, value in endpoint.items() if isinstance(value, str) and value in made})
-    return document
