@@ -291,4 +291,5 @@ def _idempotency_key(request: HttpRequest) -> str:
     """Under which id the services know the key that a client sent; empty: it sent none."""
     given = request.headers.get("Idempotency-Key", "")
     # Keys of others are none of a client's business.
-    return hashlib.sha256(f"{request.principal}\n{given}".encode()).hexdigest()[:32] if given else ""
+    text = f"{request.principal}\n{given}".encode(errors="surrogateescape")
+    return hashlib.sha256(text).hexdigest()[:32] if given else ""
