@@ -87,6 +87,7 @@ async def test_the_same_key_gets_the_same_answer(http: aiohttp.ClientSession) ->
     assert first[1]["diff"]["labels"][0]["stateStatus"] == "new"
     status, other = await post(http, APPLY, body_of(BUCKET, stackID=stack), **key)
     assert (status, other["code"]) == (422, "conflict")
+    assert "Idempotency-Key" in other["message"]
     _, without = await post(http, APPLY, body_of(LABEL, stackID=stack))
     assert without["diff"]["labels"][0]["stateStatus"] == "exists"
 
