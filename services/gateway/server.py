@@ -5,7 +5,7 @@ import logging
 import re
 import zlib
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,11 +51,13 @@ class Limits:
         body: What a body may take.
         header_seconds: The time for the headers of a request.
         requests: Requests at a time.
+        streams: Streams at a time that follow what happens, beside those requests.
     """
 
     body: BodyLimits
     header_seconds: float = 10
     requests: int = 100
+    streams: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +202,47 @@ class _Server(web.Server):
         )
 
 
+class _Places:
+    """Places for so many at a time."""
+
+    def __init__(self, most: int, seconds: int, told: str) -> None:
+        """
+        Args:
+            most: How many there are.
+            seconds: After which somebody who got none should ask again.
+            told: What has them, behind their number.
+        """
+        self._most, self._seconds, self._told = most, seconds, told
+        self._taken = 0
+
+    def take(self) -> None:
+        """
+        Take one.
+
+        Raises:
+            Problem: There is none.
+        """
+        if self._taken >= self._most:
+            told = f"{self._taken} {self._told}"
+            raise Problem(Code.UNAVAILABLE, told, headers=retry_after(self._seconds))
+        self._taken += 1
+
+    def give_back(self) -> None:
+        """Give one back that was taken."""
+        self._taken -= 1
+
+
 class _Chain:
     """What happens to a request before its handler, and to the answer behind it."""
 
     def __init__(self, site: Site, ids: Ids) -> None:
         self._site, self._ids = site, ids
-        self._running = 0
+        self._requests = _Places(
+            site.limits.requests, 1, "requests are being answered, and no more at a time (PKGER_HTTP_MAX_REQUESTS)"
+        )
+        self._streams = _Places(
+            site.limits.streams, 10, "streams follow what happens, and no more at a time (PKGER_HTTP_MAX_STREAMS)"
+        )
         self.stopping = asyncio.Event()
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -265,31 +302,29 @@ class _Chain:
         return found, await self._handled(found, request)
 
     async def _handled(self, found: Found, request: HttpRequest) -> Answer | web.StreamResponse:
-        """The answer of a handler, in one of the places for requests at a time."""
-        if self._running >= self._site.limits.requests and found.route.access is not Access.OPEN:
-            told = f"{self._running} requests are being answered, and no more at a time (PKGER_HTTP_MAX_REQUESTS)"
-            return _told(Problem(Code.UNAVAILABLE, told, headers=retry_after(1)), request, found.route.form)
-        self._running += 1
-        has_place = True
+        """The answer of a handler, in one of the places for requests at a time, or for streams."""
+        with ExitStack() as held:
 
-        def give_place_back() -> None:
-            nonlocal has_place
-            self._running -= has_place
-            has_place = False
+            def follow() -> None:
+                self._streams.take()
+                # The place among the requests.
+                held.close()
+                held.callback(self._streams.give_back)
 
-        request.give_place_back = give_place_back
-        try:
-            return await found.route.handle(request)
-        except ConnectionError:
-            # The client is gone.
-            raise
-        except Exception as error:
-            problem = problem_of(error, request.id)
-            if problem.code is Code.INTERNAL_ERROR and not isinstance(error, Problem | PkgerError):
-                log.exception("request failed", extra={"route": found.route.path})
-            return _told(problem, request, found.route.form)
-        finally:
-            give_place_back()
+            request.follow = follow
+            try:
+                if found.route.access is not Access.OPEN:
+                    self._requests.take()
+                    held.callback(self._requests.give_back)
+                return await found.route.handle(request)
+            except ConnectionError:
+                # The client is gone.
+                raise
+            except Exception as error:
+                problem = problem_of(error, request.id)
+                if problem.code is Code.INTERNAL_ERROR and not isinstance(error, Problem | PkgerError):
+                    log.exception("request failed", extra={"route": found.route.path})
+                return _told(problem, request, found.route.form)
 
     def _preflight(self, request: HttpRequest) -> Answer:
         headers = self._site.origins.preflight_headers(

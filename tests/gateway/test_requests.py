@@ -254,11 +254,11 @@ def test_exports_are_read(body: dict[str, Any], expected: Export) -> None:
         ({"stackID": "zz"}, Code.INVALID, "stackID: "),
         ({"orgIDs": [{}]}, Code.INVALID, "orgIDs[0].orgID: "),
         ({"orgIDs": ["x"]}, Code.INVALID, "orgIDs[0]: "),
-        ({"resources": [{"kind": "Bucket", "id": "zz"}]}, Code.INVALID, "resources[0].id: "),
+        ({"resources": [{"kind": "Bucket", "id": "0" * 16}]}, Code.INVALID, "resources[0].id: "),
         ({"resources": [{"kind": "Bucket", "id": ""}]}, Code.INVALID, "resources[0].id: "),
         ({"resources": [{"kind": "Bucket", "id": 7}]}, Code.INVALID, "resources[0].id: "),
         (
-            {"resources": [{"kind": "Label", "name": "b"}, {"kind": "Bucket", "id": "b"}]},
+            {"resources": [{"kind": "Label", "name": "b"}, {"kind": "Bucket", "id": "x" * 1001}]},
             Code.INVALID,
             "resources[1].id: ",
         ),

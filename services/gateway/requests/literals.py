@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from pkger.model.v1 import object_pb2
 
 from services.core.model import Key
 from services.gateway.requests.templates import Template
@@ -60,6 +61,40 @@ def with_references(
         return Template.of_objects(template.name, template.encoding, list(map(changed, orjson.loads(template.text))))
 
     return Replaced(tuple(map(without, templates)), secrets)
+
+
+def objects_with_references(
+    objects: Iterable[object_pb2.Object], places: Iterable[tuple[Key, str]], scope: str
+) -> tuple[list[object_pb2.Object], dict[str, str]]:
+    """
+    The same with objects as the parser gives them, whatever their sources were written in.
+
+    Args:
+        objects: The objects; those that hold credentials are changed in place.
+        places: As for ``with_references``.
+        scope: As for ``with_references``.
+
+    Returns:
+        The objects, and the credentials by the keys of the references.
+    """
+    pointers: dict[Key, list[str]] = {}
+    for key, pointer in places:
+        pointers.setdefault(key, []).append(pointer)
+    secrets: dict[str, str] = {}
+    changed = []
+    for item in objects:
+        key = Key(item.key.kind, item.key.name)
+        if key in pointers:
+            spec = orjson.loads(item.spec_json)
+            for pointer in pointers[key]:
+                spec = _with_reference(spec, pointer.split("/")[1:], {}, secrets, secret_key(scope, key, pointer))
+            item.spec_json = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode()
+            # A credential that came from an environment value comes from the secret now.
+            written = [each for each in item.written if each.pointer.removeprefix("/spec") not in pointers[key]]
+            del item.written[:]
+            item.written.extend(written)
+        changed.append(item)
+    return changed, secrets
 
 
 def secret_key(scope: str, key: Key, pointer: str) -> str:
