@@ -8,6 +8,7 @@ import click
 
 from services.cli.exit_codes import Exit
 from services.core.errors import PkgerError, Reason
+from services.core.listing import and_more
 from services.core.model import Violation
 
 HINTS: dict[Reason, str] = {
@@ -128,7 +129,7 @@ def failed(error: PkgerError) -> Failed:
 def _listed(error: PkgerError) -> str:
     """The refusals of a platform, each on a line of its own, below the sum."""
     told, count = error.metadata["objects"].split("\n"), int(error.metadata["count"])
-    left = [f"and {count - len(told)} more"] if count > len(told) else []
+    left = [more] if (more := and_more(count - len(told), "")) else []
     objects = "1 object" if count == 1 else f"{count} objects"
     first = f"platform {error.metadata['platform']!r} refuses {objects}; nothing was written"
     return "\n".join([first, *told, *left])

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from services.core.listing import and_more
 from services.core.model import (
     AfterUninstall,
     Baseline,
@@ -109,7 +110,7 @@ class Conclusion:
         if self.end.cause or not self.orphans:
             return self.end.cause
         first, *more = sorted({*self.orphans.keys, *(each.key for each in self.orphans.labels)})
-        others = f" (and {len(more)} more)" if more else ""
+        others = f" ({and_more(len(more), '')})" if more else ""
         return f"{first}{others} stays in the record, as no other stack has it or its labels any more"
 
     @property
