@@ -1,4 +1,4 @@
-"""What the specs of objects refer to, and what those of live resources do (service.md 1.6)."""
+"""What the specs of objects refer to, and what those of live resources do (docs/reference/engine.md, "References")."""
 
 from collections.abc import Mapping, Sequence, Set
 

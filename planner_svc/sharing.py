@@ -1,4 +1,6 @@
-"""What stacks share: one owns a resource, and any number of others use it (engine.md 11.8)."""
+"""
+What stacks share: one owns a resource, and any number of others use it (docs/reference/engine.md, "Shared resources").
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace

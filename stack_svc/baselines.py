@@ -1,4 +1,4 @@
-"""What the platform held of the resources of a stack after its last write (lifecycle.md 1, B)."""
+"""What the platform held of the resources of a stack after its last write (docs/reference/engine.md, "History")."""
 
 from collections.abc import Iterable, Sequence
 

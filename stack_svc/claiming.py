@@ -1,4 +1,7 @@
-"""What an operation gets from the store until its end, or who is in the way of it (engine.md 11.1 and 11.8)."""
+"""
+What an operation gets from the store until its end, or who is in the way of it (docs/reference/engine.md, "Claims" and
+"Shared resources").
+"""
 
 from collections.abc import Sequence
 

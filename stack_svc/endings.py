@@ -1,5 +1,6 @@
 """
-The end of an operation: what it left behind, and its lease given back, in one fenced write (engine.md 6).
+The end of an operation: what it left behind, and its lease given back, in one fenced write (docs/reference/engine.md,
+"Leases and fencing").
 
 An applier that got no answer sends it again, and is answered as it was before.
 """
@@ -120,7 +121,10 @@ _MAY_BECOME = {
     OperationState.APPLYING: {OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.BLOCKED},
     OperationState.ROLLING_BACK: {OperationState.ROLLED_BACK, OperationState.BLOCKED},
 }
-"""Engine.md 4; a BLOCKED operation is where it was before, and one that is cancelled in time has nothing to undo."""
+"""
+The transitions of docs/reference/engine.md, "Operations"; a BLOCKED operation is where it was before, and one that is
+cancelled in time has nothing to undo.
+"""
 
 _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
     OperationState.SUCCEEDED: (Record, Abandon, Remove),

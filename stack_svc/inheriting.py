@@ -1,4 +1,7 @@
-"""Who gets what a stack lets go while others use it: the stack that has used it longest (engine.md 11.8)."""
+"""
+Who gets what a stack lets go while others use it: the stack that has used it longest (docs/reference/engine.md, "Shared
+resources").
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

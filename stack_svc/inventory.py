@@ -1,4 +1,7 @@
-"""What stacks own and use: the map from object keys to resources; a resource has one owner (engine.md 1, I8)."""
+"""
+What stacks own and use: the map from object keys to resources; a resource has one owner (docs/reference/engine.md,
+"Invariants", I8).
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

@@ -1,5 +1,6 @@
 """
-The life of an operation, up to its end: it begins with a lease, and each of its writes is fenced by that (engine.md 6).
+The life of an operation, up to its end: it begins with a lease, and each of its writes is fenced by that
+(docs/reference/engine.md, "Leases and fencing").
 
 An applier that got no answer to a write sends it again, so each write that has taken effect already answers as it did
 before: its position tells. The exception is a claim: nobody can tell the same applier from another task of it, so the

@@ -1,4 +1,7 @@
-"""What people change of the record of a stack: take a resource in, let one go, rename its object (lifecycle.md 2)."""
+"""
+What people change of the record of a stack: take a resource in, let one go, rename its object
+(docs/reference/engine.md, "Policies").
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

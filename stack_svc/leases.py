@@ -1,4 +1,7 @@
-"""Who works on a stack: one lease per stack, which ends by itself and whose token fences late writers (engine.md 6)."""
+"""
+Who works on a stack: one lease per stack, which ends by itself and whose token fences late writers
+(docs/reference/engine.md, "Leases and fencing").
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

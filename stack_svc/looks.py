@@ -1,4 +1,7 @@
-"""The last look at each stack: what somebody found who compared all of its resources (lifecycle.md 1)."""
+"""
+The last look at each stack: what somebody found who compared all of its resources (docs/reference/engine.md,
+"History").
+"""
 
 from services.core.drift import DriftCounts
 from services.core.errors import RequestInvalid

@@ -1,4 +1,7 @@
-"""Who has what only one stack at a time may have: resources, names, associations, secrets (engine.md 11.1)."""
+"""
+Who has what only one stack at a time may have: resources, names, associations, secrets (docs/reference/engine.md,
+"Claims").
+"""
 
 from collections.abc import Collection, Sequence
 
@@ -58,7 +61,7 @@ def removal_of(what: str) -> str:
 
 
 def text_of(claimed: Claimed) -> str:
-    """What is claimed, as the store has it (scale.md 3)."""
+    """What is claimed, as the store has it (docs/reference/engine.md, "Tables")."""
     match claimed:
         case ClaimedResource():
             return _text("i", *claimed)

@@ -1,4 +1,7 @@
-"""Plans: those that wait to be applied, and those that operations run; each is applied at most once (engine.md 7)."""
+"""
+Plans: those that wait to be applied, and those that operations run; each is applied at most once
+(docs/reference/engine.md, "Plans").
+"""
 
 from dataclasses import dataclass, replace
 

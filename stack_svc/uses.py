@@ -1,4 +1,4 @@
-"""Who uses what another stack owns, and what that keeps others from (engine.md 11.8)."""
+"""Who uses what another stack owns, and what that keeps others from (docs/reference/engine.md, "Shared resources")."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence

@@ -1,4 +1,7 @@
-"""The words of drift (lifecycle.md 3): how a resource is, what differs at a field, and what a look found."""
+"""
+The words of drift (docs/reference/engine.md, "Drift"): how a resource is, what differs at a field, and what a look
+found.
+"""
 
 from collections.abc import Iterable
 from enum import StrEnum

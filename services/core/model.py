@@ -1,5 +1,5 @@
 """
-The nouns of pkger (design.md 1) as frozen values.
+The nouns of pkger (docs/glossary.md) as frozen values.
 
 Those of which a large plan has tens of thousands are named tuples, which are made several times as fast as dataclasses.
 """
@@ -14,7 +14,7 @@ DEFAULT_PLATFORM = "embedded"
 DEFAULT_ORG = "default"
 
 LABEL = "Label"
-"""The kind that associations name (packages.md 3.4)."""
+"""The kind that associations name (docs/reference/package-format.md, "Associations")."""
 
 SECRET = "Secret"  # noqa: S105 - the name of a kind
 """The kind in the keys of steps that write secrets; no object and no resource has it. The id of a secret is its key."""
@@ -136,7 +136,7 @@ class EnvReference:
     """
     A place whose value comes from the caller's environment values; ``None`` stands for JSON null.
 
-    ``value_type`` is that of a parameter of a query (packages.md 7.3), else empty.
+    ``value_type`` is that of a parameter of a query (docs/reference/package-format.md, "Parameter types"), else empty.
     """
 
     resource_field: str
@@ -254,7 +254,7 @@ class Violation:
 
     Attributes:
         kind: Kind of the object.
-        path: The field, as packages.md 8 writes it.
+        path: The field, as docs/reference/package-format.md, "Violations" writes it.
         reason: One sentence: what is wrong, and what to write instead.
         location: Where what is marked begins.
         code: Which rule; a code of ``services.kinds.diagnostics``.
@@ -460,7 +460,7 @@ class Verb(Enum):
 
 
 class Undo(Enum):
-    """How a step is taken back (engine.md 3)."""
+    """How a step is taken back (docs/reference/engine.md, "Steps and stages")."""
 
     EXACT = "exact"
     RECREATE = "recreate"
@@ -507,7 +507,7 @@ class Step(NamedTuple):
 
 
 class DiffStatus(Enum):
-    """State of a diff entry (packages.md 11)."""
+    """State of a diff entry (docs/reference/package-format.md, "Diff")."""
 
     NEW = "new"
     EXISTS = "exists"
@@ -709,7 +709,7 @@ def _lower(name: str) -> str:
 
 
 class Identity(Enum):
-    """How an uncertain create is resolved (engine.md 5)."""
+    """How an uncertain create is resolved (docs/reference/engine.md, "Recovery")."""
 
     NATIVE = "native"
     NATURAL_KEY = "natural_key"
@@ -822,7 +822,8 @@ class Desired:
     Attributes:
         package: What is wanted; empty to remove everything.
         skip: Keys to leave out; an empty name stands for all of the kind.
-        is_end: Whether the stack is uninstalled: what it adopted then stays on the platform (engine.md 9, on_delete).
+        is_end: Whether the stack is uninstalled: what it adopted then stays on the platform (docs/reference/engine.md,
+            "Policies", on_delete).
         then: What becomes of the stack when it is uninstalled.
         secret_keys: Keys of the secrets that are given with the apply.
         allow_replace: Whether what no stack owns may be deleted, to be created anew.

@@ -1,4 +1,7 @@
-"""Whether a resource is what a mutation expects, or what it would leave: the same for every driver (engine.md 11.2)."""
+"""
+Whether a resource is what a mutation expects, or what it would leave: the same for every driver
+(docs/reference/engine.md, "Expectations").
+"""
 
 from collections.abc import Iterable
 

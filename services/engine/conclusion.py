@@ -221,9 +221,9 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
     What changes in the record once all steps are done, but for *leftovers*.
 
     A creation that was kept made nothing: its resource was there, and is adopted. What could not be removed stays in
-    the inventory as pending, so that the next apply tries again (engine.md 3); *recorded* says how, where there are
-    leftovers. What was to be deleted before another resource is created in its place, and was not, stays what its key
-    means: the next apply replaces it.
+    the inventory as pending, so that the next apply tries again (docs/reference/engine.md, "Steps and stages");
+    *recorded* says how, where there are leftovers. What was to be deleted before another resource is created in its
+    place, and was not, stays what its key means: the next apply replaces it.
     """
     ids, changes, before = progress.ids, progress.plan.record, by_key(recorded)
     entries, removed = {}, set(changes.removed)

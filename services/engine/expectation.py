@@ -1,4 +1,4 @@
-"""What an operation believes a resource holds before it writes over it (engine.md 11.2)."""
+"""What an operation believes a resource holds before it writes over it (docs/reference/engine.md, "Expectations")."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,7 @@
-"""What an operation does next: a pure function of how far it is (engine.md 3 to 5)."""
+"""
+What an operation does next: a pure function of how far it is (docs/reference/engine.md, "Steps and stages" to
+"Recovery").
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +22,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Find out by reading what became of what an applier before this one sent, of the undo first (engine.md 5)."""
+    """
+    Find out by reading what became of what an applier before this one sent, of the undo first
+    (docs/reference/engine.md, "Recovery").
+    """
 
     undone: Sequence[AnyEffect]
     done: Sequence[AnyEffect]
@@ -196,7 +202,7 @@ def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
     outcome = progress.outcome(effect.number)
     if outcome is None or progress.stays(effect.number) or not effect.is_to_be_undone(outcome):
         return False
-    # Nobody can read a secret, so one that may be somebody else's is left alone (engine.md 11.5).
+    # Nobody can read a secret, so one that may be somebody else's is left alone (docs/reference/engine.md, "Secrets").
     return progress.is_certainly_ours(effect.number)
 
 

@@ -1,4 +1,7 @@
-"""Whether a plan still fits the platform: each step is looked at as if those before it had run (engine.md 7)."""
+"""
+Whether a plan still fits the platform: each step is looked at as if those before it had run (docs/reference/engine.md,
+"Plans").
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

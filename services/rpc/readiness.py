@@ -9,7 +9,8 @@ def refuse_missing_values(remarks: plan_pb2.PlanRemarks, rollback_of: int = 0) -
     """
     Refuse a plan that would write places for values instead of the values; *rollback_of* as the plan has it.
 
-    An environment value with a default is there; ``missing_env_refs`` names it all the same (packages.md 6.4).
+    An environment value with a default is there; ``missing_env_refs`` names it all the same
+    (docs/reference/package-format.md, "Reporting of references").
 
     Raises:
         ValuesMissing: Names all of them.

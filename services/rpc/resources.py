@@ -71,7 +71,8 @@ async def list_resources(
     """
     All resources of *kinds*, in one call, sorted by kind and id.
 
-    Absence from a listing is a question: what it lacks of *known* is read by itself (engine.md 11.3).
+    Absence from a listing is a question: what it lacks of *known* is read by itself (docs/reference/engine.md, "Driver
+    answers").
 
     Args:
         driver: The driver.

@@ -1,4 +1,6 @@
-"""The tables of the stack store, as migrations that run when the service starts (engine.md 8)."""
+"""
+The tables of the stack store, as migrations that run when the service starts (docs/reference/engine.md, "Tables").
+"""
 
 from collections.abc import Collection
 
@@ -216,7 +218,10 @@ def operations_steps_events(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def states_and_policies_of_entries(db: sqlite_utils.Database) -> None:
-    """Mark what could not be deleted yet; make room for the policy that an entry was recorded under (engine.md 8)."""
+    """
+    Mark what could not be deleted yet; make room for the policy that an entry was recorded under
+    (docs/reference/engine.md, "Tables").
+    """
     db.execute(
         "ALTER TABLE inventory ADD COLUMN state TEXT NOT NULL DEFAULT 'PRESENT'"
         " CHECK (state IN ('PRESENT', 'PENDING_DELETE'))"
@@ -379,7 +384,8 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def leases_and_journal(db: sqlite_utils.Database) -> None:
     """
-    Keep leases beside stacks, and one row for each write of an operation (scale.md 3 and 5).
+    Keep leases beside stacks, and one row for each write of an operation (docs/reference/engine.md, "Tables" and
+    "Journal").
 
     A lease is renewed often, and a stack is wide. The length of older leases is not known; ``ttl`` is the longest one.
 
@@ -447,7 +453,8 @@ def leases_and_journal(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def owners(db: sqlite_utils.Database) -> None:
     """
-    Keep in one table who has what only one stack at a time may have, recorded or claimed (engine.md 11.1).
+    Keep in one table who has what only one stack at a time may have, recorded or claimed (docs/reference/engine.md,
+    "Claims").
 
     So the inventory is made again without its unique key on resources: two tables cannot hold one rule.
     """

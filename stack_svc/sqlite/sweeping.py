@@ -1,4 +1,6 @@
-"""Housekeeping in SQLite: what is no longer of use goes, one batch at a time (scale.md 2, S6)."""
+"""
+Housekeeping in SQLite: what is no longer of use goes, one batch at a time (docs/reference/engine.md, "Store", S6).
+"""
 
 import sqlite_utils
 

@@ -1,8 +1,9 @@
 """
-What the stack service demands of a store: transactions over a few tables, values in and values out (scale.md 2).
+What the stack service demands of a store: transactions over a few tables, values in and values out
+(docs/reference/engine.md, "Store").
 
 Rules stand above this folder and are written once; a store stands below it, such as ``stack_svc.sqlite``. The rules of
-the protocol are those of scale.md 2; in short:
+the protocol:
 
 - S1: ``work`` may run more than once. Its effects go through its argument, and its chance comes in from outside.
 - S2: lock, then ``now()``, then the rest.

@@ -1,4 +1,7 @@
-"""Who has what only one stack at a time may have, as the store keeps it: the one place of that rule (engine.md I8)."""
+"""
+Who has what only one stack at a time may have, as the store keeps it: the one place of that rule
+(docs/reference/engine.md I8).
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Who uses what another stack owns, as the store keeps it: recorded, or claimed by an operation (engine.md 11.8)."""
+"""
+Who uses what another stack owns, as the store keeps it: recorded, or claimed by an operation (docs/reference/engine.md,
+"Shared resources").
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol

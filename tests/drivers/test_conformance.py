@@ -254,7 +254,10 @@ async def test_a_batch_may_be_as_large_as_described_and_no_larger(
 async def test_a_create_sent_again_is_the_same_resource_as_it_is_now(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
-    """The engine sends a create again when it does not know whether the first one arrived (engine.md 5)."""
+    """
+    The engine sends a create again when it does not know whether the first one arrived (docs/reference/engine.md,
+    "Recovery").
+    """
     if traits.kinds[kind].identity is not Identity.NATIVE:
         pytest.skip("the platform does not remember idempotency keys of this kind")
     sent = create(kind, sample(kind, "first", ""), "key")
@@ -397,7 +400,10 @@ async def test_batches_at_the_same_time_keep_names_unique(
 async def test_an_old_fencing_token_is_refused_without_effect(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, transient: bool
 ) -> None:
-    """A process that slept through the end of its lease must not write after the one that took over (engine.md 6)."""
+    """
+    A process that slept through the end of its lease must not write after the one that took over
+    (docs/reference/engine.md, "Leases and fencing").
+    """
     if not traits.fences:
         pytest.skip("the platform does not fence")
     label = create("Label", sample("Label", "a", ""), "1")
@@ -440,7 +446,10 @@ async def test_tokens_count_within_their_scope_and_the_newest_stays_good(
 async def test_a_token_that_is_shown_is_answered_with_the_highest_before_it(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:
-    """A restored store knows lower tokens only, and its next operation learns of it (engine.md 11.4)."""
+    """
+    A restored store knows lower tokens only, and its next operation learns of it (docs/reference/engine.md, "Restored
+    stores").
+    """
     if not traits.fences:
         pytest.skip("the platform does not fence")
     assert await driver.show_token("one", 5, "operations/a") is None

@@ -1,4 +1,7 @@
-"""What every driver does with a resource that is not, or no longer, what a mutation expects (engine.md 11.2)."""
+"""
+What every driver does with a resource that is not, or no longer, what a mutation expects (docs/reference/engine.md,
+"Expectations").
+"""
 
 import asyncio
 import json

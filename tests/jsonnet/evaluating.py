@@ -22,5 +22,6 @@ async def result(
     text: str, evaluator: Evaluator | None = None, folder: Path | None = None, limits: Limits = LIMITS
 ) -> Any:
     """The tree that a program comes to."""
-    # Packages in JSON have floats only (packages.md 1.3); evaluators write whole ones in one way or the other.
+    # Packages in JSON have floats only (docs/reference/package-format.md, "JSON"); evaluators write whole ones in one
+    # way or the other.
     return json.loads(await evaluate(text, "a.jsonnet", folder, limits, evaluator), parse_int=float)

@@ -1,4 +1,4 @@
-"""What a driver says of resources is believed as far as it can be (engine.md 11.3)."""
+"""What a driver says of resources is believed as far as it can be (docs/reference/engine.md, "Driver answers")."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the linter cannot see of what services take from their machine (docs/architecture.md, Seams)."""
+"""What the linter cannot see of what services take from their machine (docs/architecture.md, "Seams")."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What operations claim: nobody else has it from the intent on, until the end (engine.md 11.1)."""
+"""What operations claim: nobody else has it from the intent on, until the end (docs/reference/engine.md, "Claims")."""
 
 import pytest
 from pkger.journal.v1 import journal_pb2

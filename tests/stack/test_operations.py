@@ -341,7 +341,10 @@ async def test_a_later_record_of_a_step_replaces_the_one_before(service: Client,
 async def test_a_write_that_says_what_cannot_have_happened_shows_once_the_journal_is_read(
     service: Client, clock: Clock
 ) -> None:
-    """Only reading folds the writes, so only that checks where a step may get from where it is (scale.md 5)."""
+    """
+    Only reading folds the writes, so only that checks where a step may get from where it is (docs/reference/engine.md,
+    "Journal").
+    """
     begun = await service.begin("prod", steps=3)
     await service.advance(begun, [StepRecord(step=1, state=DONE)])
     await service.advance(begun, [StepRecord(step=1, state=INTENT)])

@@ -1,4 +1,7 @@
-"""JournalService: a store that was restored from a backup blocks what it does not know the end of (engine.md 11.4)."""
+"""
+JournalService: a store that was restored from a backup blocks what it does not know the end of
+(docs/reference/engine.md, "Restored stores").
+"""
 
 import pytest
 from pkger.journal.v1 import journal_pb2

@@ -1,4 +1,4 @@
-"""Who owns what, and who uses it (engine.md 11.8)."""
+"""Who owns what, and who uses it (docs/reference/engine.md, "Shared resources")."""
 
 import pytest
 from pkger.journal.v1 import journal_pb2

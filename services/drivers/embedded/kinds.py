@@ -14,7 +14,10 @@ from services.core.model import (
 from services.kinds.comparing import differences
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
+"""
+Stages (docs/reference/engine.md, "Steps and stages"): labels come before what they are attached to; what refers to
+primary kinds comes after them.
+"""
 
 _CHECK, _ENDPOINT = "check", "endpoint"
 """Scopes of names: a threshold check and a deadman check cannot have one name."""
@@ -49,7 +52,8 @@ def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
     return _kind(kind, NameUniqueness.EXACT, name_scope=_ENDPOINT, sensitive_paths=sensitive_paths)
 
 
-# Uniqueness of names: service.md 0.2. A bucket's data is gone with it, so its deletion cannot be taken back.
+# Uniqueness of names: docs/reference/driver-contract.md, "Names". A bucket's data is gone with it, so its deletion
+# cannot be taken back.
 _KINDS = (
     _kind(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=_LABELS, labelled=False),
     _kind("Bucket", NameUniqueness.EXACT, delete_undo=Undo.NONE, immutable_paths=("/schemaType",)),

@@ -1,4 +1,7 @@
-"""How long the embedded platform remembers what it needs for requests that arrive again, or late (engine.md 11.6)."""
+"""
+How long the embedded platform remembers what it needs for requests that arrive again, or late
+(docs/reference/engine.md, "Sizes and retention").
+"""
 
 from collections.abc import Awaitable, Callable
 

@@ -15,7 +15,10 @@ PLATFORM = "influxdb"
 """The sort of platform."""
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
+"""
+Stages (docs/reference/engine.md, "Steps and stages"): labels come before what they are attached to; what refers to
+primary kinds comes after them.
+"""
 
 _CHECK, _ENDPOINT = "check", "endpoint"
 """Scopes of names: checks of all types share theirs, and so do endpoints."""

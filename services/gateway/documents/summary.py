@@ -31,7 +31,7 @@ def summary_document(text: str, ids: Ids, org_id: str, is_applied: bool) -> Summ
     Complete a summary.
 
     Args:
-        text: The document as the planner made it (packages.md 10), as JSON.
+        text: The document as the planner made it (docs/reference/package-format.md, "Summary"), as JSON.
         ids: Ids of all resources that are there.
         org_id: Id of the organisation, 16 hex digits.
         is_applied: Whether the plan ran: InfluxDB names the organisation of endpoints and variables only then.

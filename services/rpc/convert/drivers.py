@@ -131,7 +131,8 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
     match result.WhichOneof("result"):
         case "done" if effect.makes:
             if result.done.id:
-                # What an earlier sending made may have been edited since: its undo has to see that (engine.md 11.2).
+                # What an earlier sending made may have been edited since: its undo has to see that
+                # (docs/reference/engine.md, "Expectations").
                 return Done(result.done.id, "" if result.done.replayed else _observed(result.done))
             return Unknown("the driver did not say what it created")
         case "done":
@@ -143,7 +144,7 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
         case "ambiguous":
             return Unknown(_shortened(result.ambiguous.message), retry_after=_seconds(result.ambiguous))
         case _:
-            # Anything unlisted is ambiguous (engine.md 4).
+            # Anything unlisted is ambiguous (docs/reference/engine.md, "States").
             return Unknown("the driver gave no result")
 
 

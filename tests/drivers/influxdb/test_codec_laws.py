@@ -98,7 +98,8 @@ def test_what_is_not_refused_is_prepared_to_itself(kind: str, data: st.DataObjec
     """
     Otherwise a plan would tell of changes that nobody wants.
 
-    A duration that a list gives the script of a task keeps its units (packages.md 7.4), until it is read from there.
+    A duration that a list gives the script of a task keeps its units (docs/reference/package-format.md, "Parameter
+    values"), until it is read from there.
     """
     spec = normalised(kind, data.draw(normal_specs(kind)))
     try:

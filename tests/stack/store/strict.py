@@ -1,4 +1,6 @@
-"""Stores around a store that hold the rules above them to the rules of the protocol (scale.md 2)."""
+"""
+Stores around a store that hold the rules above them to the rules of the protocol (docs/reference/engine.md, "Store").
+"""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,4 +1,7 @@
-"""What every store promises (scale.md 2): the laws of each of its methods, races with a winner each, housekeeping."""
+"""
+What every store promises (docs/reference/engine.md, "Store"): the laws of each of its methods, races with a winner
+each, housekeeping.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence

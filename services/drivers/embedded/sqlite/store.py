@@ -26,7 +26,7 @@ from services.drivers.mutation import (
 )
 
 ZERO_ID = "0" * 16
-"""Well formed, but the id of nothing (service.md 0.3)."""
+"""Well formed, but the id of nothing (docs/reference/driver-contract.md, "Ids")."""
 
 _PLACEHOLDERS = 1000
 """Most values looked up by one statement; SQLite allows 32,766."""
