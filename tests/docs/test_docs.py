@@ -245,7 +245,7 @@ async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
     }
     await run("pkger plan -f examples/labels.json --stack other --save", env)
     # Its lease lasts, so nobody resumes the operation before the backup.
-    cut_off = f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 3 || true"
+    cut_off = f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 20 || true"
     assert "succeeded" not in await run(cut_off, env)
     await run(back_up, env)
     await run(put_back, env)
