@@ -57,6 +57,9 @@ reference: setup  ## Write the generated parts of docs/reference again
 docs: setup  ## Build the documents as a site, in dist/site; a dead link fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2>&1 | { ! grep -v '^INFO'; } && test -f dist/site/index.html
 
+pictures: setup  ## Make the terminal pictures of the documents again, from real runs
+	$(BIN)/python -m docgen.pictures
+
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
@@ -75,4 +78,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint lint-protos contracts reference docs test test-faults simulate simulate-mutations quickstart demo-crash bench
+.PHONY: help setup gen lint lint-protos contracts reference docs pictures test test-faults simulate simulate-mutations quickstart demo-crash bench
