@@ -302,9 +302,11 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
     return Advanced(operation.cancel_requested)
 
 
-def renew(tx: Transaction, name: str, token: int, ttl: int) -> tuple[int, bool]:
+def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:
     """
-    Let the lease of an operation last *ttl* microseconds from now.
+    Let the lease of an operation last *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
+
+    A retry is the same request: its *token* is the one before the raise, too.
 
     Returns:
         When it ends, and whether somebody asked the operation to turn back.
@@ -312,12 +314,19 @@ def renew(tx: Transaction, name: str, token: int, ttl: int) -> tuple[int, bool]:
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: It is over.
-        RequestInvalid: *ttl* is out of bounds.
+        RequestInvalid: *ttl* is out of bounds, or *raise_to* does not follow on *token*.
     """
-    operation, lease, now = fenced(tx, name, token)
-    renewed = leases.renewed(lease, ttl, now)
+    tx.lock_stack(tx.operations.stack_of(name) or "")
+    now = tx.now()
+    operation = existing(tx, name)
+    lease = tx.leases.of(operation.stack)
+    if lease and leases.is_raised(lease, token, raise_to):
+        token, raise_to = raise_to, 0
+    renewed = leases.renewed(_held(operation, lease, token, now), ttl, now)
+    if raise_to:
+        renewed = leases.raised(renewed, raise_to)
     tx.leases.put(operation.stack, renewed)
-    tx.operations.update(_heard_of(operation, now))
+    tx.operations.update(replace(_heard_of(operation, now), token=renewed.token))
     return renewed.expires, operation.cancel_requested
 
 
@@ -416,9 +425,7 @@ def fenced(tx: Transaction, name: str, token: int) -> tuple[Operation, Lease, in
     tx.lock_stack(tx.operations.stack_of(name) or "")
     now = tx.now()
     operation = existing(tx, name)
-    if operation.token != token:
-        raise LeaseLost(operation.stack, token)
-    return operation, leases.check(tx.leases.of(operation.stack), operation.stack, token, now), now
+    return operation, _held(operation, tx.leases.of(operation.stack), token, now), now
 
 
 def is_repeated(reading: Reading, operation: Operation, write: Write) -> bool:
@@ -456,6 +463,12 @@ def appended(tx: Transaction, operation: Operation, write: Write, now: int, **ch
     tx.journal.append(operation.name, Row(write.position, operation.token, last_seq, write.records, write.events, now))
     heard = max(operation.update_time, now)
     return replace(operation, update_time=heard, position=write.position, last_seq=last_seq, **changes)
+
+
+def _held(operation: Operation, lease: Lease | None, token: int, now: int) -> Lease:
+    if operation.token != token:
+        raise LeaseLost(operation.stack, token)
+    return leases.check(lease, operation.stack, token, now)
 
 
 def _lock_of(tx: Transaction, operation: str) -> Stack | None:

@@ -61,6 +61,28 @@ def renewed(lease: Lease, ttl: int, now: int) -> Lease:
     return replace(lease, ttl=ttl, expires=now + ttl)
 
 
+def is_raised(lease: Lease, token: int, raise_to: int) -> bool:
+    """
+    Whether the holder of *lease* raised its token from *token* to *raise_to* before.
+
+    Whoever took the lease from that holder after a clock was set back may have the same token: then ``last_token`` is
+    *token*.
+    """
+    return lease.token == raise_to == token + 1 and lease.last_token != token
+
+
+def raised(lease: Lease, raise_to: int) -> Lease:
+    """
+    *lease*, which lasts, with a higher token. It is the same lease still, so ``last_token`` stays.
+
+    Raises:
+        RequestInvalid: *raise_to* does not follow on the token of the lease.
+    """
+    if raise_to != lease.token + 1:
+        raise RequestInvalid("raise_to", f"must be {lease.token + 1}, which follows on the token of the lease")
+    return replace(lease, token=raise_to)
+
+
 def given_back(lease: Lease, seen: int = 0) -> Lease:
     """*lease*, over; the tokens of its stack count on from *seen*, if a platform has seen a higher one."""
     return replace(lease, expires=GIVEN_BACK, token=max(lease.token, seen))

@@ -383,10 +383,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def RenewLease(
         self, request: journal_pb2.RenewLeaseRequest, context: object
     ) -> journal_pb2.RenewLeaseResponse:
-        """Make the lease last its time again."""
+        """Make the lease last its time again, with a higher token if asked to."""
         ttl = messages.microseconds(request.ttl)
         expires, cancel_requested = await self._store.write(
-            lambda tx: journal.renew(tx, request.operation, request.token, ttl)
+            lambda tx: journal.renew(tx, request.operation, request.token, ttl, request.raise_to)
         )
         return journal_pb2.RenewLeaseResponse(
             expire_time=messages.timestamp(expires), cancel_requested=cancel_requested

@@ -15,7 +15,7 @@ class Lease:
     Attributes:
         holder: Who has it, or had it last; empty when nobody ever had it.
         operation: Name of the operation that it is for.
-        token: Fencing token: higher than that of any lease on the stack before.
+        token: Fencing token: higher than that of any lease on the stack before. It may be raised while the lease lasts.
         ttl: How long it lasts without renewal, in microseconds.
         expires: When it ends; 0 when it was given back.
         last_token: Token of the lease on the stack before it; 0: there was none.

@@ -331,8 +331,10 @@ class Client:
         await self.peer.call(self.journal.AdvanceOperation, request)
         begun.position, begun.last_seq = request.position, event.seq
 
-    async def renew(self, begun: Begun, seconds: float = 30) -> journal_pb2.RenewLeaseResponse:
-        request = journal_pb2.RenewLeaseRequest(operation=begun.operation, token=begun.token, ttl=duration(seconds))
+    async def renew(self, begun: Begun, seconds: float = 30, raise_to: int = 0) -> journal_pb2.RenewLeaseResponse:
+        request = journal_pb2.RenewLeaseRequest(
+            operation=begun.operation, token=begun.token, ttl=duration(seconds), raise_to=raise_to
+        )
         return await self.peer.call(self.journal.RenewLease, request)
 
     async def record(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -302,6 +303,45 @@ async def test_a_lease_lasts_as_long_as_it_is_renewed(service: Client, clock: Cl
         await service.renew(begun, seconds=0.5)
 
     assert (await service.record(begun, [entry("one")])).generation == 1
+
+
+async def test_who_raises_its_token_writes_with_that_one_only(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod")
+    raised = replace(begun, token=begun.token + 1)
+    clock.forward(10)
+    # An answer may get lost: then the same is asked for again.
+    for _ in range(2):
+        renewed = await service.renew(begun, raise_to=raised.token)
+        assert renewed.expire_time.ToMicroseconds() == clock.now + 30_000_000
+
+    for late in (service.renew(begun), service.advance(begun), service.abandon(begun)):
+        with pytest.raises(LeaseLost):
+            await late
+    await service.advance(raised)
+    clock.forward(31)
+    _, claimed = await service.claim(begun.operation)
+    assert (claimed.last_token, claimed.token) == (raised.token, clock.now)
+
+
+@pytest.mark.parametrize("too_far", [-1, 0, 2])
+async def test_a_token_is_raised_by_one(service: Client, too_far: int) -> None:
+    begun = await service.begin("prod")
+    with pytest.raises(RequestInvalid, match="raise_to"):
+        await service.renew(begun, raise_to=begun.token + too_far)
+    await service.renew(begun)
+
+
+async def test_who_lost_its_lease_does_not_raise_its_token(service: Client, clock: Clock) -> None:
+    begun = await service.begin("prod", seconds=10)
+    clock.forward(11)
+    with pytest.raises(LeaseLost):
+        await service.renew(begun, raise_to=begun.token + 1)
+    # The next one gets the same token as by a raise, as the clock was set back meanwhile.
+    clock.forward(-3600)
+    claimed, _ = await service.claim(begun.operation)
+    assert claimed.token == begun.token + 1
+    with pytest.raises(LeaseLost):
+        await service.renew(begun, raise_to=begun.token + 1)
 
 
 async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(service: Client, clock: Clock) -> None:

@@ -69,6 +69,7 @@ AT_A = Position("s", "r", "a", 5, BEGUN)
         (AT_A, [an_operation("a", 5, APPLYING)], []),
         (AT_A, [an_operation("a", 5)], [("a", ENDED)]),
         (AT_A, [an_operation("a", 9, APPLYING)], []),
+        (AT_A, [an_operation("a", 6, OperationState.BLOCKED)], [("a", BLOCKED)]),
         (AT_A, [an_operation("a", 9), an_operation("b", 10, APPLYING)], [("a", ENDED), ("b", BEGUN)]),
         (AT_A, [an_operation("b", 6), an_operation("c", 7)], [(n, p) for n in "bc" for p in (BEGUN, ENDED)]),
         (AT_A, [an_operation("a", 5, OperationState.BLOCKED)], [("a", BLOCKED)]),
