@@ -66,7 +66,7 @@ def test_each_page_that_is_referred_to_exists() -> None:
 
 
 def test_pages_are_named_by_their_path() -> None:
-    """A name alone, such as ``docs/reference/engine.md``, leaves the reader to search for it."""
+    """A name alone, such as ``engine.md``, leaves the reader to search for it."""
     short = {
         f"{path}: {found}"
         for path, text in comments()
