@@ -61,20 +61,20 @@ def _at_terminal(folder: Path, env: dict[str, str]) -> str:
     command = [str(_PKGER), *_COMMAND]
     with subprocess.Popen(command, cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:  # noqa: S603
         os.close(theirs)
-        told, is_answered = b"", False
+        output, is_answered = b"", False
         while True:
             try:
                 piece = os.read(ours, 65536)
             except OSError:  # the other end is closed
                 break
-            told += piece
-            if _PROMPT in told and not is_answered:
+            output += piece
+            if _PROMPT in output and not is_answered:
                 os.write(ours, b"y\n")
                 is_answered = True
     os.close(ours)
     if process.returncode:
-        raise SystemExit(told.decode())
-    return told.decode()
+        raise SystemExit(output.decode())
+    return output.decode()
 
 
 def _shown(output: str) -> str:
