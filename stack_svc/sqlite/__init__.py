@@ -1,4 +1,4 @@
 """
-The store on SQLite: the protocol of ``stack_svc.store`` over one file, and nothing else (docs/reference/engine.md,
-"Tables").
+The store on SQLite: it implements ``stack_svc.store`` over one file, without rules of its own
+(docs/reference/engine.md, "Tables").
 """
