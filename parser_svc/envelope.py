@@ -1,4 +1,7 @@
-"""The envelope of objects (packages.md 3): apiVersion, kind, metadata, spec, not yet validated."""
+"""
+The envelope of objects (docs/reference/package-format.md, "Objects"): apiVersion, kind, metadata, spec, not yet
+validated.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -50,7 +53,7 @@ def from_documents(
     source: int, name: str, text: str, documents: list[Any], starts: Mapping[int, Place]
 ) -> list[RawObject]:
     """
-    The objects of a YAML stream; documents without content are none (packages.md 1.2).
+    The objects of a YAML stream; documents without content are none (docs/reference/package-format.md, "YAML").
 
     Args:
         source: Position of the source.

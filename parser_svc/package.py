@@ -30,7 +30,7 @@ _Held = tuple[int, Key, str]
 @dataclass(frozen=True, slots=True)
 class Options:
     """
-    What a caller may choose (packages.md 1.9).
+    What a caller may choose (docs/reference/package-format.md, "Options").
 
     Attributes:
         allow_empty: Whether a package without objects is valid.
@@ -54,7 +54,8 @@ class Parsed:
     Attributes:
         package: None when there are violations, unless the caller wants what survives them.
         sources: Names of the sources that contribute objects, in order, whether there is a package or not.
-        violations: By position of the object, then in the order of packages.md 3.5; empty for a valid package.
+        violations: By position of the object, then in the order of docs/reference/package-format.md, "Order of checks";
+            empty for a valid package.
         missing_env_refs: Environment keys referred to without a supplied value, sorted.
         missing_secrets: Secret keys referred to, sorted.
         unused_env_keys: Keys of supplied environment values that are not referred to, sorted.
@@ -80,7 +81,7 @@ def parse(
     clock: Callable[[], float] = stopped_clock,
 ) -> Parsed:
     """
-    Parse sources as one package (packages.md 1.10).
+    Parse sources as one package (docs/reference/package-format.md, "Several sources").
 
     Args:
         sources: At least one.
@@ -97,7 +98,7 @@ def parse(
     if not sources:
         raise RequestInvalid("sources", "a package needs at least one source")
     raw_objects = read_sources(sources, bounds, clock)
-    # Values are supplied to a package that is valid without them (packages.md 6.3).
+    # Values are supplied to a package that is valid without them (docs/reference/package-format.md, "Resolution").
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:
         outcome = validate(raw_objects, env)
@@ -125,7 +126,10 @@ def parse(
 
 
 def _distinct(outcome: Outcome) -> list[_Fault]:
-    """The faults in the order of the answer; identical ones are reported once (packages.md 8.2)."""
+    """
+    The faults in the order of the answer; identical ones are reported once (docs/reference/package-format.md,
+    "Violations").
+    """
     distinct: dict[tuple[int, str, str], _Fault] = {}
     for position, found in sorted(outcome.faults.items()):
         for fault in found:

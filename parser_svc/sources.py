@@ -12,7 +12,7 @@ from services.addresses import is_of_jsonnet
 from services.core.errors import EncodingInvalid, SourceUndecodable
 
 UNNAMED = "string"
-"""Name of a source that was given none (packages.md 1.7)."""
+"""Name of a source that was given none (docs/reference/package-format.md, "Sources")."""
 
 
 class Encoding(Enum):
@@ -70,9 +70,11 @@ def read_sources(
 
 def encoding_of(name: str) -> Encoding | None:
     """
-    What the ending of a name or address tells (packages.md 1.6); None: nothing.
+    What the ending of a name or address tells (docs/reference/package-format.md, "Encoding of a source"); None:
+    nothing.
 
-    Jsonnet is also told by endings that a server or a file system could take for the same (packages.md 1.5).
+    Jsonnet is also told by endings that a server or a file system could take for the same
+    (docs/reference/package-format.md, "Jsonnet").
     """
     if is_of_jsonnet(name):
         return Encoding.JSONNET
@@ -116,5 +118,6 @@ def _read(number: int, source: Source, usage: Usage) -> list[RawObject]:
 
 
 def _begins_as(text: str) -> Encoding:
-    # No YAML package begins with a list, so this can only be the JSON array (packages.md, P1).
+    # No YAML package begins with a list, so this can only be the JSON array (docs/reference/package-format.md,
+    # "Oddities", P1).
     return Encoding.JSON if text.lstrip().startswith("[") else Encoding.YAML

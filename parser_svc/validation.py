@@ -1,4 +1,7 @@
-"""Validates the objects of a package together: identity, uniqueness, fields, associations (packages.md 3)."""
+"""
+Validates the objects of a package together: identity, uniqueness, fields, associations
+(docs/reference/package-format.md, "Objects").
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +32,8 @@ class Outcome:
 
     Attributes:
         objects: All that have an identity, in the order of the package, whether they have faults or not.
-        faults: Broken rules of each object that breaks any, by its position, in the order of packages.md 3.5.
+        faults: Broken rules of each object that breaks any, by its position, in the order of
+            docs/reference/package-format.md, "Order of checks".
         env_keys: Environment keys that objects refer to.
         secret_keys: Secret keys that objects refer to.
         remarks: What kinds remarked on objects, by position.
@@ -113,7 +117,7 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
-    """Steps 1 to 3 of packages.md 3.5; None for an object that is ignored."""
+    """Steps 1 to 3 of docs/reference/package-format.md, "Order of checks"; None for an object that is ignored."""
     if raw.kind in FAMILY_NAMES:
         return None
     if raw.kind not in KINDS:
@@ -156,7 +160,8 @@ def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[
         if meta in meta_names:
             findings.faults[item.position] = [_taken(item, ("metadata", "name"), item.name, meta_names[meta])]
             continue
-        # An object that is dropped for its display name still occupies its metadata.name (packages.md 3.3).
+        # An object that is dropped for its display name still occupies its metadata.name
+        # (docs/reference/package-format.md, "Unique names").
         meta_names[meta] = item.position
         if item.kind.unique_display_name and display in display_names:
             findings.faults[item.position] = [_taken(item, ("spec", "name"), item.display_name, display_names[display])]
@@ -224,11 +229,14 @@ def _written(item: _Named, reading: Reading) -> tuple[WrittenValue, ...]:
 
 
 def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tuple[list[Key], list[Fault]]:
-    """The labels of an object, sorted, and what is wrong with its associations (packages.md 3.4)."""
+    """
+    The labels of an object, sorted, and what is wrong with its associations (docs/reference/package-format.md,
+    "Associations").
+    """
     attached: set[str] = set()
     faults = []
     for entry in fields.mappings("associations"):
-        # The paths of associations lack the element "spec" (packages.md, P7).
+        # The paths of associations lack the element "spec" (docs/reference/package-format.md, "Oddities", P7).
         path = entry.path.removeprefix("spec.")
         kind, name = entry.text("kind"), read_reference(entry.value.get("name")).resolved(env)
         pointer = (*entry.pointer, "name")

@@ -1,4 +1,7 @@
-"""Reads a YAML stream into plain trees: own constructor over libyaml's events, as packages.md 1.2 wants it."""
+"""
+Reads a YAML stream into plain trees: own constructor over libyaml's events, as docs/reference/package-format.md, "YAML"
+wants it.
+"""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ from services.core.limits import MAX_PACKAGE_BYTES
 from services.machine import process_name
 
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
-"""The five services and their default ports (design.md 2)."""
+"""The five services and their default ports (docs/architecture.md)."""
 
 HTTP_PORT = 8086
 """Default port of the gateway, as the ``influx`` command line connects to this one by default."""

@@ -1,4 +1,7 @@
-"""Claims: what an operation needs from before it is sent until its end (engine.md 11.1 and 11.8)."""
+"""
+Claims: what an operation needs from before it is sent until its end (docs/reference/engine.md, "Claims" and "Shared
+resources").
+"""
 
 from collections.abc import Iterable
 from enum import Enum

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from services.core.listing import and_more
 from services.core.model import (
     AfterUninstall,
     Baseline,
@@ -109,7 +110,7 @@ class Conclusion:
         if self.end.cause or not self.orphans:
             return self.end.cause
         first, *more = sorted({*self.orphans.keys, *(each.key for each in self.orphans.labels)})
-        others = f" (and {len(more)} more)" if more else ""
+        others = f" ({and_more(len(more), '')})" if more else ""
         return f"{first}{others} stays in the record, as no other stack has it or its labels any more"
 
     @property
@@ -220,9 +221,9 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
     What changes in the record once all steps are done, but for *leftovers*.
 
     A creation that was kept made nothing: its resource was there, and is adopted. What could not be removed stays in
-    the inventory as pending, so that the next apply tries again (engine.md 3); *recorded* says how, where there are
-    leftovers. What was to be deleted before another resource is created in its place, and was not, stays what its key
-    means: the next apply replaces it.
+    the inventory as pending, so that the next apply tries again (docs/reference/engine.md, "Steps and stages");
+    *recorded* says how, where there are leftovers. What was to be deleted before another resource is created in its
+    place, and was not, stays what its key means: the next apply replaces it.
     """
     ids, changes, before = progress.ids, progress.plan.record, by_key(recorded)
     entries, removed = {}, set(changes.removed)

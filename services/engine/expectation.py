@@ -1,8 +1,9 @@
-"""What an operation believes a resource holds before it writes over it (engine.md 11.2)."""
+"""What an operation believes a resource holds before it writes over it (docs/reference/engine.md, "Expectations")."""
 
 from typing import NamedTuple
 
 from services.core.diff import shown_value
+from services.core.listing import listed
 from services.core.model import FieldChange, Reference, Resource, Spec
 from services.kinds.comparing import differences
 
@@ -43,8 +44,8 @@ def what_changed(expected: Expectation, found: Resource) -> str:
     if not parts:
         labels = sorted({*found.label_ids} ^ {*expected.label_ids})
         parts = [f"label {label} was {'attached' if label in found.label_ids else 'detached'}" for label in labels]
-    more = f"; and {len(parts) - _SHOWN} more fields" if parts[_SHOWN:] else ""
-    return f"somebody else has changed it: {'; '.join(parts[:_SHOWN]) or 'it is not as expected'}{more}"
+    changes = listed(parts, _SHOWN, "; ", "fields") or "it is not as expected"
+    return f"somebody else has changed it: {changes}"
 
 
 def _shown(change: FieldChange) -> str:

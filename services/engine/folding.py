@@ -1,4 +1,6 @@
-"""What a journal says of steps: its writes, folded; the later word on a step counts (scale.md 5)."""
+"""
+What a journal says of steps: its writes, folded; the later word on a step counts (docs/reference/engine.md, "Journal").
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

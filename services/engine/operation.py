@@ -1,4 +1,4 @@
-"""How far an operation is, and what keeps it from its end (engine.md 4)."""
+"""How far an operation is, and what keeps it from its end (docs/reference/engine.md, "States")."""
 
 from enum import StrEnum
 

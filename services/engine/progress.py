@@ -37,7 +37,8 @@ class Progress:
         plan: Its plan.
         effects: What each step does, by its number.
         ids: Which resource each key means now.
-        sealed: Whether it went past the point of no return: what was done stays, whatever fails (engine.md 3).
+        sealed: Whether it went past the point of no return: what was done stays, whatever fails
+            (docs/reference/engine.md, "Steps and stages").
         turned_back: Why the operation takes back what it did; empty while it goes forward.
         is_undoing: Whether this run of it has begun to do so.
         has_asked: Whether this run sent those creations again of which the platform remembers whether it made them.

@@ -1,9 +1,13 @@
-"""What an operation does next: a pure function of how far it is (engine.md 3 to 5)."""
+"""
+What an operation does next: a pure function of how far it is (docs/reference/engine.md, "Steps and stages" to
+"Recovery").
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from services.core.listing import listed
 from services.core.model import Key, PlatformTraits
 from services.engine.effects import AnyEffect, PutSecret, inverse_of
 from services.engine.operation import Direction, OperationState
@@ -18,7 +22,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Find out by reading what became of what an applier before this one sent, of the undo first (engine.md 5)."""
+    """
+    Find out by reading what became of what an applier before this one sent, of the undo first
+    (docs/reference/engine.md, "Recovery").
+    """
 
     undone: Sequence[AnyEffect]
     done: Sequence[AnyEffect]
@@ -195,7 +202,7 @@ def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
     outcome = progress.outcome(effect.number)
     if outcome is None or progress.stays(effect.number) or not effect.is_to_be_undone(outcome):
         return False
-    # Nobody can read a secret, so one that may be somebody else's is left alone (engine.md 11.5).
+    # Nobody can read a secret, so one that may be somebody else's is left alone (docs/reference/engine.md, "Secrets").
     return progress.is_certainly_ours(effect.number)
 
 
@@ -285,8 +292,7 @@ def _what_stays(progress: Progress) -> str:
 
 
 def _named(effects: Sequence[AnyEffect], what: str) -> str:
-    more = f" and {len(effects) - _SHOWN} more" if effects[_SHOWN:] else ""
-    return f"secrets that {what}: {', '.join(repr(each.step.key.name) for each in effects[:_SHOWN])}{more}"
+    return f"secrets that {what}: {listed([repr(each.step.key.name) for each in effects], _SHOWN)}"
 
 
 def _stage(effect: AnyEffect) -> int:

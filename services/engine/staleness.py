@@ -1,10 +1,14 @@
-"""Whether a plan still fits the platform: each step is looked at as if those before it had run (engine.md 7)."""
+"""
+Whether a plan still fits the platform: each step is looked at as if those before it had run (docs/reference/engine.md,
+"Plans").
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.core.errors import KindUnsupported
+from services.core.listing import listed
 from services.core.model import LABEL, Key, Origin, Plan, PlatformTraits, Resource, ResourceKey, Spec, StackRecord, Step
 from services.engine.effects import AnyEffect, PutSecret, effect_of
 from services.engine.ids import Ids
@@ -140,7 +144,7 @@ def owned_parts(taken: Mapping[ResourceKey, Key], owners: Mapping[ResourceKey, s
 
 def problem_of(parts: Sequence[str]) -> str:
     """What is stale, in one text."""
-    return "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if parts[SHOWN:] else "")
+    return listed(parts, SHOWN, "; ")
 
 
 @dataclass(slots=True)
@@ -197,8 +201,7 @@ class _Rehearsal:
         }
         if differing:
             fields = sorted(path.lstrip("/") for path in differing)
-            more = f" and {len(fields) - _SHOWN_FIELDS} more fields" if fields[_SHOWN_FIELDS:] else ""
-            self._tell(resource, step.key, f"changed in {', '.join(fields[:_SHOWN_FIELDS])}{more}")
+            self._tell(resource, step.key, f"changed in {listed(fields, _SHOWN_FIELDS, noun='fields')}")
 
     def write(self, resource: ResourceKey, step: Step) -> None:
         if step.new_spec is None:

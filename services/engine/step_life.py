@@ -1,4 +1,7 @@
-"""How far a step is, and how it gets from there to where (engine.md 4): one table for who writes and for who reads."""
+"""
+How far a step is, and how it gets from there to where (docs/reference/engine.md, "States"): one table for who writes
+and for who reads.
+"""
 
 from enum import StrEnum
 from typing import NamedTuple

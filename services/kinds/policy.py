@@ -1,4 +1,7 @@
-"""What becomes of the resources of a stack besides being written: the words of policies (lifecycle.md 2)."""
+"""
+What becomes of the resources of a stack besides being written: the words of policies (docs/reference/engine.md,
+"Policies").
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +27,10 @@ _LONGEST_HISTORY = 1000
 
 _MOST_OVERRIDES = 100
 _MOST_IGNORED = 200
-"""Rules of one policy about what it ignores; a rule with several paths counts as so many (lifecycle.md 14)."""
+"""
+Rules of one policy about what it ignores; a rule with several paths counts as so many (docs/reference/engine.md,
+"Policies").
+"""
 
 _LONGEST_GLOB = 200
 

@@ -33,16 +33,22 @@ KINDS: dict[str, Kind] = {
         telegraf,
     )
 }
-"""The kinds by name, in the order in which objects are looked at (packages.md 9): it decides who has a name first."""
+"""
+The kinds by name, in the order in which objects are looked at (docs/reference/package-format.md, "Order of kinds"): it
+decides who has a name first.
+"""
 
 FAMILY_NAMES = {kind.family_kind: kind.family for kind in KINDS.values() if kind.family_kind}
-"""Families by the name under which they are accepted as kinds; an object of one is ignored (packages.md 3.1, P5)."""
+"""
+Families by the name under which they are accepted as kinds; an object of one is ignored
+(docs/reference/package-format.md, "Kinds", P5).
+"""
 
 ACCEPTED = FAMILY_NAMES.keys() | KINDS.keys()
 """All kinds of the package format; what an association may name without being wrong."""
 
 _EXPORTED_FIRST = ("label", "bucket", "check", "endpoint", "rule", "task", "variable", "dashboard", "telegraf")
-"""Families in the order in which exports have them (service.md 6.10); others follow."""
+"""Families in the order in which exports have them (docs/export.md); others follow."""
 
 EXPORT_ORDER = {
     name: place

@@ -53,7 +53,10 @@ def kind_schema(kind: Kind) -> Schema:
 
 
 def package_schema() -> Schema:
-    """JSON Schema of one document of a YAML source: one object of any kind, or nothing (packages.md 1.2)."""
+    """
+    JSON Schema of one document of a YAML source: one object of any kind, or nothing (docs/reference/package-format.md,
+    "YAML").
+    """
     by_kind = [
         {
             "if": {"type": "object", "properties": {"kind": {"const": name}}, "required": ["kind"]},

@@ -16,7 +16,10 @@ Shown = tuple[str, str, list[str], list[tuple[str, str, str]]]
 
 
 class Memory(Enum):
-    """How a platform lets the engine find out what became of a creation that got no answer (engine.md 5)."""
+    """
+    How a platform lets the engine find out what became of a creation that got no answer (docs/reference/engine.md,
+    "Recovery").
+    """
 
     KEYS = "it remembers idempotency keys: the creation is sent again"
     NAMES = "it forgets keys: the creation is looked up by name where names are unique, else searched for"

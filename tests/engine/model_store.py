@@ -11,7 +11,7 @@ from services.engine.step_life import OF_UNDO, StepRecord, StepState, may_follow
 
 
 class Broken(AssertionError):
-    """Something is not as engine.md says."""
+    """Something is not as docs/reference/engine.md says."""
 
 
 def demand(is_so: bool, rule: str, *details: object) -> None:
@@ -104,7 +104,8 @@ class Store:
         """See to it that *effect* may be sent now: it is written that it will be, and may not be too early."""
         intent = StepState.INTENT if direction is Direction.DO else StepState.UNDO_INTENT
         demand(self.step_state(effect.number) is intent, "sent without an intent", effect.shown)
-        # A secret that is overwritten is lost as well, but what comes after it can be taken back (engine.md 3).
+        # A secret that is overwritten is lost as well, but what comes after it can be taken back
+        # (docs/reference/engine.md, "Steps and stages").
         is_irreversible = effect.step.undo is Undo.NONE and not effect.is_of_secret
         demand(self.sealed or not is_irreversible, "irreversible before the seal", effect.shown)
 

@@ -1,4 +1,7 @@
-"""What took effect after nobody waited for it any more: what is not as an operation left it (engine.md 5)."""
+"""
+What took effect after nobody waited for it any more: what is not as an operation left it (docs/reference/engine.md,
+"Recovery").
+"""
 
 from collections.abc import Sequence
 

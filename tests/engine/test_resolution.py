@@ -1,4 +1,4 @@
-"""What became of a step that was not answered: the table of engine.md 5."""
+"""What became of a step that was not answered: the table of docs/reference/engine.md, "Recovery"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""When two specs mean the same (packages.md 4.2, service.md 2.3.3)."""
+"""
+When two specs mean the same (docs/reference/package-format.md, "Buckets", docs/reference/package-format.md, "Equal
+sources").
+"""
 
 from typing import Any
 

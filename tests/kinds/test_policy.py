@@ -1,4 +1,4 @@
-"""Policies: what holds of an object, and what is no policy (lifecycle.md 2)."""
+"""Policies: what holds of an object, and what is no policy (docs/reference/engine.md, "Policies")."""
 
 import subprocess
 import sys

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
+from services.core.listing import listed
 from services.core.model import Identity, KindTraits, NameUniqueness, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, ClaimedName, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
@@ -128,6 +129,5 @@ class Create(Effect):
 
 
 def _several(found: Sequence[Resource]) -> str:
-    ids = ", ".join(sorted(each.id for each in found)[:_SHOWN])
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"any of {len(found)} resources may be what was created: {ids}{more}"
+    ids = listed(sorted(each.id for each in found), _SHOWN)
+    return f"any of {len(found)} resources may be what was created: {ids}"

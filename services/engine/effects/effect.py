@@ -91,7 +91,7 @@ class Effect(ABC):
 
     @property
     def seals(self) -> bool:
-        """Whether nothing is taken back once it may have been sent (engine.md 3)."""
+        """Whether nothing is taken back once it may have been sent (docs/reference/engine.md, "Steps and stages")."""
         return self.step.undo is Undo.NONE
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Effect(ABC):
         """Tell *ids* that it took effect on the resource *resource_id*."""
 
     def is_remembered(self, platform: PlatformTraits) -> bool:
-        """Whether sending it again is the way to find out what became of it (engine.md 5)."""
+        """Whether sending it again is the way to find out what became of it (docs/reference/engine.md, "Recovery")."""
         return False
 
     def is_repeatable(self, platform: PlatformTraits) -> bool:
@@ -145,7 +145,9 @@ class Effect(ABC):
         return False
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """What only one operation at a time may be at work on, when this is sent (engine.md 11.1)."""
+        """
+        What only one operation at a time may be at work on, when this is sent (docs/reference/engine.md, "Claims").
+        """
         return [ClaimedResource(self.step.key.kind, self.target(ids))]
 
     def awaits_claims(self, platform: PlatformTraits) -> bool:
@@ -155,7 +157,7 @@ class Effect(ABC):
     @abstractmethod
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """
-        What became of it, by what is on the platform now (engine.md 5).
+        What became of it, by what is on the platform now (docs/reference/engine.md, "Recovery").
 
         Args:
             sending: What was sent.

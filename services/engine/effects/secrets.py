@@ -19,7 +19,10 @@ class SecretEffect(Effect):
 
     @property
     def seals(self) -> bool:
-        """One that is overwritten cannot be taken back, but what comes after it can (engine.md 3)."""
+        """
+        One that is overwritten cannot be taken back, but what comes after it can (docs/reference/engine.md, "Steps and
+        stages").
+        """
         return False
 
     def target(self, ids: Ids) -> str:

@@ -20,7 +20,7 @@ from services.kinds.format.shapes import (
 )
 
 Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
-"""Finds what is wrong with one mapping, given how it was read, in the order of packages.md."""
+"""Finds what is wrong with one mapping, given how it was read, in the order of docs/reference/package-format.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Reading the fields of an untyped tree (packages.md 2): a value of the wrong type counts as absent."""
+"""
+Reading the fields of an untyped tree (docs/reference/package-format.md, "Field values"): a value of the wrong type
+counts as absent.
+"""
 
 import math
 from collections.abc import Mapping
@@ -61,7 +64,7 @@ class Fault:
 
     Attributes:
         code: Which rule.
-        path: The field within the object, as packages.md 8 writes it.
+        path: The field within the object, as docs/reference/package-format.md, "Violations" writes it.
         reason: One sentence: what is wrong, and what to write instead.
         pointer: Leads to what is marked in the source, whether it is there or missing.
         first: For a name that is taken: position in the package of the object that has it.
@@ -85,7 +88,7 @@ class Remark:
 
     Attributes:
         code: What it looks like.
-        path: The field within the object, as packages.md 8 writes it.
+        path: The field within the object, as docs/reference/package-format.md, "Violations" writes it.
         text: One sentence: what happens, and what to write instead.
         pointer: Leads to what is marked in the source.
         unless_written: Does not apply when the source has exactly this text there; None: applies always.
@@ -118,7 +121,7 @@ class Fields(NamedTuple):
         value: The mapping.
         path: Its path.
         pointer: The keys and positions that lead to it in the source.
-        suffix: What ends the path of each of its fields (packages.md, P10).
+        suffix: What ends the path of each of its fields (docs/reference/package-format.md, "Oddities", P10).
     """
 
     value: Mapping[str, Any]
@@ -148,7 +151,10 @@ class Fields(NamedTuple):
         return {name: text for name, item in value.items() if (text := text_of(item)) is not None}
 
     def mappings(self, key: str, numbering: Numbering = Numbering.ELEMENT) -> list["Fields"]:
-        """The mappings of a list; other items are dropped before positions are counted (packages.md, P3)."""
+        """
+        The mappings of a list; other items are dropped before positions are counted (docs/reference/package-format.md,
+        "Oddities", P3).
+        """
         if not (items := self.items(key)):
             return []
         found = enumerate((place, item) for place, item in enumerate(items) if isinstance(item, dict))
@@ -212,7 +218,8 @@ def number_of(value: Any) -> int | float:
     """The number that a value has, an integral float as integer; 0 for a value that has none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
         return 0
-    # Beyond this, JSON sources cannot tell integers apart, so YAML ones may not either (packages.md 1.4).
+    # Beyond this, JSON sources cannot tell integers apart, so YAML ones may not either
+    # (docs/reference/package-format.md, "Equal sources").
     number = float(value)
     return int(number) if number.is_integer() and abs(number) <= LARGEST_EXACT else number
 

@@ -38,11 +38,12 @@ class Reading:
 
     Attributes:
         spec: Normalised content, its display name under "name". In an object with faults, what could be read.
-        faults: Broken rules in the order of packages.md 4.
+        faults: Broken rules in the order of docs/reference/package-format.md, "Kinds".
         references: References in the spec besides its name.
         written: What the source says where the spec has what it comes to, by RFC 6901 pointer into the spec; any tree.
         remarks: What the table of the kind cannot know.
-        named_by: What names the object instead of ``spec.name``; None: nothing does (packages.md 7.6).
+        named_by: What names the object instead of ``spec.name``; None: nothing does (docs/reference/package-format.md,
+            "Task options").
     """
 
     spec: dict[str, Any]
@@ -60,7 +61,10 @@ Write = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Makes the spec that people would write, of a normalised one: ``Read`` makes the same of it; without its name."""
 
 Summarise = Callable[[Mapping[str, Any], int], dict[str, Any]]
-"""Makes what only this kind has in a summary entry (packages.md 10.3), of a spec and the platform's id (0: unknown)."""
+"""
+Makes what only this kind has in a summary entry (docs/reference/package-format.md, "Summary entries"), of a spec and
+the platform's id (0: unknown).
+"""
 
 
 class Referred(NamedTuple):
@@ -101,7 +105,8 @@ class Kind:
         summarise: Makes the summary entry.
         summarise_uses: Adds what the summary entry tells of the objects in ``uses``; None: nothing.
         labelled: Whether labels can be attached.
-        references_by_key: Whether a summary lists environment references by key instead of by field (packages.md 6.4).
+        references_by_key: Whether a summary lists environment references by key instead of by field
+            (docs/reference/package-format.md, "Reporting of references").
         uses: Required fields of the spec that name another object of the package, with the family of that object. Its
             kind must have no uses: the planner follows references one step far.
         listed_by_kind: Whether the summary of a parsed package lists the family kind by kind, and not by name alone.

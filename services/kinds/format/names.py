@@ -1,4 +1,4 @@
-"""What counts as a metadata.name (packages.md 3.2)."""
+"""What counts as a metadata.name (docs/reference/package-format.md, "Metadata names")."""
 
 import re
 

@@ -1,4 +1,7 @@
-"""What plain and tagged YAML scalars mean (packages.md 1.2): YAML 1.2, with octals and underscores as Go reads them."""
+"""
+What plain and tagged YAML scalars mean (docs/reference/package-format.md, "YAML"): YAML 1.2, with octals and
+underscores as Go reads them.
+"""
 
 import base64
 import binascii

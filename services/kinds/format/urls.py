@@ -1,4 +1,4 @@
-"""What counts as a URL (packages.md 4.5); relative references do, too."""
+"""What counts as a URL (docs/reference/package-format.md, "Notification endpoints"); relative references do, too."""
 
 import re
 

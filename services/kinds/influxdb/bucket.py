@@ -1,4 +1,4 @@
-"""Buckets: retention and measurement schemas (packages.md 4.2)."""
+"""Buckets: retention and measurement schemas (docs/reference/package-format.md, "Buckets")."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -57,7 +57,8 @@ def _schema_faults(schema: Fields, _values: Mapping[str, Any]) -> list[Fault]:
         faults.append(schema.fault(Code.COLUMN_MISSING, "columns", "a schema needs at least one column of type field"))
     names = sorted((column.text("name") for column in columns), key=lambda name: (_in_one_case(name), name))
     for _, alike in groupby(names, key=_in_one_case):
-        # Each but the last has an equal one behind it, as neighbours are told of (packages.md 4.2).
+        # Each but the last has an equal one behind it, as neighbours are told of (docs/reference/package-format.md,
+        # "Buckets").
         faults += [schema.fault(Code.COLUMN_REPEATED, "columns", _repeated(name)) for name in list(alike)[:-1]]
     return faults
 

@@ -1,4 +1,4 @@
-"""What both kinds of checks share (packages.md 4.4, 10.3)."""
+"""What both kinds of checks share (docs/reference/package-format.md, "Checks", "Summary entries")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Deadman checks (packages.md 4.4)."""
+"""Deadman checks (docs/reference/package-format.md, "Checks")."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Threshold checks (packages.md 4.4)."""
+"""Threshold checks (docs/reference/package-format.md, "Checks")."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -34,7 +34,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
     """
-    What the ``option task`` of a script says of a ``v2alpha2`` task (packages.md 7.6).
+    What the ``option task`` of a script says of a ``v2alpha2`` task (docs/reference/package-format.md, "Task options").
 
     Attributes:
         name: What names the task instead of ``spec.name``, which is its field here; None when the option has none.
@@ -65,7 +65,8 @@ class Script:
             a ``v2alpha2`` task does.
         task: What a ``v2alpha2`` task takes from its options.
         faults: Why the query is dropped (T1), one reason; text, parameters and options are then empty.
-        misfits: Values that do not fit their types (packages.md 7.4); the script keeps what it has in place of them.
+        misfits: Values that do not fit their types (docs/reference/package-format.md, "Parameter values"); the script
+            keeps what it has in place of them.
     """
 
     text: str
@@ -91,7 +92,8 @@ def read_chart_query(
     Args:
         fields: The mapping with ``query`` and its list ``params``.
         meta_name: Resolved meta name of the dashboard.
-        chart: Position of the chart among the mappings of ``charts``, for environment keys (packages.md, P15).
+        chart: Position of the chart among the mappings of ``charts``, for environment keys
+            (docs/reference/package-format.md, "Oddities", P15).
         query: Position of the query among the mappings of ``queries``, likewise.
         kept_chart: Position of the chart in the summary.
         kept_query: Position of the query in the summary.

@@ -1,4 +1,6 @@
-"""Ids and times as the summary entries of several kinds have them (packages.md 10.3)."""
+"""
+Ids and times as the summary entries of several kinds have them (docs/reference/package-format.md, "Summary entries").
+"""
 
 
 def owned_ids(number: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Variables (packages.md 4.3)."""
+"""Variables (docs/reference/package-format.md, "Variables")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What counts as a URL (packages.md 4.5, E2)."""
+"""What counts as a URL (docs/reference/package-format.md, "Notification endpoints", E2)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Parameters of queries and options of tasks (packages.md 7)."""
+"""Parameters of queries and options of tasks (docs/reference/package-format.md, "Queries")."""
 
 import math
 from collections.abc import Mapping
@@ -291,7 +291,7 @@ def test_no_value_is_no_wrong_one() -> None:
 
 
 def test_a_default_without_a_type_changes_no_script_and_fits() -> None:
-    """As there is nobody to say what it should be (packages.md, P18)."""
+    """As there is nobody to say what it should be (docs/reference/package-format.md, "Oddities", P18)."""
     defaults: list[Any] = [5, [1], {}]
     for default in defaults:
         found = task("option params = {a: true}", [{"key": "a", "default": default, "type": "foo"}])

@@ -1,1 +1,4 @@
-"""The charts of dashboards (packages.md 5): what their kinds hold, how they are read, checked and summarised."""
+"""
+The charts of dashboards (docs/reference/package-format.md, "Dashboards"): what their kinds hold, how they are read,
+checked and summarised.
+"""

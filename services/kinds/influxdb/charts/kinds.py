@@ -1,4 +1,7 @@
-"""The kinds of charts: which fields each of them uses, and what it asks of them (packages.md 5.2, 5.4)."""
+"""
+The kinds of charts: which fields each of them uses, and what it asks of them (docs/reference/package-format.md, "Chart
+fields", "Chart rules").
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,6 @@
-"""What platforms and summaries show of a chart (packages.md 5.2, 5.3)."""
+"""
+What platforms and summaries show of a chart (docs/reference/package-format.md, "Chart fields", "Nested chart values").
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

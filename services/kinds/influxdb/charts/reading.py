@@ -1,4 +1,7 @@
-"""Reads the charts of a dashboard into their normal form, and finds what is wrong with them (packages.md 5)."""
+"""
+Reads the charts of a dashboard into their normal form, and finds what is wrong with them
+(docs/reference/package-format.md, "Dashboards").
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -85,7 +88,10 @@ def _unknown_kind(chart: Fields) -> Fault:
 
 
 def _read_scripts(chart: Fields, scope: Scope, position: int, kept_position: int) -> list[tuple[str, Script]]:
-    """The queries that are not empty; the parameters of those that are not shown count as well (packages.md 6.4)."""
+    """
+    The queries that are not empty; the parameters of those that are not shown count as well
+    (docs/reference/package-format.md, "Reporting of references").
+    """
     scripts: list[tuple[str, Script]] = []
     for place, query in enumerate(chart.mappings("queries")):
         if source := query.text("query"):
@@ -109,7 +115,10 @@ def _normal(kind: ChartKind, values: Mapping[str, Any], scripts: Sequence[Script
 
 
 def _axes_that_count(kind: ChartKind, axes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The axes that take effect, in an order that does not depend on how they were written (packages.md 5.3)."""
+    """
+    The axes that take effect, in an order that does not depend on how they were written
+    (docs/reference/package-format.md, "Nested chart values").
+    """
     if kind.flat_axes:
         first = {axis["name"]: axis for axis in reversed(axes)}
         return [first.get(name, empty) for name, empty in kind.flat_axes.items()]

@@ -1,4 +1,7 @@
-"""What is wrong with a chart whose kind is known: CH2 to CH10 of packages.md 5.4, in that order."""
+"""
+What is wrong with a chart whose kind is known: CH2 to CH10 of docs/reference/package-format.md, "Chart rules", in that
+order.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -38,7 +41,8 @@ def _domain_faults(chart: Fields) -> Iterator[Fault]:
 
 def _unreadable(chart: Fields, axis: int, domain: Any) -> Iterator[Fault]:
     for place, text in Domain().unreadable(domain):
-        # Two axes with the same entry have one fault, as it is the same in all that is told of it (packages.md 8.2).
+        # Two axes with the same entry have one fault, as it is the same in all that is told of it
+        # (docs/reference/package-format.md, "Violations").
         reason = f"the domain of an axis must hold numbers only; found {text[:60]!r}"
         pointer = (*chart.pointer, "axes", axis, "domain", place)
         yield Fault(Code.NUMBER_INVALID, f"{chart.path}.axes", reason, pointer)

@@ -1,4 +1,7 @@
-"""Values as Flux expressions (packages.md 7.4): whatever the value, one literal or ``now()``, or none at all."""
+"""
+Values as Flux expressions (docs/reference/package-format.md, "Parameter values"): whatever the value, one literal or
+``now()``, or none at all.
+"""
 
 import math
 import re

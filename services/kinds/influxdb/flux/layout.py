@@ -1,4 +1,7 @@
-"""Writing values into the option records of a Flux script (packages.md 7.4); the rest stays as the user wrote it."""
+"""
+Writing values into the option records of a Flux script (docs/reference/package-format.md, "Parameter values"); the rest
+stays as the user wrote it.
+"""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,6 @@
-"""What an expression in an option record says, when it is a literal (packages.md 7.3)."""
+"""
+What an expression in an option record says, when it is a literal (docs/reference/package-format.md, "Parameter types").
+"""
 
 import math
 import re
@@ -110,7 +112,10 @@ def _literal(token: Token) -> Literal:
 
 
 def _negative(literal: Literal) -> Literal:
-    """The literal behind a minus sign: what it is worth, without a type (packages.md, P16)."""
+    """
+    The literal behind a minus sign: what it is worth, without a type (docs/reference/package-format.md, "Oddities",
+    P16).
+    """
     if literal.nanoseconds is not None:
         return Literal("", go_duration(-literal.nanoseconds), -literal.nanoseconds)
     if isinstance(literal.value, (int, float)):

@@ -1,4 +1,7 @@
-"""The values of an option record: what the script says, and what the package changes (packages.md 7.3 and 7.5)."""
+"""
+The values of an option record: what the script says, and what the package changes (docs/reference/package-format.md,
+"Parameter types" and "Lists of task options").
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -64,8 +67,8 @@ class Setting:
             supplied: The value for it, any tree; None when there is none.
 
         Returns:
-            None when the script keeps what it has: there is no value, nobody says its type (packages.md, P18), or the
-            value does not fit its type.
+            None when the script keeps what it has: there is no value, nobody says its type
+            (docs/reference/package-format.md, "Oddities", P18), or the value does not fit its type.
         """
         return self._default_expression() if supplied is None else self._expression(supplied)
 
@@ -88,7 +91,10 @@ class Setting:
         return self.type_entry.fault(Code.PARAMETER_MISMATCH, "type", reason)
 
     def _keeps_script(self) -> bool:
-        """Whether no default changes the script, since nobody says a type (packages.md, P18)."""
+        """
+        Whether no default changes the script, since nobody says a type (docs/reference/package-format.md, "Oddities",
+        P18).
+        """
         return self.in_script and not self.value_type
 
     def _expression(self, value: Any) -> str | None:
@@ -155,7 +161,7 @@ def _with_default(setting: Setting, entry: Fields) -> Setting:
 
 
 def _with_duration(setting: Setting, entry: Fields) -> Setting:
-    """The setting with the duration of the entry (packages.md 7.5)."""
+    """The setting with the duration of the entry (docs/reference/package-format.md, "Lists of task options")."""
     default = entry.value.get("default")
     if default is None:
         return setting

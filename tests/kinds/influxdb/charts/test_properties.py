@@ -1,4 +1,6 @@
-"""What platforms and summaries show of charts (packages.md 5.2, 5.3)."""
+"""
+What platforms and summaries show of charts (docs/reference/package-format.md, "Chart fields", "Nested chart values").
+"""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Charts in their normal form (packages.md 5)."""
+"""Charts in their normal form (docs/reference/package-format.md, "Dashboards")."""
 
 import math
 from typing import Any
@@ -133,7 +133,10 @@ def test_the_parameters_of_a_query_that_is_not_shown_count() -> None:
 
 
 def test_a_query_of_nothing_but_space_is_shown_empty() -> None:
-    """It is not empty when the rule asks (packages.md 5.3), but would be when it is read again."""
+    """
+    It is not empty when the rule asks (docs/reference/package-format.md, "Nested chart values"), but would be when it
+    is read again.
+    """
     found = read(chart("xy", queries=[{"query": " \n"}]))
     assert found.kept[0]["queries"] == [{"query": ""}]
     assert found.written == {"/charts/0/queries": [{"query": " \n"}]}
