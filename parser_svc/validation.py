@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from parser_svc.envelope import RawObject
+from parser_svc.known_documents import KnownObject
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
 from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import canonical_text, spec_of
@@ -34,6 +35,8 @@ class Outcome:
         secret_keys: Secret keys that objects refer to.
         remarks: What kinds remarked on objects, by position.
         credentials: Keys of objects that hold credentials, each with the fields of its spec, by position.
+        self_contained: Objects without faults and remarks that depend on nothing but their documents and that the
+            package has their labels, by position; no values, secrets or other objects. Without those known before.
     """
 
     objects: tuple[Object, ...]
@@ -42,13 +45,14 @@ class Outcome:
     secret_keys: frozenset[str]
     remarks: Mapping[int, Sequence[Remark]]
     credentials: Mapping[int, tuple[Key, Sequence[str]]]
+    self_contained: Mapping[int, Object]
 
 
 class _Named(NamedTuple):
     """An object whose kind, API version and name are right."""
 
     position: int
-    raw: RawObject
+    raw: RawObject | KnownObject
     kind: Kind
     meta: Reference
     display: Reference
@@ -67,6 +71,10 @@ class _Labels:
             ", ".join(name[:80] for name in names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
         )
 
+    def are_literal(self, keys: Iterable[Key]) -> bool:
+        """Whether the package has the labels *keys*, under names that no value can change."""
+        return all(key.name in self.by_name and not self.by_name[key.name].meta.is_one for key in keys)
+
 
 @dataclass(slots=True)
 class _Findings:
@@ -75,9 +83,10 @@ class _Findings:
     remarks: dict[int, Sequence[Remark]] = field(default_factory=dict)
     credentials: dict[int, tuple[Key, Sequence[str]]] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
+    self_contained: dict[int, Object] = field(default_factory=dict)
 
 
-def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcome:
+def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, Any]) -> Outcome:
     """
     Validate all objects as one package.
 
@@ -88,7 +97,7 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
     findings = _Findings()
     named: dict[str, list[_Named]] = {name: [] for name in KINDS}
     for position, raw in enumerate(raw_objects):
-        found = _identify(position, raw, env)
+        found = _recall(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
         if isinstance(found, Fault):
             findings.faults[position] = [found]
         elif found:
@@ -100,8 +109,12 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
         if item.kind.family in objects:
             objects[item.kind.family][item.name] = Key(item.kind.name, item.name)
     for item in unique:
-        scope = Scope(item.name, item.display_name, item.raw.api_version, env, objects)
-        _read(item, labels, scope, findings)
+        if isinstance(item.raw, KnownObject) and labels.are_literal(item.raw.cached.associations):
+            findings.objects[item.position] = item.raw.object()
+            continue
+        raw = item.raw.read() if isinstance(item.raw, KnownObject) else item.raw
+        scope = Scope(item.name, item.display_name, raw.api_version, env, objects)
+        _read(item, raw, labels, scope, findings)
     return Outcome(
         objects=tuple(item for _, item in sorted(findings.objects.items(), key=lambda entry: entry[0])),
         faults=findings.faults,
@@ -109,7 +122,14 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
         secret_keys=frozenset(reference.secret_key for reference in findings.references if reference.secret_key),
         remarks=findings.remarks,
         credentials=findings.credentials,
+        self_contained=findings.self_contained,
     )
+
+
+def _recall(position: int, known: KnownObject) -> _Named:
+    """Steps 1 to 3 of an object that has passed them; its names are no references."""
+    name, display_name = known.cached.key.name, known.cached.display_name
+    return _Named(position, known, KINDS[known.kind], Reference(name), Reference(display_name), name, display_name)
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
@@ -173,17 +193,19 @@ def _taken(item: _Named, pointer: tuple[str, str], name: str, first: int) -> Fau
     return Fault(Code.NAME_TAKEN, path, reason, pointer, first, related=related)
 
 
-def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> None:
+def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings: _Findings) -> None:
     """Steps 5 and 6."""
-    fields = Fields(item.raw.spec, "spec", ("spec",))
+    fields = Fields(raw.spec, "spec", ("spec",))
     reading = item.kind.read(fields, scope)
     attached, association_faults = _associations(fields, labels, scope.env) if item.kind.labelled else ([], [])
-    if faults := [*reading.faults, *association_faults]:
+    faults = [*reading.faults, *association_faults]
+    if faults:
         findings.faults[item.position] = faults
     if reading.remarks:
         findings.remarks[item.position] = reading.remarks
     key = Key(item.kind.name, item.name)
-    if credentials := item.kind.fields.written_out(item.raw.spec):
+    credentials = item.kind.fields.written_out(raw.spec)
+    if credentials:
         findings.credentials[item.position] = key, credentials
     named_by = reading.named_by or Use(item.display, "spec.name")
     own = (Use(item.meta, "metadata.name"), named_by)
@@ -195,15 +217,19 @@ def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> N
         for place, key in enumerate(attached)
         if labels.by_name[key.name].meta.is_one
     ]
-    findings.objects[item.position] = Object(
+    found = findings.objects[item.position] = Object(
         key,
-        item.raw.api_version,
+        raw.api_version,
         spec_of(reading.spec),
         tuple(attached),
         _env_references(item.kind, (*own, *through_labels, *reading.references), scope.env),
         _written(item, reading),
-        item.raw.location,
+        raw.location,
     )
+    refers = any(use.reference.is_one for use in (*own, *reading.references)) or _refers_to_labels(fields)
+    depends = refers or through_labels or reading.written or item.kind.uses or item.kind.holds_credentials
+    if not (depends or faults or reading.remarks or credentials):
+        findings.self_contained[item.position] = found
 
 
 def _env_references(kind: Kind, uses: Iterable[Use], env: Mapping[str, Any]) -> tuple[EnvReference, ...]:
@@ -249,6 +275,13 @@ def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tu
         else:
             attached.add(name)
     return [Key(LABEL, name) for name in sorted(attached)], faults
+
+
+def _refers_to_labels(fields: Fields) -> bool:
+    """Whether an association takes the name of its label from a value."""
+    return any(
+        isinstance(entry, dict) and isinstance(entry.get("name"), dict) for entry in fields.items("associations")
+    )
 
 
 def _unknown_label(path: str, pointer: tuple[str | int, ...], name: str, is_literal: bool, labels: _Labels) -> Fault:
