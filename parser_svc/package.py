@@ -158,7 +158,7 @@ def _remarks(raw_objects: Sequence[_Raw], outcome: Outcome) -> list[_Remark]:
         (position, remark)
         for position, raw in enumerate(raw_objects)
         if isinstance(raw, RawObject)
-        for remark in (*remarks_on(raw), *outcome.remarks.get(position, ()))
+        for remark in (*remarks_on(raw, position in outcome.unremarkable), *outcome.remarks.get(position, ()))
     ]
 
 
