@@ -12,6 +12,7 @@ from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
 from parser_svc.bounds import Bounds
+from parser_svc.collection import uncollected
 from parser_svc.document_cache import DocumentCache
 from parser_svc.gathering import Gatherer, Wanted
 from parser_svc.package import Options, Parsed, parse
@@ -98,6 +99,7 @@ def register(gatherer: Gatherer, cache: DocumentCache | None = None) -> Register
     return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer, cache))
 
 
+@uncollected()
 def _answer(
     request: parser_pb2.ParsePackageRequest,
     sources: Sequence[Source],
