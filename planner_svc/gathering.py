@@ -185,7 +185,7 @@ async def _fitted(
         # A stack that owns what is protected is not removed.
         desired = replace(desired, then=AfterUninstall.KEEP)
     wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
-    asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, traits)}
+    asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, wanted.keys(), traits)}
     holders = await reader.holders(stack.target, sorted(asked))
     matching, used = used_as_they_are(with_holders(matching, holders, stack), stack, traits)
     wanted = {key: spec for key, spec in wanted.items() if key not in used}

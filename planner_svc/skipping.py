@@ -37,6 +37,9 @@ def _relatives(kind: str) -> tuple[str, ...]:
 
 def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> list[str]:
     """A warning about each object that *skips* name and that neither package nor stack has: it protects nothing."""
+    named = [skip for skip in skips if skip.name]
+    if not named:
+        return []
     items = {(family_of(item.key.kind), item.key.name): item for item in package.objects}
     known = items.keys() | {
         (family_of(key.kind), key.name) for entry in stack.resources for key in (entry.key, entry.object_key)
@@ -44,8 +47,8 @@ def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> li
     return [
         f"{skip.kind}:{skip.name} is to be skipped, and is neither in the package nor in the stack"
         + _meant(skip, items.values())
-        for skip in skips
-        if skip.name and not any((family_of(kind), skip.name) in known for kind in _relatives(skip.kind))
+        for skip in named
+        if not any((family_of(kind), skip.name) in known for kind in _relatives(skip.kind))
     ]
 
 

@@ -1,19 +1,26 @@
 """What other stacks have that would lose a label or a reference by a deletion (engine.md 11.2)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from planner_svc.matching import Match, Matching
 from planner_svc.sharing import Holders
 from services.core.errors import InUse
-from services.core.model import LABEL, PlatformTraits, Resource, ResourceKey, StackRecord, Step
+from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKey, StackRecord, Step
 
 
-def possible_users(matching: Matching, platform: PlatformTraits) -> Sequence[ResourceKey]:
-    """The resources that no object names and that use what the plan may delete: their owners are to be asked for."""
+def possible_users(matching: Matching, differing: Set[Key], platform: PlatformTraits) -> Sequence[ResourceKey]:
+    """
+    The resources that no object names and that use what the plan may delete: their owners are to be asked for.
+
+    Args:
+        matching: The matches.
+        differing: Keys of the objects that are not as the resource is.
+        platform: What can only be changed by a replacement.
+    """
     deleted = {
         (match.live.kind, match.live.id)
-        for match in matching.matches.values()
-        if match.live and _may_be_deleted(match, platform)
+        for key, match in matching.matches.items()
+        if match.live and (key in differing or match.is_removal) and _may_be_deleted(match, platform)
     }
     if not deleted:
         return []

@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Collection, Sequence
 
+from tenacity import AsyncRetrying, retry_if_exception_type
+
 from applier_svc.execution.noting import Journal
 from applier_svc.execution.prober import UNREADABLE, Prober
+from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.sender import Sender
 from applier_svc.execution.timeouts import Timeouts
+from services.core.errors import ServiceUnavailable
 from services.core.model import LABEL, PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
@@ -41,6 +45,7 @@ class Inquiry:
         self._traits = traits
         self._timeouts = timeouts
         self._claimed = claimed
+        self._turn = asyncio.Lock()
 
     async def look_up(
         self, effects: Sequence[AnyEffect], direction: Direction, taken: Collection[int] = ()
@@ -65,7 +70,7 @@ class Inquiry:
         asked = [effect for effect in effects if not effect.is_remembered(self._traits)]
         if not asked:
             return []
-        await self.settle()
+        await self.settle(is_stubborn=True)
         ids = self._progress.ids
         sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in asked}
         findings = await self._prober.find_out(asked, sent, ids.known())
@@ -126,12 +131,50 @@ class Inquiry:
             return {}
         return {step: Done(needs[0][1]) for step, needs in needed.items() if not there.keys() >= {*needs}}
 
-    async def settle(self) -> None:
-        """Wait until what was sent before can no longer take effect."""
+    async def settle(self, is_stubborn: bool = False) -> None:
+        """
+        Make sure that what was sent before and got no answer can no longer take effect (engine.md 11.3).
+
+        A platform that fences is shown a raised token, and refuses what was sent under the one before, however late it
+        arrives. On any other platform, and while that one gives no answer, only time helps: nothing arrives later than
+        ``Timeouts.settle``.
+
+        Args:
+            is_stubborn: Whether a platform that does not answer is shown the token again for ``Timeouts.stubborn``, as
+                something is to be looked up or undone; else for ``Timeouts.settle``. Both count from the last write.
+
+        Raises:
+            PkgerError: Nothing more may be sent or noted.
+        """
         claimed = None if self._traits.fences else self._claimed
         times = [time for time in (self._sender.unanswered, claimed) if time is not None]
-        if times:
-            await asyncio.sleep(max(times) + self._timeouts.settle - loop_time())
+        if not times:
+            return
+        last = max(times)
+        until = last + (self._timeouts.stubborn if is_stubborn else self._timeouts.settle)
+        if self._traits.fences and await self._is_fenced(until):
+            return
+        await asyncio.sleep(last + self._timeouts.settle - loop_time())
+
+    async def _is_fenced(self, until: float) -> bool:
+        """Whether the platform refuses what got no answer so far; it is shown the token until then, at least once."""
+        unanswered = self._sender.unanswered_token
+        # Batches that get no answer at the same time raise the token once.
+        async with self._turn:
+            if self._sender.shown_token > unanswered:
+                return True
+            await self._sender.raise_token()
+            retrying = AsyncRetrying(
+                retry=retry_if_exception_type(ServiceUnavailable),
+                wait=self._timeouts.between_attempts,
+                stop=stop_after(until - loop_time()),
+                reraise=True,
+            )
+            try:
+                await repeated(retrying, self._sender.show_token)
+            except ServiceUnavailable:
+                return False
+            return True
 
     async def secret_keys(self) -> frozenset[str] | Failed:
         """Keys of the secrets that the platform holds now, or why a step that depends on them was not sent."""

@@ -72,7 +72,7 @@ class Runner:
                 await self._ask_again(stages, lost)
             case RollBack(cause, step_count):
                 # What got no answer may still arrive, also where it was sent again and done: on what the undo restores.
-                await self._exchange.inquiry.settle()
+                await self._exchange.inquiry.settle(is_stubborn=True)
                 await self._journal.turn_back(cause, step_count)
             case Undo(effects):
                 await self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))

@@ -21,7 +21,14 @@ from services.rpc.convert.drivers import mutation_to_pb, outcome_from_pb
 
 
 class Right(Protocol):
-    """The right to write to the platform."""
+    """
+    The right to write to the platform.
+
+    Attributes:
+        token: Its fencing token by now.
+    """
+
+    token: int
 
     async def hold(self, seconds: float) -> driver_pb2.Fence:
         """
@@ -34,6 +41,15 @@ class Right(Protocol):
             LeaseLost: Somebody else may be writing; send nothing more.
         """
 
+    async def raise_token(self) -> None:
+        """
+        Get a higher token.
+
+        Raises:
+            LeaseLost: As ``hold``.
+            ServiceUnavailable: Nobody knows the token; send nothing more.
+        """
+
 
 class Sender:
     """
@@ -42,12 +58,15 @@ class Sender:
     Attributes:
         unanswered: When a batch last got no answer, by ``loop_time``: what it sent may still take effect.
             None: all were answered.
+        unanswered_token: No such batch had a higher token than this; 0: all were answered.
+        shown_token: The highest one that the platform was shown, and has answered: if it fences, it refuses lower ones.
     """
 
     def __init__(
         self, driver: Peer, traits: PlatformTraits, org: str, right: Right, timeouts: Timeouts, secrets: Secrets
     ) -> None:
         self.unanswered: float | None = None
+        self.unanswered_token = self.shown_token = 0
         self._driver = driver
         self._stub = DriverServiceStub(driver.channel)
         self._org = org
@@ -72,12 +91,24 @@ class Sender:
         request = driver_pb2.MutateRequest(org=self._org, fence=fence)
         try:
             with self._driver.answering():
-                return (await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)).seen
+                answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
         except TokenStale:
             raise
         except PkgerError as error:
             problem = self._secrets.masked(str(error))
             raise ServiceUnavailable(self._driver.name, self._driver.address, problem, self._driver.platform) from None
+        self.shown_token = max(self.shown_token, fence.token)
+        return answer.seen
+
+    async def raise_token(self) -> None:
+        """
+        Get a token higher than ``unanswered_token``, if the present one is not.
+
+        Raises:
+            PkgerError: As ``Right.raise_token``.
+        """
+        if self._right.token <= self.unanswered_token:
+            await self._right.raise_token()
 
     async def send(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> dict[int, Outcome]:
         """
@@ -105,7 +136,7 @@ class Sender:
 
     def note_unanswered(self) -> None:
         """Note that something may have been sent, and got no answer."""
-        self.unanswered = loop_time()
+        self.unanswered, self.unanswered_token = loop_time(), self._right.token
 
     async def _mutate(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> list[Outcome]:
         fence = await self._right.hold(self._timeouts.mutate)
@@ -118,6 +149,9 @@ class Sender:
         try:
             answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
         except TokenStale as error:
+            if fence.token < self._right.token:
+                # The token was raised and shown while this was in flight: nothing took effect.
+                return await self._mutate(effects, sendings, key)
             self._secrets.mask_error(error)
             raise error from None
         except RequestInvalid as error:

@@ -24,11 +24,11 @@ class Timeouts:
         longest_wait: What it doubles up to.
         mutate: Deadline of one batch. The lease has to outlive it (engine.md 6).
         settle: How long after it was sent a write may still take effect. Nobody concludes earlier that it did not
-            (engine.md 5).
+            (engine.md 5), unless the platform fences and was shown a raised token.
         lease: How long a lease lasts without renewal; it is renewed every third of that (engine.md 6).
         margin: How much longer than a batch a lease has to last, for clocks that do not run alike.
-        stubborn: How long a driver that does not answer is asked what became of what was sent, and to take it back,
-            before somebody has to look.
+        stubborn: How long a driver that does not answer is shown a token, asked what became of what was sent, and to
+            take it back, before somebody has to look; each of the three.
         busy: How long the steps of an operation may wait in all because the platform asks for patience; after that its
             asking is a failure like any other. An undo may wait for ``stubborn``.
         recovery: How often an applier looks for operations that another one left behind.

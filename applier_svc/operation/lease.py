@@ -64,7 +64,7 @@ class Lease:
         is_transient: Whether the stack goes away with the operation, which works on behalf of none.
         is_pending: Whether the stack goes away unless the operation succeeds.
         cancel_requested: Whether somebody asked the operation to turn back.
-        token: Its fencing token.
+        token: Its fencing token by now; ``raise_token`` changes it.
         last_token: That of the lease on the stack before it; 0: there was none.
     """
 
@@ -95,6 +95,8 @@ class Lease:
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
         self._lost: LeaseLost | None = None
+        # Held while a call to the store with the token is under way: two, so that no renewal waits for a slow write.
+        self._write_turn, self._renewal_turn = asyncio.Lock(), asyncio.Lock()
         self._renewing = asyncio.create_task(self._renew_for_ever())
 
     async def hold(self, seconds: float) -> driver_pb2.Fence:
@@ -123,8 +125,33 @@ class Lease:
             LeaseLost: It is over.
             ServiceUnavailable: The store did not answer while the lease lasted.
         """
-        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=_ttl(self._timeouts))
+        request = journal_pb2.RenewLeaseRequest(operation=self.operation, ttl=_ttl(self._timeouts))
         await self._store(self._stub.RenewLease, request)
+
+    async def raise_token(self) -> None:
+        """
+        Get a higher token: a platform that fences, once it was shown that, refuses what was sent before.
+
+        Raises:
+            LeaseLost: It is over.
+            ServiceUnavailable: The store did not answer while the lease lasted. It counts as lost, as nobody knows its
+                token.
+        """
+        # The store would tell a call with the token before, if it came second, that the lease is lost.
+        async with self._write_turn, self._renewal_turn:
+            if self._lost:
+                raise self._lost
+            raised = self.token + 1
+
+            async def attempt() -> None:
+                await self._renew_once(self.token, raised)
+
+            try:
+                await self._repeated(attempt)
+            except BaseException:
+                self._lost = self._lost or LeaseLost(self.stack.name or self.stack.id, self.token)
+                raise
+            self.token = raised
 
     async def start(self, request: journal_pb2.StartOperationRequest) -> None:
         """
@@ -135,7 +162,7 @@ class Lease:
             PlanUsed: As before; so also ``PlanStale``, ``PlanExpired`` and ``PlanNotFound``.
             ServiceUnavailable: Nobody knows whether it was.
         """
-        request.operation, request.token = self.operation, self.token
+        request.operation = self.operation
         await self._store(self._stub.StartOperation, request)
         self._position = 1
 
@@ -150,7 +177,7 @@ class Lease:
             LeaseLost: Nothing was stored.
             ServiceUnavailable: Nobody knows whether it was.
         """
-        request.operation, request.token, request.position = self.operation, self.token, self._position + 1
+        request.operation, request.position = self.operation, self._position + 1
         answer = await self._store(self._stub.AdvanceOperation, request)
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
         refusals = list(map(refusal_from_pb, answer.refused))
@@ -188,7 +215,6 @@ class Lease:
         """
         request = journal_pb2.FinishOperationRequest(
             operation=self.operation,
-            token=self.token,
             position=self._position + 1,
             base_generation=self.stack.generation,
             state=state,
@@ -254,7 +280,6 @@ class Lease:
         await self.drop()
         request = journal_pb2.ReportDefectRequest(
             operation=self.operation,
-            token=self.token,
             problem=problem,
             blocked_steps=map(blocked_step_to_pb, steps),
         )
@@ -272,12 +297,14 @@ class Lease:
         return self._expires - loop_time()
 
     async def _store(self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any) -> Response:
-        """Call the store until it answers, but no longer than the lease lasts."""
+        """Call the store with the token until it answers, but no longer than the lease lasts."""
 
         async def attempt() -> Response:
             return await self._call(method, request, max(self._left(), SHORTEST_CALL))
 
-        return await self._repeated(attempt)
+        async with self._write_turn:
+            request.token = self.token
+            return await self._repeated(attempt)
 
     async def _repeated(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
         """Make *attempt* until the store answers, but no longer than the lease lasts."""
@@ -299,18 +326,23 @@ class Lease:
 
     async def _renew(self) -> None:
         """Renew if the store answers; when it says that the lease is over, note it."""
-        asked = loop_time()
-        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=_ttl(self._timeouts))
         try:
-            answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
+            async with self._renewal_turn:
+                await self._renew_once(self.token)
         except LeaseLost as error:
             self._lost = error
         except PkgerError:
             # Not renewed this time: the lease has two more thirds of its time, or ends.
             return
-        else:
-            self._expires = asked + self._timeouts.lease
-            self.cancel_requested = self.cancel_requested or answer.cancel_requested
+
+    async def _renew_once(self, token: int, raise_to: int = 0) -> None:
+        asked = loop_time()
+        request = journal_pb2.RenewLeaseRequest(
+            operation=self.operation, token=token, ttl=_ttl(self._timeouts), raise_to=raise_to
+        )
+        answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
+        self._expires = asked + self._timeouts.lease
+        self.cancel_requested = self.cancel_requested or answer.cancel_requested
 
     async def _renew_for_ever(self) -> None:
         while self._lost is None:

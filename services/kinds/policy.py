@@ -70,8 +70,9 @@ class Policy:
     @property
     def text(self) -> str:
         """What is not the default, as canonical JSON; empty when all is."""
-        told = {name: value for name, value in asdict(self).items() if value != getattr(DEFAULT, name)}
-        return canonical_text(told) if told else ""
+        if self == DEFAULT:
+            return ""
+        return canonical_text({name: value for name, value in asdict(self).items() if value != getattr(DEFAULT, name)})
 
 
 DEFAULT = Policy()

@@ -84,6 +84,7 @@ class FaultyDriver(DriverServiceServicer):
         batch_size: Most mutations in a batch, as described; None: as many as the platform takes.
         in_flight: How many calls of Mutate were being answered when each one arrived, itself included.
         looks: How many listings and readings were answered.
+        raised: Set when a token was shown after something was sent.
         unshown: How many more calls that only show a token get no answer.
         descriptions: What is answered, one after another, to the next calls of Describe in its place.
     """
@@ -102,7 +103,7 @@ class FaultyDriver(DriverServiceServicer):
         self.sent: list[driver_pb2.Mutation] = []
         self.calls = self.looks = 0
         self._late: list[driver_pb2.MutateRequest] = []
-        self._arrival = 0
+        self._arrival: float = 0
         self.in_flight: list[int] = []
         self._allowed: int | None = None
         self._blind_from: int | None = None
@@ -119,6 +120,7 @@ class FaultyDriver(DriverServiceServicer):
         self._said_ids: Mapping[int, str] = {}
         self._forwarded: set[bytes] = set()
         self.unshown = 0
+        self.raised = asyncio.Event()
         self.descriptions: list[grpc.StatusCode | driver_pb2.DescribeResponse] = []
 
     def fail(
@@ -141,8 +143,8 @@ class FaultyDriver(DriverServiceServicer):
         self._items, self._calls = items or {}, calls or {}
         self._lasting, self._all_later = lasting, later
 
-    def arrive_before_look(self, look: int) -> None:
-        """Let what is delayed take effect right before that listing or reading, counted from 0."""
+    def arrive_before_look(self, look: float) -> None:
+        """Let what is delayed arrive right before that listing or reading, counted from 0."""
         self._arrival = look
 
     def mistake(self, ids: Mapping[int, str]) -> None:
@@ -239,10 +241,19 @@ class FaultyDriver(DriverServiceServicer):
         if self._blind_from is not None and self.looks >= self._blind_from:
             raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))
         if self.looks >= self._arrival:
-            for late in self._late:
-                await self._behind.call(self._stub.Mutate, self._forgetting(late))
-            self._late.clear()
+            await self.arrive()
         self.looks += 1
+
+    async def arrive(self) -> int:
+        """Let what is delayed arrive; how much of it the platform refuses, as it has seen a newer token."""
+        refused = 0
+        for late in self._late:
+            try:
+                await self._behind.call(self._stub.Mutate, self._forgetting(late))
+            except TokenStale:
+                refused += 1
+        self._late.clear()
+        return refused
 
     def _forgetting(self, request: driver_pb2.MutateRequest) -> driver_pb2.MutateRequest:
         """The request without what the platform does not remember."""
@@ -261,7 +272,10 @@ class FaultyDriver(DriverServiceServicer):
             self.unshown -= 1
             raise ServiceUnavailable("platform", "elsewhere", "scripted")
         if not request.mutations:
-            return await self._behind.call(self._stub.Mutate, self._forgetting(request))
+            answer = await self._behind.call(self._stub.Mutate, self._forgetting(request))
+            if self.calls:
+                self.raised.set()
+            return answer
         self._answering += 1
         self.in_flight.append(self._answering)
         try:
@@ -331,7 +345,7 @@ class FaultyDriver(DriverServiceServicer):
             if fault not in stopped:
                 passed.mutations.append(mutation)
             elif fault is ItemFault.DELAY:
-                self._late.append(driver_pb2.MutateRequest(org=request.org, mutations=[mutation]))
+                self._late.append(driver_pb2.MutateRequest(org=request.org, fence=request.fence, mutations=[mutation]))
         answers = iter((await self._behind.call(self._stub.Mutate, self._forgetting(passed))).results)
         response = driver_pb2.MutateResponse()
         for mutation, fault in zip(request.mutations, faults, strict=True):

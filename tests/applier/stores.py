@@ -26,6 +26,8 @@ class FaultyJournal(JournalServicer):
     Attributes:
         losses: How many more records and removals are written without an answer.
         unread: How many more times a stack cannot be read.
+        lost_raises: How many more raises of a token are written without an answer.
+        slow_renewals: Seconds that a renewal is on its way, and its answer as long.
         renewed: Set when a lease was renewed.
     """
 
@@ -33,13 +35,20 @@ class FaultyJournal(JournalServicer):
         super().__init__(store, MachineIds())
         self.losses = 0
         self.unread = 0
+        self.lost_raises = 0
+        self.slow_renewals = 0.0
         self.renewed = asyncio.Event()
 
     async def RenewLease(
         self, request: journal_pb2.RenewLeaseRequest, context: object
     ) -> journal_pb2.RenewLeaseResponse:
+        await asyncio.sleep(self.slow_renewals)
         answer = await super().RenewLease(request, context)
         self.renewed.set()
+        if request.raise_to and self.lost_raises:
+            self.lost_raises -= 1
+            raise ServiceUnavailable("stack", "elsewhere", "scripted")
+        await asyncio.sleep(self.slow_renewals)
         return answer
 
     async def FinishOperation(

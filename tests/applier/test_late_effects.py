@@ -1,12 +1,19 @@
 """What took effect after nobody waited for it any more is told at the end, and never silently left (engine.md 5)."""
 
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from tests.applier.faulty import ItemFault, Memory
-from tests.applier.world import ROLLED_BACK, SUCCEEDED, Events, World, end, told
+from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Events, World, end, told, world
 from tests.apply.packages import an_object, text
 
 ONE = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
+TWO_TASKS = text(*(an_object("Task", name, name, every="1h", query="buckets()") for name in ("roll", "wrap")))
 RED_ONE = text(an_object("Label", "red", "red"))
 FAILING = text(an_object("Label", "red", "crimson"), an_object("Bucket", "reserved", "_system"))
 
@@ -61,3 +68,79 @@ async def test_a_platform_that_fences_is_not_looked_at_again(faulty: World, memo
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
     assert end(await case.apply(text(an_object("Label", "red", "crimson")))).state == SUCCEEDED
     assert case.driver.looks == 1
+
+
+@pytest.fixture
+async def patient(tmp_path: Path) -> AsyncIterator[World]:
+    """An applier that would wait for an hour for what may still arrive."""
+    async with world(tmp_path, replace(QUICK, settle=3600.0)) as faulty:
+        yield faulty
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NAMES])
+async def test_what_arrives_after_a_roll_back_is_refused_by_a_platform_that_fences(
+    patient: World, memory: Memory
+) -> None:
+    patient.driver.memory = memory
+    case = await patient.case_with(RED_ONE)
+    before = await case.look()
+    case.driver.fail({0: ItemFault.DELAY})
+    case.driver.arrive_before_look(math.inf)
+    assert end(await case.apply(FAILING)).state == ROLLED_BACK
+    assert await case.driver.arrive() == 1
+    assert await case.look() == before
+
+
+@pytest.mark.timeout(60)
+async def test_what_arrives_after_the_end_is_refused_by_a_platform_that_fences(patient: World) -> None:
+    case = await patient.case_with(RED_ONE)
+    case.driver.fail({0: ItemFault.DELAY})
+    case.driver.arrive_before_look(math.inf)
+    assert end(await case.apply(text(an_object("Label", "red", "crimson")))).state == SUCCEEDED
+    assert await case.driver.arrive() == 1
+
+
+@pytest.mark.timeout(60)
+async def test_a_creation_that_is_looked_up_arrives_no_more_at_a_platform_that_fences(patient: World) -> None:
+    patient.driver.memory = Memory.NAMES
+    case = patient.case()
+    case.driver.fail({0: ItemFault.DELAY})
+    case.driver.arrive_before_look(math.inf)
+    assert end(await case.apply(ONE)).state == SUCCEEDED
+    assert await case.driver.arrive() == 1
+    now = await case.look()
+    assert set(now.recorded.values()) == now.ids
+    assert len(now.ids) == 1
+
+
+@pytest.mark.timeout(60)
+async def test_a_batch_that_is_on_its_way_while_the_token_is_raised_is_sent_again(patient: World) -> None:
+    patient.driver.memory, patient.driver.batch_size = Memory.NAMES, 1
+    case = patient.case()
+    case.driver.fail({1: ItemFault.DELAY})
+    case.driver.arrive_before_look(math.inf)
+    gate = case.driver.gate(0)
+    apply = asyncio.create_task(case.apply(TWO_TASKS))
+    await case.driver.raised.wait()
+    gate.opened.set()
+    assert end(await apply).state == SUCCEEDED
+    assert case.driver.calls == 4
+    assert await case.driver.arrive() == 1
+    now = await case.look()
+    assert set(now.recorded.values()) == now.ids
+    assert len(now.ids) == 2
+
+
+async def test_a_platform_that_does_not_look_at_the_raised_token_is_waited_for(faulty: World) -> None:
+    case = await faulty.case_with(RED_ONE)
+    before = await case.look()
+    case.driver.fail({0: ItemFault.LOSE_RESPONSE})
+    gate = case.driver.gate(0)
+    apply = asyncio.create_task(case.apply(FAILING))
+    await gate.reached.wait()
+    case.driver.unshown = 3
+    gate.opened.set()
+    assert end(await apply).state == ROLLED_BACK
+    assert case.driver.unshown == 0
+    assert await case.look() == before

@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1.object_pb2 import StackRef
+from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY
 
+from applier_svc.operation.lease import Lease, take
 from services.core.errors import LeaseLost, ServiceUnavailable, StackLeased, TokenStale
+from services.rpc.call import loop_time
+from services.rpc.client import Peer
 from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.packages import FRESH, MIXED, UPDATED
 from tests.applier.stores import faulty_store
@@ -115,6 +121,60 @@ async def test_a_lease_is_renewed_for_as_long_as_its_operation_lasts(tmp_path: P
         await journal.renewed.wait()
         gate.opened.set()
         assert end(await operation).state == SUCCEEDED
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+async def test_a_raise_of_the_token_whose_answer_is_lost_is_asked_for_again(tmp_path: Path, lost: int) -> None:
+    async with (
+        faulty_store(tmp_path / "stack.db") as (journal, address),
+        world(tmp_path, given={"stack": address}) as faulty,
+    ):
+        case = await faulty.case_with(FRESH)
+        before = await case.look()
+        journal.lost_raises = lost
+        case.driver.fail(items={0: ItemFault.LOSE_RESPONSE, 3: ItemFault.REJECT})
+        assert end(await case.apply(UPDATED)).state == ROLLED_BACK
+        assert journal.lost_raises == 0
+        assert await case.look() == before
+
+
+async def test_nothing_is_sent_when_nobody_knows_the_token(tmp_path: Path) -> None:
+    async with (
+        faulty_store(tmp_path / "stack.db") as (journal, address),
+        world(tmp_path, HASTY, given={"stack": address}) as faulty,
+    ):
+        case = await faulty.case_with(FRESH)
+        before = await case.look()
+        journal.lost_raises = 1000
+        case.driver.fail(items={0: ItemFault.LOSE_RESPONSE, 3: ItemFault.REJECT})
+        with pytest.raises((ServiceUnavailable, LeaseLost)):
+            await case.apply(UPDATED)
+        journal.lost_raises = 0
+        assert (await case.settled()).state in (SUCCEEDED, ROLLED_BACK)
+        if (await case.look()) != before:
+            assert end(await case.apply(UPDATED)).no_change
+
+
+@pytest.mark.parametrize("first", ["renewal", "raise"])
+async def test_the_token_is_raised_while_no_renewal_is_on_its_way(tmp_path: Path, first: str) -> None:
+    async with faulty_store(tmp_path / "stack.db") as (journal, address), Peer("stack", address) as store:
+        begin = journal_pb2.BeginOperationRequest(
+            stack=StackRef(name="prod"),
+            create_missing=True,
+            operation="operations/1",
+            kind=OPERATION_KIND_APPLY,
+            holder="me",
+        )
+        taken, begun = await take(store, begin, QUICK)
+        await taken.drop()
+        lease = Lease(store, taken.stack, taken.operation, begun.token, loop_time() - 10, QUICK)
+        journal.slow_renewals = 0.05
+        renewal, raising = lease.hold(25), lease.raise_token()
+        await asyncio.gather(*([renewal, raising] if first == "renewal" else [raising, renewal]))
+        assert lease.token == begun.token + 1
+        assert (await lease.hold(0.0)).token == begun.token + 1
+        await lease.confirm()
+        await lease.drop()
 
 
 @pytest.mark.parametrize(("before", "change", "call"), [("", SMALL, 2), (FRESH, MIXED, 5)], ids=["open", "sealed"])

@@ -41,8 +41,13 @@ class Unused:
 class Held:
     """The right to write, held for ever."""
 
+    token = 1
+
     async def hold(self, seconds: float) -> driver_pb2.Fence:
-        return driver_pb2.Fence(scope="stack", token=1)
+        return driver_pb2.Fence(scope="stack", token=self.token)
+
+    async def raise_token(self) -> None:
+        self.token += 1
 
 
 async def outcomes(positions: list[int]) -> list[Outcome]:

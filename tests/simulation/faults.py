@@ -5,7 +5,8 @@ Faults stay within the contract (simulation.md 3). Without one of the bounds bel
 defect:
 
 - gRPC duplicates no message; only who calls repeats a call.
-- A request to a platform arrives ``settle`` after it was sent at the latest (driver.proto), unless the platform fences.
+- A request to a platform arrives ``settle`` after it was sent at the latest (driver.proto), unless the platform fences:
+  it refuses what comes after a raised token, or that of who took the operation over, was shown.
 - A mutation that was refused stays refused, and one that took effect under a key is never refused under that key: the
   embedded platform keeps to it by itself.
 - The answers of one stream overtake each other never, those of different calls do.
@@ -26,7 +27,7 @@ SLOW_SECONDS = 8.0
 """What a slow message takes at most."""
 
 VERY_LATE_SECONDS = 60.0
-"""How late a write of an applier that was killed may arrive at a platform that fences."""
+"""How late a write that got no answer may arrive at a platform that fences."""
 
 KEEPALIVE_SECONDS = 60.0
 """After that long a call on a dead connection fails, whether it has a deadline or not."""

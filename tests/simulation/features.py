@@ -10,7 +10,7 @@ FEATURES: Mapping[str, str] = {
     "net": "requests and answers are lost",
     "slow": "messages take up to 8 s, writes to the platform up to settle",
     "late": "a request arrives after its caller was told that the connection is lost",
-    "very_late": "what a killed applier sent arrives up to a minute later, on a platform that fences",
+    "very_late": "what a killed applier sent, or what is late, arrives up to a minute later, on a platform that fences",
     "codes": "something between the services answers in place of a peer",
     "cancel": "operations are cancelled",
     "leave": "clients leave, and ask again with the same request id",

@@ -109,10 +109,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         """\
     if operation.token != token:
         raise LeaseLost(operation.stack, token)
-    return operation, leases.check(tx.leases.of(operation.stack), operation.stack, token, now), now
+    return leases.check(lease, operation.stack, token, now)
 """,
         """\
-    return operation, leases.check(tx.leases.of(operation.stack), operation.stack, operation.token, now), now
+    return leases.check(lease, operation.stack, operation.token, now)
 """,
         frozenset({"I2"}),
         50,
@@ -202,11 +202,29 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "no_wait_for_settle",
         _INQUIRY,
-        "await asyncio.sleep(max(times) + self._timeouts.settle - loop_time())",
+        "await asyncio.sleep(last + self._timeouts.settle - loop_time())",
         "await asyncio.sleep(0)",
         frozenset({"I3"}),
         300,
-        frozenset({"late", "search"}),
+        frozenset({"late", "search", "no_fence"}),
+    ),
+    Mutation(
+        "token_not_raised",
+        _INQUIRY,
+        "if self._traits.fences and await self._is_fenced(until):",
+        "if False:",
+        frozenset({"CONTENT", "FORGOTTEN", "GHOST"}),
+        200,
+        frozenset({"late", "very_late", "cancel", "reject"}),
+    ),
+    Mutation(
+        "look_up_before_the_token_is_raised",
+        _INQUIRY,
+        "await self.settle(is_stubborn=True)\n",
+        "await asyncio.sleep(self._timeouts.settle)\n",
+        frozenset({"I3", "LEFT_OVER"}),
+        200,
+        frozenset({"late", "very_late", "search"}),
     ),
     Mutation(
         "plan_used_twice",
@@ -277,11 +295,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "undo_before_what_may_arrive_late",
         _RUNNER,
-        "                await self._exchange.inquiry.settle()\n                await self._journal.turn_back",
-        "                await self._journal.turn_back",
+        "await self._exchange.inquiry.settle(is_stubborn=True)\n",
+        "pass\n",
         frozenset({"CONTENT"}),
-        200,
-        frozenset({"late", "cancel", "reject"}),
+        600,
+        frozenset({"late", "cancel", "reject", "no_fence"}),
     ),
     Mutation(
         "permuted_answers_believed",

@@ -318,7 +318,7 @@ class Attempt:
             self._fall_silent()
         else:
             if self.fault in (faults.SLOW, faults.LATE):
-                delay = self._long_delay()
+                delay = self._very_long_delay() or self._long_delay()
             if self.fault == faults.LATE:
                 self._tell(network.delay("late"), _UNAVAILABLE, "connection lost")
             self._arrival = network.deliver(self.server, delay, self._arrive)
@@ -359,6 +359,17 @@ class Attempt:
         shortest = _LATE_SECONDS if self.fault == faults.LATE else 0.05
         # What is written takes a moment, which counts, too.
         return self._network.draws.spread(f"slow {self.call.name}", shortest, 0.95 * longest)
+
+    def _very_long_delay(self) -> float:
+        """How late a request arrives that is later than settle; 0: it is not."""
+        network = self._network
+        if self.fault != faults.LATE or not (network.very_late and network.fences and self.is_write_to_platform):
+            return 0.0
+        label = f"later than settle {self.call.name}"
+        if not network.draws.chance(f"is {label}", 0.5):
+            return 0.0
+        network.trace.count("fault later than settle")
+        return network.draws.spread(label, network.settle, faults.VERY_LATE_SECONDS)
 
     def _stop_server(self, delay: float) -> None:
         if self.server is None or self.fault == faults.LATE:

@@ -78,6 +78,8 @@ class Oracle:
         # How often each operation was taken over when a person wrote a secret.
         self._takeovers_at_write: dict[str, dict[str, int]] = {}
         self._overwritten: set[tuple[str, str]] = set()
+        # Operations, each with a token that it raised its own to.
+        self._raised: set[tuple[str, int]] = set()
         self.last_look = 0.0
         self._plans: dict[str, str] = {}
         self._senders: set[str] = set()
@@ -293,6 +295,7 @@ class Oracle:
     def _check_store(self, before: dict[str, LeaseRow]) -> None:
         now = self._world.clock("stack")
         self._check_token(before, now)
+        raised = _raise(current.get(None))
         for name, token in self.store.new_writes:
             stack = self.store.operations[name].stack
             lease = before.get(stack)
@@ -303,13 +306,18 @@ class Oracle:
             last = before.get(stack)
             # One that is given back may count on from what the platform has seen.
             if last and lease.token != last.token and _lasts(last, now) and lease.expires:
-                self._trace.violate("I2", f"the lease of {stack} was taken while it lasted")
+                if raised and (self.store.operations[raised[0]].stack, raised[1]) == (stack, lease.token):
+                    self._raised.add(raised)
+                    self._trace.count("a token is raised")
+                else:
+                    self._trace.violate("I2", f"the lease of {stack} was taken while it lasted")
         for before_state, state in self.store.transitions:
             self._trace.count(f"step {before_state} -> {state}")
         stacks: dict[str, str] = {}
         for operation in self.store.operations.values():
             self._note_state(operation)
-            self._seen.tokens.setdefault(operation.name, set()).add(operation.token)
+            if (operation.name, operation.token) not in self._raised:
+                self._seen.tokens.setdefault(operation.name, set()).add(operation.token)
             if not operation.is_finished and stacks.setdefault(operation.stack, operation.name) != operation.name:
                 self._trace.violate("I4", f"{operation.name} and {stacks[operation.stack]} are unfinished on one stack")
             first = self._plans.setdefault(operation.plan, operation.name) if operation.plan else operation.name
@@ -376,7 +384,10 @@ class Oracle:
         stack = self.store.operations[request.operation].stack
         lease = before.get(stack)
         has_written = bool(self.store.new_writes) or lease != self.store.leases.get(stack)
-        if has_written and (lease is None or lease.token != request.token or lease.expires < now):
+        # A retry of a raise has the token before it.
+        raised = _raise(attempt)
+        token = raised[1] if raised in self._raised else request.token
+        if has_written and (lease is None or lease.token != token or lease.expires < now):
             self._trace.violate("I2", f"{attempt.name} was taken with token {request.token}, and the lease is {lease}")
 
     def _note_state(self, operation: Operation) -> None:
@@ -601,6 +612,14 @@ def _keys(step: plan_pb2.Step) -> set[tuple[str, str, str]]:
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
     """The keys under which something else is, or nothing any more."""
     return {key for key in {**before, **after} if before.get(key) != after.get(key)}
+
+
+def _raise(attempt: Attempt | None) -> tuple[str, int] | None:
+    """The operation that asks for a higher token, and that token; None: the request is another one."""
+    request = attempt.note if attempt else None
+    if isinstance(request, journal_pb2.RenewLeaseRequest) and request.raise_to:
+        return request.operation, request.raise_to
+    return None
 
 
 def _lasts(lease: LeaseRow | None, now: int) -> bool:

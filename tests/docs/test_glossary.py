@@ -1,0 +1,97 @@
+"""docs/glossary.md has the words of the contracts: names of messages, enums, services and RPCs."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
+
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "glossary.md").read_text()
+
+
+def words(text: str) -> set[str]:
+    """The words of *text* in lower case, without what stands in parentheses."""
+    return set(re.findall(r"[a-z]+", re.sub(r"\(.*?\)", "", text).lower()))
+
+
+PLAIN = words(
+    "abandon abandoned accepted advance after aspect begin body change check class content create delete "
+    "describe direction done edit ended env failed field find finding finish finished fix get header list "
+    "listing mapping mark mode mutate nameless new no orgs read ref referred rejection related rename "
+    "response result same sent service severity start started urls value values written "
+)
+"""Plain English, and what every gRPC contract has."""
+
+KEPT = {"look"}
+"""Words that the glossary replaces, and that stay in names because clients use them."""
+
+
+def rows() -> list[list[str]]:
+    """The cells of the rows of the first table."""
+    table = PAGE.split("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+
+
+def names() -> Iterator[str]:
+    """Names of all messages, enums, services and RPCs of pkger."""
+    image = FileDescriptorSet.FromString((ROOT / "protos" / "image.binpb").read_bytes())
+    for file in image.file:
+        if file.package.startswith("pkger."):
+            yield from _names_in(file)
+
+
+def _names_in(scope: FileDescriptorProto | DescriptorProto) -> Iterator[str]:
+    messages = scope.message_type if isinstance(scope, FileDescriptorProto) else scope.nested_type
+    for message in messages:
+        if not message.options.map_entry:
+            yield message.name
+            yield from _names_in(message)
+    for enum in scope.enum_type:
+        yield enum.name
+    if isinstance(scope, FileDescriptorProto):
+        for service in scope.service:
+            yield service.name
+            yield from (method.name for method in service.method)
+
+
+def parts(name: str) -> list[str]:
+    """The words of a name in camel case."""
+    return [part.lower() for part in re.findall(r"[A-Z][a-z0-9]*", name)]
+
+
+def is_known(word: str, known: set[str]) -> bool:
+    """Whether *word*, or what it is a plural or a past tense of, is in *known*."""
+    endings = {"s": "", "ies": "y", "ed": "", "d": "", "ped": "", "red": "r", "ion": "e"}
+    return word in known or any(
+        word.endswith(ending) and word.removesuffix(ending) + instead in known for ending, instead in endings.items()
+    )
+
+
+def test_names_of_the_contracts_are_made_of_words_of_the_glossary() -> None:
+    known = {word for row in rows() for word in words(row[0])} | PLAIN | KEPT
+    unknown = {name: [part for part in parts(name) if not is_known(part, known)] for name in names()}
+    assert {name: missing for name, missing in unknown.items() if missing} == {}
+
+
+def test_no_name_of_the_contracts_has_a_word_that_the_glossary_replaces() -> None:
+    own = {word for row in rows() for word in words(row[0])}
+    replaced = {phrase for row in rows() for phrase in row[3].split(", ") if phrase.isalpha()} - own - KEPT
+    assert {name for name in names() if replaced & set(parts(name))} == set()
+
+
+def test_plain_words_are_in_use() -> None:
+    """What no name needs any more leaves the lists of this test."""
+    used = {part for name in names() for part in parts(name)}
+    assert sorted((PLAIN | KEPT) - used) == []
+
+
+def test_rows_are_complete_and_in_alphabetical_order() -> None:
+    for row in rows():
+        assert len(row) == 4, row
+        assert row[0], row
+        assert row[1], row
+    order = [row[0].casefold() for row in rows()]
+    assert [(first, second) for first, second in pairwise(order) if first > second] == []
