@@ -1,4 +1,4 @@
-"""The command line adds its own commands and options to errors, whose texts speak of the contract."""
+"""The command line adds its commands and options to errors, whose texts name the contract."""
 
 import re
 
@@ -20,7 +20,7 @@ from services.core.errors import Internal, OperationUnfinished, PackageEmpty, Pk
         (Internal("r-1"), "under request id r-1"),
     ],
 )
-def test_an_error_ends_with_what_helps(error: PkgerError, end: str) -> None:
+def test_an_error_ends_with_a_hint(error: PkgerError, end: str) -> None:
     assert text_of(error).endswith(end)
 
 

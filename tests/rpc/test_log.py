@@ -1,4 +1,4 @@
-"""What a service writes to standard error."""
+"""The log of a service on standard error."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ import pytest
 from services.rpc.log import log_to_stderr
 
 
-def test_a_cancelled_task_is_no_fault(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_cancelled_task_is_not_logged(capfd: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     root.handlers.clear()
