@@ -13,7 +13,8 @@ from services.settings import Settings
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Service]:
     """The parser."""
-    yield Service([register(Gatherer.of(settings), DocumentCache(settings.document_cache))], [SERVICE])
+    cache = DocumentCache(settings.document_cache) if settings.document_cache else None
+    yield Service([register(Gatherer.of(settings), cache)], [SERVICE])
 
 
 if __name__ == "__main__":

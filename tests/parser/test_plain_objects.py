@@ -86,6 +86,41 @@ def test_what_is_plainly_right_has_neither_faults_nor_remarks(kind: str, data: s
     assert list(table.remarks(fields)) == []
 
 
+def rule(seconds: Any) -> dict[str, Any]:
+    return {"retentionRules": [{"type": "expire", "everySeconds": seconds}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "is_plain"),
+    [
+        ("Bucket", rule(3600), True),
+        ("Bucket", rule(3599), False),
+        ("Bucket", rule(2**63 // 10**9), True),
+        ("Bucket", rule(2**63 // 10**9 + 1), False),
+        ("Bucket", rule(3600.0), False),
+        ("Bucket", rule(True), False),
+        ("Bucket", {"retentionRules": [{"everySeconds": 3600}]}, False),
+        ("Bucket", {"retentionRules": [{"type": "Expire", "everySeconds": 3600}]}, False),
+        ("Bucket", {"retentionRules": ["expire"]}, False),
+        ("Bucket", {"description": 5}, False),
+        ("Bucket", {"descriptio": "text"}, False),
+        ("Bucket", {"associations": [{"kind": "Bucket", "name": "a"}]}, False),
+        ("Telegraf", {"config": "x"}, True),
+        ("Telegraf", {"config": ""}, False),
+        ("Telegraf", {}, False),
+        ("Task", {"query": " x ", "every": "1h"}, True),
+        ("Task", {"query": "x", "every": "soon"}, False),
+        ("Dashboard", {"charts": [{"kind": "markdown", "xPos": 2**63 - 1}]}, True),
+        ("Dashboard", {"charts": [{"kind": "markdown", "xPos": 2**63}]}, False),
+        ("Dashboard", {"charts": [{"kind": "Single_Stat", "width": 1, "height": 1}]}, True),
+        ("Dashboard", {"charts": [{"kind": "Single_Stat", "width": 0, "height": 1}]}, False),
+        ("Dashboard", {"charts": [{"kind": "none"}]}, False),
+    ],
+)
+def test_what_is_plainly_right_ends_where_rules_do(kind: str, spec: dict[str, Any], is_plain: bool) -> None:
+    assert (plain_spec(kind)(spec) is not None) == is_plain
+
+
 @pytest.mark.parametrize("mix", Mix)
 def test_hardly_any_object_of_a_package_takes_a_closer_look(mix: Mix) -> None:
     documents = read_documents("a.yml", package_text(100, mix))
