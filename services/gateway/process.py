@@ -53,7 +53,12 @@ async def opened(
             routes(services, organisations, pkger),
             tokens,
             OriginRules(settings.origins, settings.hosts, settings.is_on_loopback or bool(settings.hosts)),
-            Limits(BodyLimits(settings.body_bytes, settings.body_seconds), settings.header_seconds, settings.requests),
+            Limits(
+                BodyLimits(settings.body_bytes, settings.body_seconds),
+                settings.header_seconds,
+                settings.requests,
+                settings.streams,
+            ),
             settings.base_path,
             pkger,
         )

@@ -1,6 +1,7 @@
 """Logs one JSON object per line to standard error."""
 
 import asyncio
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -27,7 +28,11 @@ class JsonFormatter(logging.Formatter):
         line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str).decode()
+        try:
+            return orjson.dumps(line, default=str).decode()
+        except orjson.JSONEncodeError:
+            # Bytes of a header, or of a name of a file, that are no UTF-8: no client keeps its requests out of the log.
+            return json.dumps(line, default=str, ensure_ascii=False).encode(errors="replace").decode()
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:

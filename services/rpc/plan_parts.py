@@ -42,7 +42,9 @@ class JoinedPlan:
     @property
     def summary(self) -> str:
         """The summary document as JSON text; empty unless it was requested."""
-        return "".join(self.summaries)
+        # Keeps the joined text instead of the pieces: both together would double the memory of a large plan.
+        self.summaries = ["".join(self.summaries)]
+        return self.summaries[0]
 
     @property
     def content(self) -> bytes:

@@ -180,8 +180,8 @@ async def test_a_cycle_of_2000_names_is_a_cycle(services: Cluster, tmp_path: Pat
     result = await pkger(*apply(tmp_path, *turned), env=env)
     assert result.code == 1
     assert result.err.startswith(
-        "Error: each of these wants the name that the next one has, so none can be renamed first: Label 'label-0000' ->"
-        " Label 'label-"
+        "Error: each of these objects takes the name of the next one, so none can be renamed first: Label"
+        " 'label-0000' -> Label 'label-"
     )
     assert {resource.display_name for resource in await services.resources()} == {
         f"name {number}" for number in range(count)

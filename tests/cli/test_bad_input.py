@@ -210,7 +210,7 @@ async def test_a_refusal_of_an_apply_names_the_option_that_allows_it(services: C
     ended = await pkger(*arguments, env=env)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        "Error: these are not given: environment values without a default: region;"
+        "Error: values are missing: environment values without a default: region;"
         " give them in env and secrets, or set allow_missing (--env-ref, --secret, --allow-missing)\n"
     )
     assert (await pkger(*arguments, "--allow-missing", env=env)).code == 0
@@ -218,7 +218,7 @@ async def test_a_refusal_of_an_apply_names_the_option_that_allows_it(services: C
     ended = await pkger(*arguments, env=env)
     assert (ended.code, ended.out) == (1, "")
     assert (
-        "all 1 resources of stack 's' would go; set allow_empty to apply it all the same (--allow-empty)" in ended.err
+        "all 1 resources of stack 's' would be removed; set allow_empty to apply it anyway (--allow-empty)" in ended.err
     )
     assert (await pkger(*arguments, "--skip", "Label:a", env=env)).out.startswith("warning: the package has no objects")
     assert (await pkger(*arguments, "--skip", "Lable:a", env=env)).err.startswith("Error: skip[0].kind: 'Lable' is no")

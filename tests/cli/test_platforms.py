@@ -123,7 +123,7 @@ async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, p
         ]
         await one_package_on_each(package, env, "lab", "embedded", "far")
         unknown = await pkger("plan", "-f", package, "--platform", "moon", env=env)
-        problem = "no platform 'moon' is configured; those that are: embedded, far, lab (--platform)"
+        problem = "no platform 'moon' is configured; configured are: embedded, far, lab (--platform)"
         assert (unknown.code, unknown.err) == (1, f"Error: {problem}\n")
     finally:
         process.send_signal(signal.SIGINT)
@@ -149,7 +149,7 @@ async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: 
 @pytest.mark.parametrize(
     ("arguments", "code", "printed"),
     [
-        (("platform", "moon"), 1, "Error: no platform 'moon' is configured; those that are: embedded, far, lab\n"),
+        (("platform", "moon"), 1, "Error: no platform 'moon' is configured; configured are: embedded, far, lab\n"),
         (("platform", "far"), 1, "platform far has no driver here; name one to run it\n"),
         (("parser", "lab"), 2, "Error: parser is one service for all platforms; omit lab\n"),
     ],

@@ -119,4 +119,4 @@ async def test_a_driver_that_does_not_answer_is_wrong(short_path: Path) -> None:
 async def test_a_platform_that_is_not_configured_is_an_error(short_path: Path) -> None:
     end = await pkger("platforms", "check", "moon", env=environment(short_path))
     assert (end.code, end.out) == (1, "")
-    assert end.err == "Error: no platform 'moon' is configured; those that are: embedded\n"
+    assert end.err == "Error: no platform 'moon' is configured; configured are: embedded\n"

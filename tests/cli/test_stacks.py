@@ -163,7 +163,7 @@ async def test_a_rollback_names_the_secrets_that_the_platform_lacks(services: Cl
         refused = await pkger("stacks", "rollback", "prod", "1", *options, env=env)
         assert (refused.code, refused.err) == (
             1,
-            "Error: the platform does not have these secrets, which revision 1 refers to: slack-token; write them with"
+            "Error: revision 1 refers to secrets that the platform does not have: slack-token; write them with"
             " an apply of a package that refers to them, or set allow_missing (--allow-missing)\n",
         )
 

@@ -211,7 +211,7 @@ def test_an_unknown_platform_is_reported_with_the_known_ones(tmp_path: Path) -> 
     platforms = read_platforms(settings(tmp_path, "lab: {address: 'a:1'}\nfar: {address: 'b:1'}"))
     with pytest.raises(PlatformUnknown) as raised:
         find_platform(platforms, "embedded")
-    assert str(raised.value) == "no platform 'embedded' is configured; those that are: far, lab"
+    assert str(raised.value) == "no platform 'embedded' is configured; configured are: far, lab"
     assert raised.value.metadata == {"platform": "embedded", "platforms": "far,lab"}
 
 

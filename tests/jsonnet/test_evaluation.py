@@ -123,7 +123,7 @@ async def test_a_program_that_exceeds_a_limit_is_an_error(case: str, evaluator: 
     ],
 )
 async def test_an_endless_program_is_ended(evaluator: Evaluator | None, text: str) -> None:
-    with pytest.raises(SourceTooLarge, match=r"a\.jsonnet: more than the allowed seconds of evaluation of 1"):
+    with pytest.raises(SourceTooLarge, match=r"a\.jsonnet: exceeds the limit for seconds of evaluation of 1"):
         await result(text, evaluator, limits=replace(LIMITS, seconds=0.4))
 
 
