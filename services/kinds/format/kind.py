@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from services.core.model import Key
@@ -11,10 +12,11 @@ from services.kinds.format.fields import Fault, Fields, Remark
 from services.kinds.format.references import Use
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """
     What an object can see of what is around it.
+
+    There is one for each object: a tuple is made several times as fast as a frozen dataclass.
 
     Attributes:
         name: Its resolved ``metadata.name``.
@@ -22,19 +24,20 @@ class Scope:
         api_version: As written.
         env: Supplied environment values by key; any tree.
         objects: The objects of the package that others may refer to, by family and ``metadata.name``.
+        values: What the table of its kind makes of its fields, when it breaks no rule there; None: nobody has looked.
     """
 
     name: str
     display_name: str
     api_version: str = ""
-    env: Mapping[str, Any] = field(default_factory=dict)
-    objects: Mapping[str, Mapping[str, Key]] = field(default_factory=dict)
+    env: Mapping[str, Any] = MappingProxyType({})
+    objects: Mapping[str, Mapping[str, Key]] = MappingProxyType({})
+    values: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """
-    What an object says.
+    What an object says; a tuple, as ``Scope`` is.
 
     Attributes:
         spec: Normalised content, its display name under "name". In an object with faults, what could be read.
@@ -49,7 +52,7 @@ class Reading:
     spec: dict[str, Any]
     faults: Iterable[Fault] = ()
     references: tuple[Use, ...] = ()
-    written: Mapping[str, Any] = field(default_factory=dict)
+    written: Mapping[str, Any] = MappingProxyType({})
     remarks: tuple[Remark, ...] = ()
     named_by: Use | None = None
 
@@ -145,9 +148,11 @@ class Kind:
 
 def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:
     """Read an object all of whose rules stand in the table of its kind."""
+    faults = short_name(fields, scope.display_name, min_name_bytes)
+    if scope.values is not None:
+        return Reading({**scope.values, "name": scope.display_name}, faults)
     values = table.read(fields.value)
-    faults = [*short_name(fields, scope.display_name, min_name_bytes), *table.faults(fields, values)]
-    return Reading({**values, "name": scope.display_name}, faults)
+    return Reading({**values, "name": scope.display_name}, [*faults, *table.faults(fields, values)])
 
 
 def short_name(fields: Fields, name: str, minimum: int) -> list[Fault]:

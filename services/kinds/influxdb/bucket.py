@@ -23,6 +23,8 @@ _LONGEST_SCHEMA_NAME = 128
 def _read(fields: Fields, scope: Scope) -> Reading:
     reading = read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
     rules, schemas = reading.spec["retentionRules"], reading.spec["measurementSchemas"]
+    if not rules[1:] and not schemas:
+        return reading
     spec = {
         **reading.spec,
         # Only the first rule takes effect.

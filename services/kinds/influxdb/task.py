@@ -35,7 +35,7 @@ _KEPT = ("description", "cron", "every", "offset", "query", "status")
 
 
 def _read(fields: Fields, scope: Scope) -> Reading:
-    values = _FIELDS.read(fields.value)
+    values = _FIELDS.read(fields.value) if scope.values is None else dict(scope.values)
     options_count = scope.api_version == _OPTIONS_COUNT
     script = read_task_query(fields, scope.name, scope.env, options_count)
     values["query"] = script.text

@@ -12,7 +12,9 @@ from services.kinds.influxdb.charts.kinds import ChartKind
 from services.kinds.influxdb.charts.shapes import Domain
 
 
-def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> list[Fault]:
+def chart_faults(
+    chart: Fields, kind: ChartKind, values: Mapping[str, Any], fields_are_right: bool = False
+) -> list[Fault]:
     """
     All faults of a chart.
 
@@ -20,7 +22,10 @@ def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> l
         chart: The chart.
         kind: Its kind.
         values: How the fields of its kind were read.
+        fields_are_right: Whether each field by itself breaks no rule, for certain.
     """
+    if fields_are_right:
+        return [*_domain_faults(chart), *_color_faults(chart, kind, values), *_axis_faults(chart, kind, values)]
     return [
         *_domain_faults(chart),
         *_field_faults(chart, kind, values, "width", "height"),
