@@ -24,7 +24,7 @@ class Expectation(NamedTuple):
     label_ids: tuple[str, ...] = ()
 
 
-def what_changed(expected: Expectation, found: Resource) -> str:
+def describe_changes(expected: Expectation, found: Resource) -> str:
     """
     Both sides of what is not as expected, in one sentence.
 

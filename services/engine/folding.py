@@ -27,11 +27,11 @@ class Entry(NamedTuple):
     One write of a journal.
 
     Attributes:
-        happenings: What its events say of steps, in order.
+        events: What its events say of steps, in order.
         records: What events do not say; of a step that an event names, too, the record counts.
     """
 
-    happenings: Sequence[Sent | Ended]
+    events: Sequence[Sent | Ended]
     records: Sequence[StepRecord] = ()
 
 
@@ -54,8 +54,8 @@ def folded(entries: Iterable[Entry], step_count: int, known: Iterable[StepRecord
     records = {record.step: record for record in known}
     for entry in entries:
         told = {record.step: record for record in entry.records}
-        for happening in entry.happenings:
-            for record in _records_of(happening, records):
+        for event in entry.events:
+            for record in _records_of(event, records):
                 if record.step not in told:
                     _learn(records, record, step_count)
         for record in told.values():
@@ -63,8 +63,8 @@ def folded(entries: Iterable[Entry], step_count: int, known: Iterable[StepRecord
     return [records[step] for step in sorted(records)]
 
 
-def _records_of(happening: Sent | Ended, records: Mapping[int, StepRecord]) -> Iterable[StepRecord]:
-    match happening:
+def _records_of(event: Sent | Ended, records: Mapping[int, StepRecord]) -> Iterable[StepRecord]:
+    match event:
         case Sent(direction, steps):
             return (sent(_before(records, step), direction) for step in steps)
         case Ended(direction, outcomes):

@@ -33,7 +33,7 @@ def late_writes(
 
     Args:
         progress: What became of the steps.
-        live: All resources of the kinds of ``kinds_to_look_at``, and what the operation knows of those with a costly
+        live: All resources of the kinds of ``kinds_to_compare``, and what the operation knows of those with a costly
             listing.
         owned: Those that a stack owns, or that the operation is about to record.
         platform: The platform.
@@ -50,7 +50,7 @@ def late_writes(
     return sorted(found, key=lambda each: (each.key.kind, each.resource_id, each.message))
 
 
-def kinds_to_look_at(progress: Progress, platform: PlatformTraits) -> list[str]:
+def kinds_to_compare(progress: Progress, platform: PlatformTraits) -> list[str]:
     """
     The kinds whose resources a plan touches, sorted.
 

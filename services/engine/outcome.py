@@ -67,7 +67,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class NotHappened:
+class NoEffect:
     """It was sent, and certainly had no effect: it is where it was before."""
 
 
@@ -90,5 +90,5 @@ Outcome = Done | Failed | Unknown | Skipped | GivenUp
 Outcomes = dict[int, Outcome]
 """Outcome of each step by its number."""
 
-Finding = Done | NotHappened | Unknown
+Finding = Done | NoEffect | Unknown
 """What looking at the platform tells of a step that got no answer. Unknown: it does not tell; somebody has to look."""

@@ -38,21 +38,21 @@ class Progress:
         effects: What each step does, by its number.
         ids: Which resource each key means now.
         sealed: Whether it went past the point of no return: what was done stays, whatever fails (engine.md 3).
-        turned_back: Why the operation takes back what it did; empty while it goes forward.
+        rollback_cause: Why the operation takes back what it did; empty while it goes forward.
         is_undoing: Whether this run of it has begun to do so.
-        has_asked: Whether this run sent those creations again of which the platform remembers whether it made them.
+        has_retried_creations: Whether this run sent those creations again of which the platform remembers whether it made them.
         cause: Why it is to turn back, once that is certain: what failed first, or why the record was not taken.
     """
 
-    def __init__(self, plan: Plan, sealed: bool = False, turned_back: str = "") -> None:
+    def __init__(self, plan: Plan, sealed: bool = False, rollback_cause: str = "") -> None:
         """Nothing is known of any step."""
         self.plan = plan
         self.effects: tuple[AnyEffect, ...] = tuple(map(effect_of, plan.steps))
         self.ids = Ids(plan)
         self.sealed = sealed
-        self.turned_back = turned_back
+        self.rollback_cause = rollback_cause
         self.is_undoing = False
-        self.has_asked = False
+        self.has_retried_creations = False
         self.cause = ""
         self._records: dict[int, StepRecord] = {}
         self._done_count = 0
@@ -61,7 +61,7 @@ class Progress:
         self._held: dict[ResourceKey, Expectation] = {}
         self._unknown: dict[tuple[int, Direction], Unknown] = {}
         self._open: dict[int, Direction] = {}
-        self._troubled: set[int] = set()
+        self._not_done: set[int] = set()
         # What an applier before this one ended, and is tried again.
         self._again: set[int] = set()
         # Secrets that an applier before this one wrote: somebody else may have written them since.
@@ -128,9 +128,9 @@ class Progress:
         found = [self.effects[step] for step in sorted(self._open) if self._open[step] is direction]
         return found if direction is Direction.DO else [inverse_of(effect) for effect in found]
 
-    def troubled(self) -> list[tuple[AnyEffect, Outcome]]:
+    def not_done(self) -> list[tuple[AnyEffect, Outcome]]:
         """The steps that ended and are not done, with their outcomes, by number."""
-        ended = ((self.effects[step], self.outcome(step)) for step in sorted(self._troubled))
+        ended = ((self.effects[step], self.outcome(step)) for step in sorted(self._not_done))
         return [(effect, outcome) for effect, outcome in ended if outcome is not None]
 
     @property
@@ -170,7 +170,7 @@ class Progress:
         """Whether nobody can have written the secret of a step since; true of what is no secret."""
         return step not in self._doubtful_secrets
 
-    def may_have_happened(self, step: int, direction: Direction) -> bool:
+    def is_unresolved(self, step: int, direction: Direction) -> bool:
         """Whether a step, or its inverse, was sent before, by whomever, and nobody knows what came of it."""
         ended = self.outcome(step) if direction is Direction.DO else self.undo_outcome(step)
         return self._open.get(step) is direction or isinstance(ended, Unknown)
@@ -184,10 +184,10 @@ class Progress:
         """Id of the resource that a step is about; empty where there is none."""
         return self._resources[step] if step in self._resources else self.effects[step].target(self.ids)
 
-    def in_doubt(self) -> list[AnyEffect]:
+    def unresolved(self) -> list[AnyEffect]:
         """The steps that were sent and of which nobody knows what came, by number."""
-        steps = sorted(self._troubled | self._open.keys())
-        return [self.effects[step] for step in steps if self.may_have_happened(step, Direction.DO)]
+        steps = sorted(self._not_done | self._open.keys())
+        return [self.effects[step] for step in steps if self.is_unresolved(step, Direction.DO)]
 
     def before_ids(self, step: int) -> tuple[str, ...]:
         """What was there before a creation was first sent: ids of resources of its kind and display name."""
@@ -244,7 +244,7 @@ class Progress:
         for direction in Direction if self._unknown else ():
             self._unknown.pop((step, direction), None)
         # A large plan mostly goes well, and is asked for what did not after each stage.
-        (self._troubled.add if record.state in _NOT_DONE else self._troubled.discard)(step)
+        (self._not_done.add if record.state in _NOT_DONE else self._not_done.discard)(step)
         if record.state in (StepState.DONE, StepState.KEPT):
             self._resources[step] = record.resource_id
         if record.state in _TOOK_EFFECT:
@@ -267,7 +267,7 @@ class Progress:
             self._held[effect.step.key.kind, record.resource_id] = Expectation(text, references)
 
 
-def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_back: str) -> Progress:
+def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, rollback_cause: str) -> Progress:
     """
     What an applier before this one wrote down.
 
@@ -275,7 +275,7 @@ def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_
     tell by now; what could not be taken back is tried again; and what was not sent, as the operation stopped, is only
     planned.
     """
-    progress = Progress(plan, sealed, turned_back)
+    progress = Progress(plan, sealed, rollback_cause)
     for record in records:
         progress._know(record)
         if record.state is StepState.DONE and progress.effects[record.step].is_of_secret:

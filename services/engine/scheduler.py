@@ -39,7 +39,7 @@ class Seal:
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgain:
+class RetryCreations:
     """
     Send creations again of which the platform remembers whether it made them: its answer tells.
 
@@ -109,7 +109,7 @@ class Block:
     seen_token: int = 0
 
 
-Move = LookUp | RunStage | Seal | AskAgain | RollBack | Undo | Finish | Block
+Move = LookUp | RunStage | Seal | RetryCreations | RollBack | Undo | Finish | Block
 
 
 def next_move(progress: Progress, platform: PlatformTraits, is_cancelled: bool, lost: str = "") -> Move:
@@ -127,11 +127,11 @@ def next_move(progress: Progress, platform: PlatformTraits, is_cancelled: bool, 
     """
     if look_up := _look_up(progress, platform):
         return look_up
-    if progress.turned_back:
-        return _backward(progress, platform, progress.turned_back)
+    if progress.rollback_cause:
+        return _backward(progress, platform, progress.rollback_cause)
     is_stopped = is_cancelled and not progress.sealed
     cause = progress.cause or _failure(progress) or lost
-    if _is_stuck(progress, platform):
+    if _is_blocked(progress, platform):
         return Block(cause or (CANCELLED if is_stopped else ""), _leftovers(progress))
     if not progress.sealed and (cause or is_stopped):
         return _backward(progress, platform, cause or CANCELLED)
@@ -151,7 +151,7 @@ def next_move(progress: Progress, platform: PlatformTraits, is_cancelled: bool, 
 
 def _look_up(progress: Progress, platform: PlatformTraits) -> LookUp | None:
     undone, done = (
-        [effect for effect in progress.open(direction) if not effect.is_remembered(platform)]
+        [effect for effect in progress.open(direction) if not effect.is_resolved_by_retry(platform)]
         for direction in (Direction.UNDO, Direction.DO)
     )
     return LookUp(undone, done) if undone or done else None
@@ -162,15 +162,15 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
     if progress.sealed:
         return Block(cause, _leftovers(progress))
     # First it has to be known what there is to undo: what is in doubt may need what the undo takes away.
-    if not progress.has_asked and (asked := _questions(progress, platform, cause)):
+    if not progress.has_retried_creations and (asked := _retried_creations(progress, platform, cause)):
         return asked
-    unknown = [effect for effect, outcome in progress.troubled() if isinstance(outcome, Unknown)]
+    unknown = [effect for effect, outcome in progress.not_done() if isinstance(outcome, Unknown)]
     if not all(effect.is_of_secret for effect in unknown):
         return Block(cause)
     wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
     waiting = [effect for effect in wanted if _waits_for_undo(effect, progress, platform)]
     if not progress.is_undoing:
-        stays = "" if progress.turned_back else _what_stays(progress)
+        stays = "" if progress.rollback_cause else _remaining_secrets(progress)
         return RollBack(cause + stays, len(waiting))
     failed = {effect.number for effect in wanted if not progress.was_undone(effect.number)}
     failed -= {effect.number for effect in waiting}
@@ -182,13 +182,13 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
     return Finish(OperationState.ROLLED_BACK, cause)
 
 
-def _questions(progress: Progress, platform: PlatformTraits, cause: str) -> AskAgain | None:
-    in_doubt = [effect for effect in progress.in_doubt() if effect.is_remembered(platform)]
+def _retried_creations(progress: Progress, platform: PlatformTraits, cause: str) -> RetryCreations | None:
+    in_doubt = [effect for effect in progress.unresolved() if effect.is_resolved_by_retry(platform)]
     # An inverse of a secret does not need to know, and what is to be taken back is not to be written first.
     creations = [effect for effect in in_doubt if not effect.is_of_secret]
     lost = [effect for effect in in_doubt if effect.is_of_secret and progress.outcome(effect.number) is None]
     stages = [list(stage) for _, stage in groupby(creations, key=_stage)]
-    return AskAgain(cause, stages, lost) if stages or lost else None
+    return RetryCreations(cause, stages, lost) if stages or lost else None
 
 
 def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
@@ -212,7 +212,7 @@ def _waits_for_undo(effect: AnyEffect, progress: Progress, platform: PlatformTra
             return progress.undo_outcome(effect.number) is None
         case StepState.UNDO_INTENT | StepState.UNDO_UNKNOWN:
             is_open = progress.undo_outcome(effect.number) is None
-            return is_open and inverse_of(effect).is_remembered(platform)
+            return is_open and inverse_of(effect).is_resolved_by_retry(platform)
         case _:
             return False
 
@@ -237,26 +237,26 @@ def _subject(key: Key, resource_id: str) -> tuple[Key, str]:
     return (key, "") if key.name else (key, resource_id)
 
 
-def _is_stuck(progress: Progress, platform: PlatformTraits) -> bool:
+def _is_blocked(progress: Progress, platform: PlatformTraits) -> bool:
     """
     Whether somebody has to look before the operation goes on.
 
     Past the seal that is so only where it is not known what a creation made: whatever else is in doubt is recorded
     already, and stays so.
     """
-    unknown = [effect for effect, outcome in progress.troubled() if isinstance(outcome, Unknown)]
+    unknown = [effect for effect, outcome in progress.not_done() if isinstance(outcome, Unknown)]
     if progress.sealed:
         return any(effect.makes for effect in unknown)
-    return any(not effect.is_remembered(platform) for effect in unknown)
+    return any(not effect.is_resolved_by_retry(platform) for effect in unknown)
 
 
 def _leftovers(progress: Progress) -> dict[int, Outcome]:
-    return {effect.number: outcome for effect, outcome in progress.troubled()}
+    return {effect.number: outcome for effect, outcome in progress.not_done()}
 
 
 def _failure(progress: Progress) -> str:
     """One sentence about the steps that failed, of the first stage with any; empty when none did."""
-    for _, stage in groupby(progress.troubled(), key=lambda each: each[0].step.stage):
+    for _, stage in groupby(progress.not_done(), key=lambda each: each[0].step.stage):
         ended = list(stage)
         failed = [(effect, outcome) for effect, outcome in ended if isinstance(outcome, Failed | Unknown)]
         if failed:
@@ -267,7 +267,7 @@ def _failure(progress: Progress) -> str:
     return ""
 
 
-def _what_stays(progress: Progress) -> str:
+def _remaining_secrets(progress: Progress) -> str:
     """What an undo leaves of secrets, as an addition to a sentence; empty when it leaves nothing."""
     written = [effect for effect in progress.effects if isinstance(effect, PutSecret)]
     done = [effect for effect in written if progress.took_effect(effect.number)]

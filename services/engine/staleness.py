@@ -179,7 +179,7 @@ class _Rehearsal:
 
     def holds(self, resource: ResourceKey, step: Step) -> bool:
         if resource not in self._found:
-            self._tell(resource, step.key, "is gone")
+            self._report(resource, step.key, "is gone")
         return resource in self._found
 
     def compare(self, resource: ResourceKey, step: Step) -> None:
@@ -198,7 +198,7 @@ class _Rehearsal:
         if differing:
             fields = sorted(path.lstrip("/") for path in differing)
             more = f" and {len(fields) - _SHOWN_FIELDS} more fields" if fields[_SHOWN_FIELDS:] else ""
-            self._tell(resource, step.key, f"changed in {', '.join(fields[:_SHOWN_FIELDS])}{more}")
+            self._report(resource, step.key, f"changed in {', '.join(fields[:_SHOWN_FIELDS])}{more}")
 
     def write(self, resource: ResourceKey, step: Step) -> None:
         if step.new_spec is None:
@@ -210,11 +210,11 @@ class _Rehearsal:
         others = self._named[name] if name and not keeps_name else set()
         if others:
             display_name = step.new_spec.display_name
-            self._tell(resource, step.key, f"is to be named {display_name!r}, as {_shown(min(others))} is by now")
+            self._report(resource, step.key, f"is to be named {display_name!r}, as {_shown(min(others))} is by now")
         references = {each.pointer: (each.kind, each.id) for each in self.ids.references(step.references)}
         for planned in step.references:
             if references[planned.pointer] not in self._found:
-                self._tell(references[planned.pointer], planned.key, "is gone")
+                self._report(references[planned.pointer], planned.key, "is gone")
         labels = held.labels if held else set()
         self._take(resource)
         self._put(resource, _Found(step.new_spec, references, labels))
@@ -223,9 +223,9 @@ class _Rehearsal:
         # A deletion takes along unseen what hangs on it, and its undo cannot bring that back.
         if self._found[resource].labels:
             label = (LABEL, min(self._found[resource].labels))
-            self._tell(resource, step.key, f"got {_shown(label)} attached")
+            self._report(resource, step.key, f"got {_shown(label)} attached")
         elif self._users[resource]:
-            self._tell(resource, step.key, f"is used by {_shown(min(self._users[resource]))}")
+            self._report(resource, step.key, f"is used by {_shown(min(self._users[resource]))}")
         self._take(resource)
 
     def link(self, resource: ResourceKey, step: Step, attached: bool) -> None:
@@ -233,10 +233,10 @@ class _Rehearsal:
         label, labels = (LABEL, label_id), self._found[resource].labels
         shown = str(step.label) if step.label and step.label.name else _shown(label)
         if label not in self._found:
-            self._tell(label, step.label or Key(LABEL, ""), "is gone")
+            self._report(label, step.label or Key(LABEL, ""), "is gone")
             return
         if (label_id in labels) == attached:
-            self._tell(resource, step.key, f"got {shown} attached" if attached else f"lost {shown}")
+            self._report(resource, step.key, f"got {shown} attached" if attached else f"lost {shown}")
         change, use = (labels.add, self._users[label].add) if attached else (labels.discard, self._users[label].discard)
         change(label_id)
         use(resource)
@@ -263,7 +263,7 @@ class _Rehearsal:
         unique = traits.unique_name(spec.display_name)
         return None if unique is None else (traits.scope, unique)
 
-    def _tell(self, resource: ResourceKey, key: Key, problem: str) -> None:
+    def _report(self, resource: ResourceKey, key: Key, problem: str) -> None:
         self.problems.setdefault(resource, f"{key if key.name else _shown(resource)} {problem}")
 
 

@@ -15,7 +15,7 @@ from services.engine.effects import PutSecret
 from services.engine.operation import Direction, OperationState
 from services.engine.outcome import Unknown
 from services.engine.progress import Progress
-from services.engine.scheduler import AskAgain, Block, Finish, LookUp, RollBack, RunStage, Seal, Undo
+from services.engine.scheduler import Block, Finish, LookUp, RetryCreations, RollBack, RunStage, Seal, Undo
 from services.engine.step_life import StepRecord
 from tests.engine.model_executor import Executor, Order, Points
 from tests.engine.model_platform import Line
@@ -37,7 +37,9 @@ class Applier:
         self._traits = line.platform.traits
         self._secrets = secrets or {}
         if secrets is None:
-            self.progress = progress.recovered(store.plan, [*store.records.values()], store.sealed, store.turned_back)
+            self.progress = progress.recovered(
+                store.plan, [*store.records.values()], store.sealed, store.rollback_cause
+            )
         else:
             self.progress = Progress(store.plan)
         self._executor = Executor(store, line, self.progress, self._secrets)
@@ -80,19 +82,19 @@ class Applier:
                     self._store.seal()
                     self.progress.sealed = True
                     yield "sealed"
-                case AskAgain(cause, stages, lost):
-                    self.progress.cause, self.progress.has_asked = cause, True
+                case RetryCreations(cause, stages, lost):
+                    self.progress.cause, self.progress.has_retried_creations = cause, True
                     unknown = {effect.number: Unknown("its value is lost") for effect in lost}
                     yield from self._executor.record(unknown, Direction.DO)
                     for effects in stages:
-                        yield from self._executor.send(effects, Order(Direction.DO, is_stubborn=True))
+                        yield from self._executor.send(effects, Order(Direction.DO, until_resolved=True))
                 case RollBack(cause):
                     self._store.turn_back(cause)
-                    self.progress.turned_back = cause
+                    self.progress.rollback_cause = cause
                     self.progress.is_undoing = True
                     yield "turned back"
                 case Undo(effects):
-                    yield from self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))
+                    yield from self._executor.send(effects, Order(Direction.UNDO, until_resolved=True))
 
     def _lost(self) -> str:
         """Why the operation cannot be carried on: who knew a value that is still to be written is gone."""

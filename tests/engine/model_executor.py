@@ -11,7 +11,7 @@ from services.engine.outcome import (
     Done,
     Failed,
     Finding,
-    NotHappened,
+    NoEffect,
     Outcome,
     Outcomes,
     RejectionReason,
@@ -26,7 +26,7 @@ from tests.engine.model_store import Store
 Points = Generator[str, None, None]
 """The points at which a process could die, each with what happened right before it."""
 
-ATTEMPTS, STUBBORN_ATTEMPTS, PATIENCE = 2, 3, 2
+ATTEMPTS, ATTEMPTS_UNTIL_RESOLVED, THROTTLED_ATTEMPTS = 2, 3, 2
 """How often a mutation is sent, how often by who cannot go on without an answer, how often more if asked to wait."""
 
 
@@ -37,12 +37,12 @@ class Order:
 
     Attributes:
         direction: Whether they are steps of the plan or inverses of such.
-        is_stubborn: Whether the operation cannot go on without an answer.
+        until_resolved: Whether the operation cannot go on without an answer.
         is_stoppable: Whether a request to turn back keeps what was not sent yet from being sent.
     """
 
     direction: Direction
-    is_stubborn: bool = False
+    until_resolved: bool = False
     is_stoppable: bool = False
 
 
@@ -90,10 +90,10 @@ class Executor:
         Returns:
             Those that certainly did not happen.
         """
-        found = self._findings([effect for effect in effects if not effect.is_remembered(self.traits)])
-        failed = [effect for effect in effects if isinstance(found.get(effect.number), NotHappened)]
+        found = self._findings([effect for effect in effects if not effect.is_resolved_by_retry(self.traits)])
+        failed = [effect for effect in effects if isinstance(found.get(effect.number), NoEffect)]
         yield from self.note(self.progress.retracted(effect.number, direction) for effect in failed)
-        outcomes = {step: finding for step, finding in found.items() if not isinstance(finding, NotHappened)}
+        outcomes = {step: finding for step, finding in found.items() if not isinstance(finding, NoEffect)}
         yield from self.record(outcomes, direction)
         return failed
 
@@ -134,7 +134,7 @@ class _Batch:
 
     def run(self) -> Points:
         """Send it, and what is left of it again, a few times; then note what did not happen."""
-        attempts, waits = STUBBORN_ATTEMPTS if self._order.is_stubborn else ATTEMPTS, PATIENCE
+        attempts, waits = ATTEMPTS_UNTIL_RESOLVED if self._order.until_resolved else ATTEMPTS, THROTTLED_ATTEMPTS
         while attempts and waits:
             if self._order.is_stoppable and self._executor.store.cancel_requested and not self._progress.sealed:
                 self._skip()
@@ -214,7 +214,7 @@ class _Batch:
         yield from self._executor.record(failed, self._order.direction)
 
     def _may_have_happened(self, effect: AnyEffect) -> bool:
-        return self._progress.may_have_happened(effect.number, self._order.direction)
+        return self._progress.is_unresolved(effect.number, self._order.direction)
 
     def _is_lost(self, effect: AnyEffect) -> bool:
         """Whether nobody knows what became of *effect*, and it may be sent again."""

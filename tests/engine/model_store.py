@@ -40,7 +40,7 @@ class Store:
         records: The last record of each step.
         history: All records, in order.
         sealed: Whether the operation went past the point of no return.
-        turned_back: Why it takes back what it did; empty while it goes forward.
+        rollback_cause: Why it takes back what it did; empty while it goes forward.
         cancel_requested: Whether somebody asked it to turn back.
         refuses_success: Whether the store does not take the inventory of a success, as another stack has part of it.
         state: How far the operation is.
@@ -53,7 +53,7 @@ class Store:
         self.records: dict[int, StepRecord] = {}
         self.history: list[StepRecord] = []
         self.sealed = False
-        self.turned_back = ""
+        self.rollback_cause = ""
         self.cancel_requested = False
         self.refuses_success = False
         self.state = OperationState.APPLYING
@@ -75,7 +75,7 @@ class Store:
     def seal(self) -> None:
         """Pass the point of no return."""
         self._demand_unfinished()
-        demand(not (self.sealed or self.turned_back), "sealed twice, or on the way back")
+        demand(not (self.sealed or self.rollback_cause), "sealed twice, or on the way back")
         self.sealed = True
 
     def turn_back(self, cause: str) -> None:
@@ -83,7 +83,7 @@ class Store:
         self._demand_unfinished()
         demand(not self.sealed, "turned back after the seal", cause)
         demand(bool(cause), "turned back for no reason")
-        self.turned_back = cause
+        self.rollback_cause = cause
 
     def finish(self, state: OperationState, change: Write | Remove | None) -> None:
         """End the operation, with what becomes of the inventory; one that is blocked is not over."""

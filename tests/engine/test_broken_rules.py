@@ -10,7 +10,7 @@ from services.engine import conclusion, progress, scheduler
 from services.engine.effects import Create, Delete, Update
 from services.engine.effects.effect import Effect
 from services.engine.operation import Direction
-from services.engine.outcome import Finding, NotHappened
+from services.engine.outcome import Finding, NoEffect
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 from tests.engine import cases
@@ -84,8 +84,8 @@ def test_what_was_updated_keeps_its_new_references(monkeypatch: Patch) -> None:
 def test_an_intent_is_taken_for_a_plan(monkeypatch: Patch, memory: Memory, told: str) -> None:
     recovered = progress.recovered
 
-    def forgetful(plan: Plan, records: Collection[StepRecord], sealed: bool, turned_back: str) -> Progress:
-        return recovered(plan, [each for each in records if each.state is not StepState.INTENT], sealed, turned_back)
+    def forgetful(plan: Plan, records: Collection[StepRecord], sealed: bool, rollback_cause: str) -> Progress:
+        return recovered(plan, [each for each in records if each.state is not StepState.INTENT], sealed, rollback_cause)
 
     monkeypatch.setattr(progress, "recovered", forgetful)
     assert told in finding("fresh", memory)
@@ -113,7 +113,7 @@ def test_nobody_looks_what_became_of_what_was_sent(monkeypatch: Patch) -> None:
 
 
 def test_nobody_asks_what_became_of_what_was_sent_before_it_is_undone(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(scheduler, "_questions", lambda known, platform, cause: None)
+    monkeypatch.setattr(scheduler, "_retried_creations", lambda known, platform, cause: None)
     assert "there, and not recorded" in finding("fresh", Memory.KEYS)
 
 
@@ -124,7 +124,7 @@ def test_the_undo_goes_forward(monkeypatch: Patch) -> None:
 
 def test_a_deletion_without_an_answer_is_taken_for_nothing(monkeypatch: Patch) -> None:
     def nothing(self: Delete, *args: object) -> Finding:
-        return NotHappened()
+        return NoEffect()
 
     monkeypatch.setattr(Delete, "finding", nothing)
     assert "something is gone, and nobody knows" in finding("emptied", Memory.KEYS)

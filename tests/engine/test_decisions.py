@@ -124,7 +124,7 @@ def test_what_is_decided_can_be_known_by_whoever_carries_the_operation_on(
     before = ended(number, outcome, undo)
     direction = Direction.UNDO if undo else Direction.DO
     last = before.ended(number, outcome, direction)._replace(before_ids=("t0",))
-    progress = recovered(PLAN, [last], sealed=False, turned_back="")
+    progress = recovered(PLAN, [last], sealed=False, rollback_cause="")
     [record] = decided_records(
         [decided(number, word, "t5" if word == "adopt" else "")], blocked_steps(before), progress
     )
@@ -162,6 +162,8 @@ def test_a_decision_that_does_not_fit_is_refused(decisions: Sequence[StepDecisio
 
 
 def test_an_inverse_that_failed_is_tried_again_by_whoever_carries_the_operation_on() -> None:
-    progress = recovered(PLAN, [StepRecord(UPDATE, StepState.UNDO_FAILED, "t1", "no")], sealed=False, turned_back="x")
+    progress = recovered(
+        PLAN, [StepRecord(UPDATE, StepState.UNDO_FAILED, "t1", "no")], sealed=False, rollback_cause="x"
+    )
     assert blocked_steps(progress) == []
     assert (progress.outcome(UPDATE), progress.undo_outcome(UPDATE)) == (Done("t1"), None)

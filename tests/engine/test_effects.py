@@ -46,7 +46,7 @@ from services.engine.effects import (
 )
 from services.engine.effects.effect import Sending
 from services.engine.ids import Ids
-from services.engine.outcome import Done, Failed, NotHappened, Skipped, Unknown
+from services.engine.outcome import Done, Failed, NoEffect, Skipped, Unknown
 from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan
 from tests.strategies import resource_steps
@@ -83,7 +83,16 @@ class Row(NamedTuple):
     leaves: tuple[object, object]
 
 
-FLAGS = ("makes", "removes", "links", "is_of_secret", "seals", "is_repeatable", "is_remembered", "is_searched_for")
+FLAGS = (
+    "makes",
+    "removes",
+    "links",
+    "is_of_secret",
+    "seals",
+    "is_repeatable",
+    "is_resolved_by_retry",
+    "is_searched_for",
+)
 
 ROWS: dict[type[AnyEffect], Row] = {
     Create: Row(
@@ -91,7 +100,7 @@ ROWS: dict[type[AnyEffect], Row] = {
         Delete,
         "makes is_searched_for",
         "",
-        NotHappened(),
+        NoEffect(),
         (NEW, None),
     ),
     Update: Row(
@@ -99,7 +108,7 @@ ROWS: dict[type[AnyEffect], Row] = {
         Update,
         "is_repeatable",
         "t1",
-        NotHappened(),
+        NoEffect(),
         (NEW, OLD),
     ),
     Delete: Row(
@@ -115,7 +124,7 @@ ROWS: dict[type[AnyEffect], Row] = {
         Detach,
         "links is_repeatable",
         "t1",
-        NotHappened(),
+        NoEffect(),
         (None, None),
     ),
     Detach: Row(
@@ -129,7 +138,7 @@ ROWS: dict[type[AnyEffect], Row] = {
     PutSecret: Row(
         Step(0, 0, Verb.UPDATE, TOKEN, "k", undo=Undo.NONE),
         DeleteSecret,
-        "is_of_secret is_remembered is_repeatable",
+        "is_of_secret is_resolved_by_retry is_repeatable",
         "k",
         None,
         (None, None),
@@ -137,7 +146,7 @@ ROWS: dict[type[AnyEffect], Row] = {
     DeleteSecret: Row(
         Step(0, 0, Verb.DELETE, TOKEN),
         PutSecret,
-        "removes is_of_secret is_remembered is_repeatable",
+        "removes is_of_secret is_resolved_by_retry is_repeatable",
         "k",
         None,
         (None, None),
@@ -201,7 +210,11 @@ def test_what_may_be_sent_twice_and_what_is_searched_for_depends_on_the_platform
     platform = replace(PLATFORM, kinds={"Task": replace(TRAITS, identity=identity)})
     for row in ROWS.values():
         effect = effect_of(row.step)
-        found = (effect.is_remembered(platform), effect.is_repeatable(platform), effect.is_searched_for(platform))
+        found = (
+            effect.is_resolved_by_retry(platform),
+            effect.is_repeatable(platform),
+            effect.is_searched_for(platform),
+        )
         assert found == (expected if isinstance(effect, Create) else (effect.is_of_secret, True, False))
 
 

@@ -23,8 +23,8 @@ def test_an_intent_is_open_until_its_outcome_is_known() -> None:
     progress = Progress(PLAN)
     progress.fold([progress.intent(0, DO)])
     assert open_steps(progress) == {0: DO}
-    assert progress.may_have_happened(0, DO)
-    assert not progress.may_have_happened(0, UNDO)
+    assert progress.is_unresolved(0, DO)
+    assert not progress.is_unresolved(0, UNDO)
     progress.fold([progress.ended(0, Done("cpu-1"), DO)])
     assert open_steps(progress) == {}
     progress.fold([progress.intent(0, UNDO)])
@@ -85,7 +85,7 @@ def test_whoever_carries_an_operation_on_expects_the_same(ending: Outcome | None
     if ending:
         before.fold([before.ended(1, ending, UNDO)])
         records[0] = before._records[1]
-    after = recovered(TWICE, sorted(records), sealed=False, turned_back="it failed")
+    after = recovered(TWICE, sorted(records), sealed=False, rollback_cause="it failed")
     assert expected(after, 0, UNDO) == expected(before, 0, UNDO)
     assert expected(after, 0, UNDO) == (NEXT.text if ending == Done("cpu-1") else LAST.text)
 

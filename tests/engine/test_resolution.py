@@ -22,7 +22,7 @@ from services.core.model import (
 )
 from services.engine.effects import AnyEffect, Create, Update, effect_of, inverse_of
 from services.engine.effects.effect import Sending
-from services.engine.outcome import Done, Finding, NotHappened, Unknown
+from services.engine.outcome import Done, Finding, NoEffect, Unknown
 from services.kinds.format.canonical import spec_of
 
 KEY = Key("Task", "roll")
@@ -64,23 +64,23 @@ SAME = doubt(Verb.UPDATE, new=OLD)
     ("sent", "there", "expected"),
     [
         pytest.param(UPDATE, live(spec=NEW), Done("t1"), id="an update that is there"),
-        pytest.param(UPDATE, live(spec=OLD), NotHappened(), id="an update that is not"),
-        pytest.param(UPDATE, None, NotHappened(), id="an update of what is gone"),
+        pytest.param(UPDATE, live(spec=OLD), NoEffect(), id="an update that is not"),
+        pytest.param(UPDATE, None, NoEffect(), id="an update of what is gone"),
         pytest.param(UPDATE, live(spec=OTHER), None, id="an update, and somebody else's"),
         pytest.param(UPDATE, live(spec=NEW, to=TO), None, id="an update, and what somebody else refers to"),
         pytest.param(SAME, live(spec=OLD), Done("t1"), id="an update that changes nothing"),
         pytest.param(REWIRED, live(spec=NEW, to=TO), Done("t1"), id="a reference that is there"),
-        pytest.param(REWIRED, live(spec=NEW), NotHappened(), id="a reference that is not"),
+        pytest.param(REWIRED, live(spec=NEW), NoEffect(), id="a reference that is not"),
         pytest.param(BACK, live(spec=OLD), Done("t1"), id="an update that was taken back"),
-        pytest.param(BACK, live(spec=NEW), NotHappened(), id="an update that was not"),
+        pytest.param(BACK, live(spec=NEW), NoEffect(), id="an update that was not"),
         pytest.param(BACK, live(spec=OTHER), None, id="an update taken back over somebody else's"),
         pytest.param(DELETE, None, Done("t1"), id="a deletion of what is gone"),
-        pytest.param(DELETE, live(spec=OTHER), NotHappened(), id="a deletion of what is there"),
+        pytest.param(DELETE, live(spec=OTHER), NoEffect(), id="a deletion of what is there"),
         pytest.param(ATTACH, live(labels=["l0", "l1"]), Done("t1"), id="a label that is attached"),
-        pytest.param(ATTACH, live(labels=["l0"]), NotHappened(), id="a label that is not"),
-        pytest.param(ATTACH, None, NotHappened(), id="a label on what is gone"),
+        pytest.param(ATTACH, live(labels=["l0"]), NoEffect(), id="a label that is not"),
+        pytest.param(ATTACH, None, NoEffect(), id="a label on what is gone"),
         pytest.param(DETACH, live(labels=["l0"]), Done("t1"), id="a label that is detached"),
-        pytest.param(DETACH, live(labels=["l1"]), NotHappened(), id="a label that stays"),
+        pytest.param(DETACH, live(labels=["l1"]), NoEffect(), id="a label that stays"),
         pytest.param(DETACH, None, Done("t1"), id="a label of what is gone"),
     ],
 )
@@ -104,7 +104,7 @@ CREATE, CREATE_AFTER = Sending(), Sending(before_ids=("t1",))
 @pytest.mark.parametrize(
     ("traits", "sent", "there", "owned", "expected"),
     [
-        pytest.param(TRAITS, CREATE, [ELSE], (), NotHappened(), id="nothing found"),
+        pytest.param(TRAITS, CREATE, [ELSE], (), NoEffect(), id="nothing found"),
         pytest.param(TRAITS, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="one found"),
         pytest.param(
             TRAITS, CREATE, [live(spec=OLD)], (), Unknown("", is_conflict=True, found="t1"), id="one of other content"
@@ -117,18 +117,18 @@ CREATE, CREATE_AFTER = Sending(), Sending(before_ids=("t1",))
             Unknown("", is_conflict=True, found="t1"),
             id="one that refers elsewhere",
         ),
-        pytest.param(TRAITS, CREATE, [live(spec=NEW)], ("t1",), NotHappened(), id="one that somebody owns"),
-        pytest.param(TRAITS, CREATE_AFTER, [live(spec=NEW)], (), NotHappened(), id="one that was there before"),
+        pytest.param(TRAITS, CREATE, [live(spec=NEW)], ("t1",), NoEffect(), id="one that somebody owns"),
+        pytest.param(TRAITS, CREATE_AFTER, [live(spec=NEW)], (), NoEffect(), id="one that was there before"),
         pytest.param(
             TRAITS, CREATE_AFTER, [live(spec=NEW), live("t2", NEW)], (), Done("t2"), id="one beside one from before"
         ),
         pytest.param(TRAITS, CREATE, [live(spec=NEW), live("t2", NEW)], (), Unknown(""), id="more than one"),
-        pytest.param(NAMED, CREATE, [ELSE], (), NotHappened(), id="the name is free"),
+        pytest.param(NAMED, CREATE, [ELSE], (), NoEffect(), id="the name is free"),
         pytest.param(NAMED, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="the name is ours"),
         pytest.param(NAMED, CREATE, [live(spec=OLD)], (), Unknown("", True, "t1"), id="the name is somebody's"),
         pytest.param(NAMED, CREATE, [live(spec=SHOUTED)], (), Unknown("", True, "t1"), id="the name but for case"),
         pytest.param(NAMED, CREATE, [live(spec=NEW)], ("t1",), Unknown("", True), id="the name is another stack's"),
-        pytest.param(NAMED, CREATE, [live(spec=PADDED)], (), NotHappened(), id="the name with white space counts"),
+        pytest.param(NAMED, CREATE, [live(spec=PADDED)], (), NoEffect(), id="the name with white space counts"),
         pytest.param(TRIMMED, CREATE, [live(spec=PADDED)], (), Unknown("", True, "t1"), id="the name but for space"),
         pytest.param(NAMED, CREATE, [live(spec=NEW), live("t2", NEW)], (), Unknown(""), id="the name is not unique"),
     ],

@@ -10,7 +10,7 @@ from services.engine.late_writes import late_writes
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
 from services.engine.progress import Progress, recovered
-from services.engine.scheduler import AskAgain, RollBack, next_move
+from services.engine.scheduler import RetryCreations, RollBack, next_move
 from tests.engine.plans import a_plan, progress_of
 
 STAGES = ("secrets", "labels")
@@ -33,16 +33,16 @@ def test_an_overwritten_secret_does_not_seal_the_operation() -> None:
 
 def test_what_was_sent_before_an_applier_died_is_in_doubt() -> None:
     """The label is asked for again, as the platform remembers whether it made it; of a secret nobody will know."""
-    progress = Progress(PLAN, turned_back="no")
+    progress = Progress(PLAN, rollback_cause="no")
     progress.fold(progress.intent(step, Direction.DO) for step in (0, 1, 2))
     progress.fold([progress.ended(1, Done("b"), Direction.DO)])
     progress.fold([progress.intent(1, Direction.UNDO)])
     move = next_move(progress, EMBEDDED, is_cancelled=False)
-    assert isinstance(move, AskAgain)
+    assert isinstance(move, RetryCreations)
     assert [effect.number for effect in move.lost] == [0]
     assert [[effect.number for effect in stage] for stage in move.stages] == [[2]]
-    untouched = Progress(PLAN, turned_back="no")
-    assert not isinstance(next_move(untouched, EMBEDDED, is_cancelled=False), AskAgain)
+    untouched = Progress(PLAN, rollback_cause="no")
+    assert not isinstance(next_move(untouched, EMBEDDED, is_cancelled=False), RetryCreations)
 
 
 def cause_of_undo(progress: Progress) -> str:
@@ -72,7 +72,7 @@ def test_a_secret_that_an_applier_before_this_one_wrote_stays_and_is_told() -> N
     """Somebody may have written it since."""
     before = progress_of(PLAN, {0: Done("a"), 2: Failed("no")})
     records = [before._records[step] for step in (0, 2)]
-    after = recovered(PLAN, records, sealed=False, turned_back="")
+    after = recovered(PLAN, records, sealed=False, rollback_cause="")
     move = next_move(after, EMBEDDED, is_cancelled=True)
     assert isinstance(move, RollBack)
     assert move.step_count == 0
@@ -81,7 +81,7 @@ def test_a_secret_that_an_applier_before_this_one_wrote_stays_and_is_told() -> N
 
 def test_what_stays_is_told_once_however_often_the_undo_is_carried_on() -> None:
     progress = progress_of(PLAN, {0: Done("a"), 1: Done("b"), 2: Failed("no")})
-    progress.turned_back = cause = cause_of_undo(progress)
+    progress.rollback_cause = cause = cause_of_undo(progress)
     assert cause_of_undo(progress) == cause
 
 

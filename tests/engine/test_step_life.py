@@ -189,7 +189,7 @@ def told(progress: Progress, step: int) -> dict[str, object]:
         "stands": progress.stands(step),
         "stays": progress.stays(step),
         "is_kept": progress.is_kept(step),
-        "may_have_happened": [each for each in Direction if progress.may_have_happened(step, each)],
+        "is_unresolved": [each for each in Direction if progress.is_unresolved(step, each)],
         "resource": progress.resource(step),
         "before_ids": progress.before_ids(step),
     }
@@ -269,7 +269,7 @@ def test_what_is_carried_on_is_what_was_known_but_for_what_is_asked_or_tried_aga
     walk: list[tuple[int, StepEvent]],
 ) -> None:
     live, last = walked(PLAN, walk)
-    found = recovered(PLAN, last, sealed=False, turned_back="")
+    found = recovered(PLAN, last, sealed=False, rollback_cause="")
     for step in range(len(PLAN.steps)):
         expected, known = after_recovery(live, step), told(found, step)
         if step == DELETE and live.state(step) is S.UNDONE:
@@ -287,7 +287,7 @@ def test_whoever_carries_an_operation_on_may_note_what_the_store_takes(walk: lis
     _, last = walked(PLAN, walk)
     for record in last:
         for event in TRANSITIONS[record.state]:
-            found = recovered(PLAN, last, sealed=False, turned_back="")
+            found = recovered(PLAN, last, sealed=False, rollback_cause="")
             following = record_of(found, record.step, event)
             found.fold([following])
             assert may_follow(record.state, following.state)
@@ -304,7 +304,7 @@ REPLACEMENT = a_plan(
 def test_a_replacement_that_was_taken_back_is_found_under_its_last_id_also_after_a_crash() -> None:
     """Both steps are about one key, and were taken back in reverse order."""
     live, last = walked(REPLACEMENT, [(0, E.SUCCEED), (1, E.SUCCEED), (1, E.UNDO_SUCCEED), (0, E.UNDO_SUCCEED)])
-    found = recovered(REPLACEMENT, last, sealed=False, turned_back="no")
+    found = recovered(REPLACEMENT, last, sealed=False, rollback_cause="no")
     assert live.ids.get(RAW) == found.ids.get(RAW) == "0 made"
     [entry] = after_undo(found, [InventoryEntry(RAW, "e1", Origin.CREATED)]).entries
     assert entry.resource_id == "0 made"
@@ -313,5 +313,5 @@ def test_a_replacement_that_was_taken_back_is_found_under_its_last_id_also_after
 def test_what_could_not_be_taken_back_keeps_its_key_while_the_step_before_it_is_taken_back() -> None:
     """A step took effect once: what its inverse is about to do says nothing of what its key means."""
     live, last = walked(REPLACEMENT, [(0, E.SUCCEED), (1, E.SUCCEED), (1, E.UNDO_FAIL), (0, E.UNDO_SEND)])
-    found = recovered(REPLACEMENT, last, sealed=False, turned_back="no")
+    found = recovered(REPLACEMENT, last, sealed=False, rollback_cause="no")
     assert live.ids.get(RAW) == found.ids.get(RAW) == "1 made"

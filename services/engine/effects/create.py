@@ -8,7 +8,7 @@ from services.engine.claims import Claimed, ClaimedName, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
 from services.engine.likeness import is_alike
-from services.engine.outcome import Done, Finding, NotHappened, Unknown
+from services.engine.outcome import Done, Finding, NoEffect, Unknown
 
 _SHOWN = 5
 
@@ -39,13 +39,13 @@ class Create(Effect):
         """The key means what was made; what is made again, the resource that was deleted."""
         ids.bind(self.step.key, self.step.resource_id, resource_id)
 
-    def is_remembered(self, platform: PlatformTraits) -> bool:
+    def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
         """The platform may remember its idempotency key."""
         return self._identity(platform) is Identity.NATIVE
 
     def is_repeatable(self, platform: PlatformTraits) -> bool:
         """Otherwise there would be two."""
-        return self.is_remembered(platform)
+        return self.is_resolved_by_retry(platform)
 
     def is_searched_for(self, platform: PlatformTraits) -> bool:
         """Where names may repeat, and the platform does not remember."""
@@ -84,7 +84,7 @@ class Create(Effect):
             return self._searched(sending, [each for each in named if each.id not in owned], traits)
         match named:
             case []:
-                return NotHappened()
+                return NoEffect()
             case [resource] if resource.id not in owned and self._is_it(resource, sending, traits):
                 return Done(resource.id)
             case [resource]:
@@ -112,7 +112,7 @@ class Create(Effect):
                 problem = f"{new[0].kind} {new[0].id} is new, has the name, and is not what was to be created"
                 return Unknown(problem, is_conflict=True, found="" if new[1:] else new[0].id)
             case []:
-                return NotHappened()
+                return NoEffect()
             case [resource]:
                 return Done(resource.id)
             case _:

@@ -7,7 +7,7 @@ from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, ClaimMode, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
-from services.engine.outcome import Done, Finding, NotHappened
+from services.engine.outcome import Done, Finding, NoEffect
 
 
 class Delete(Effect):
@@ -33,7 +33,7 @@ class Delete(Effect):
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """What is gone was deleted, by whomever."""
-        return NotHappened() if live else Done(sending.resource_id)
+        return NoEffect() if live else Done(sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
         """It finds what it was planned for, and nothing that an undo could not bring back hangs on it."""

@@ -132,7 +132,7 @@ class Effect(ABC):
     def learn(self, ids: Ids, resource_id: str) -> None:  # noqa: B027 - most change no id
         """Tell *ids* that it took effect on the resource *resource_id*."""
 
-    def is_remembered(self, platform: PlatformTraits) -> bool:
+    def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
         """Whether sending it again is the way to find out what became of it (engine.md 5)."""
         return False
 

@@ -8,7 +8,7 @@ from services.core.model import KindTraits, PlatformTraits, Resource, Spec
 from services.engine.claims import Claimed, ClaimedAssociation
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
-from services.engine.outcome import Done, Finding, NotHappened
+from services.engine.outcome import Done, Finding, NoEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LabelEffect(Effect):
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """The labels of the resource tell."""
         is_attached = live is not None and sending.label_id in live.label_ids
-        return Done(sending.resource_id) if is_attached == self.attaches else NotHappened()
+        return Done(sending.resource_id) if is_attached == self.attaches else NoEffect()
 
     def rehearse(self, scene: Scene) -> None:
         """It finds both, and the label not yet as it leaves it."""

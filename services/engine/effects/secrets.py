@@ -30,7 +30,7 @@ class SecretEffect(Effect):
         """It needs nothing."""
         return True
 
-    def is_remembered(self, platform: PlatformTraits) -> bool:
+    def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
         """Nobody can read one, so to write it again is the only way to know."""
         return True
 

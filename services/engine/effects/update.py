@@ -6,10 +6,10 @@ from typing import ClassVar
 from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
-from services.engine.expectation import Expectation, what_changed
+from services.engine.expectation import Expectation, describe_changes
 from services.engine.ids import Ids
 from services.engine.likeness import is_alike
-from services.engine.outcome import Done, Finding, NotHappened, Unknown
+from services.engine.outcome import Done, Finding, NoEffect, Unknown
 
 
 class Update(Effect):
@@ -32,13 +32,13 @@ class Update(Effect):
         """The resource tells, unless somebody else has changed it."""
         if live is None:
             # Nothing is left of it, if it happened at all. Sent again it is refused, and the refusal is certain.
-            return NotHappened()
+            return NoEffect()
         if is_alike(live, self.step.new_spec, sending.references, traits):
             return Done(sending.resource_id)
         if is_alike(live, self.step.old_spec, sending.old_references, traits):
-            return NotHappened()
+            return NoEffect()
         before = Expectation(self.step.old_spec.text if self.step.old_spec else "{}", sending.old_references)
-        return Unknown(what_changed(before, live), is_conflict=True, found=sending.resource_id)
+        return Unknown(describe_changes(before, live), is_conflict=True, found=sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
         """It finds what it was planned for, and takes its new name."""
