@@ -1,1 +1,1 @@
-"""The words and rules of an operation, pure: what a step does, how it ended, what is done next (engine.md 1 to 5)."""
+"""The rules of an operation as pure functions: effects of steps, outcomes, the next move (engine.md 1 to 5)."""

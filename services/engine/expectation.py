@@ -1,4 +1,4 @@
-"""What an operation believes a resource holds before it writes over it (engine.md 11.2)."""
+"""The content that an operation expects of a resource before it overwrites or deletes it (engine.md 11.2)."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,12 @@ _SHOWN = 5
 
 class Expectation(NamedTuple):
     """
-    What a resource is to hold, so that it may be written over or deleted.
+    The content that a resource has to have, so that it may be overwritten or deleted.
 
     Attributes:
         spec_json: Its spec as canonical JSON text.
-        references: What it refers to, sorted by pointer.
-        label_ids: The labels on it; they count for a deletion, which would take them along.
+        references: Its references, sorted by pointer.
+        label_ids: The labels on it. They count for a deletion only, which would remove them too.
     """
 
     spec_json: str
@@ -26,7 +26,7 @@ class Expectation(NamedTuple):
 
 def describe_changes(expected: Expectation, found: Resource) -> str:
     """
-    Both sides of what is not as expected, in one sentence.
+    The differences between *expected* and *found*, in one sentence.
 
     Raises:
         UnreadableSpecError: The text of a spec is no JSON object.
@@ -36,7 +36,7 @@ def describe_changes(expected: Expectation, found: Resource) -> str:
     had = {each.pointer: each.id for each in expected.references}
     has = {each.pointer: each.id for each in found.references}
     parts += [
-        f"{pointer} refers to {has.get(pointer, 'nothing')}, and not to {had.get(pointer, 'nothing')}"
+        f"{pointer} refers to {has.get(pointer, 'nothing')}, expected {had.get(pointer, 'nothing')}"
         for pointer in sorted(had.keys() | has.keys())
         if had.get(pointer) != has.get(pointer)
     ]
@@ -44,8 +44,8 @@ def describe_changes(expected: Expectation, found: Resource) -> str:
         labels = sorted({*found.label_ids} ^ {*expected.label_ids})
         parts = [f"label {label} was {'attached' if label in found.label_ids else 'detached'}" for label in labels]
     more = f"; and {len(parts) - _SHOWN} more fields" if parts[_SHOWN:] else ""
-    return f"somebody else has changed it: {'; '.join(parts[:_SHOWN]) or 'it is not as expected'}{more}"
+    return f"another writer changed it: {'; '.join(parts[:_SHOWN]) or 'it differs from the expectation'}{more}"
 
 
 def _shown(change: FieldChange) -> str:
-    return f"{change.path} is {shown_value(change.new)}, and not {shown_value(change.old)}"
+    return f"{change.path} is {shown_value(change.new)}, expected {shown_value(change.old)}"

@@ -84,7 +84,7 @@ async def blocked_by_an_edit(faulty: World) -> tuple[Case, str, object_pb2.Resou
     assert end(events).state == BLOCKED
     [step] = (await case.operation(events[0].operation)).blocked_steps
     assert (step.reason, step.found_resource_id) == (CONFLICT, theirs.id)
-    assert '/description is "theirs", and not ""' in step.message
+    assert '/description is "theirs", expected ""' in step.message
     return case, events[0].operation, theirs
 
 

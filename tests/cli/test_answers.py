@@ -96,7 +96,7 @@ async def test_what_is_decided_for_a_cancelled_operation_is_done_before_it_rolls
     await pkger("operations", "cancel", name, env=env)
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, "--step", "1=skip", env=env)
-    assert "not sent: somebody gave it up" in recovered.out
+    assert "not sent: given up by a decision" in recovered.out
     assert recovered.err.endswith("rolled back: everything that was done is undone\n")
     assert [(resource.kind, resource.display_name) for resource in await faulty.services.resources()] == [
         ("Bucket", "bucket")

@@ -46,7 +46,7 @@ LABELLED = Resource("Task", "t1", OLD, ("l1",))
 
 EXTRA = "t2: it may have been created late: no stack owns it"
 GONE = "t1: it is gone"
-CHANGED = "t1: it is not as the operation left it"
+CHANGED = "t1: it differs from the end of the operation"
 
 
 @pytest.mark.parametrize(

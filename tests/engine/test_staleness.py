@@ -112,13 +112,13 @@ CHANGES: dict[str, tuple[Callable[[World], object], list[str]]] = {
     "a label to attach is gone": (lambda world: delete(world, "Label", "blue"), ["Label 'blue' is gone"]),
     "a name is taken": (
         lambda world: world.add("Bucket", "fresh"),
-        ["Bucket 'fresh' is to be named 'fresh', as Bucket resource {fresh} is by now"],
+        ["Bucket 'fresh' is to be named 'fresh', but Bucket resource {fresh} has that name"],
     ),
     "a name is taken by another kind": (
         lambda world: world.add("NotificationEndpointPagerDuty", "hook"),
         [
-            "NotificationEndpointHTTP 'hook' is to be named 'hook', as NotificationEndpointPagerDuty resource {hook}"
-            " is by now"
+            "NotificationEndpointHTTP 'hook' is to be named 'hook', but NotificationEndpointPagerDuty resource {hook}"
+            " has that name"
         ],
     ),
     "a rule refers to something else": (
@@ -155,7 +155,8 @@ def test_a_resource_keeps_a_name_that_another_one_has_from_earlier_times() -> No
     assert stale(world.plan(kept), world) == []
     plan = world.plan(other)
     world.live[elder.id] = elder._replace(spec=an_object("Variable", "x", name="FREE").spec)
-    assert stale(plan, world) == [f"Variable 'one' is to be named 'free', as Variable resource {elder.id} is by now"]
+    problem = f"Variable 'one' is to be named 'free', but Variable resource {elder.id} has that name"
+    assert stale(plan, world) == [problem]
 
 
 def test_of_many_stale_resources_ten_are_told() -> None:
@@ -246,8 +247,8 @@ def test_what_was_taken_by_another_stack_since_is_told_sorted() -> None:
         ("Label", "3"): Key("Label", "l"),
     }
     assert owned_parts(names, {("Bucket", "2"): "two", ("Bucket", "1"): "one"}) == [
-        "Bucket 'a' belongs to stack 'one' by now",
-        "Bucket 'b' belongs to stack 'two' by now",
+        "Bucket 'a' is owned by stack 'one' now",
+        "Bucket 'b' is owned by stack 'two' now",
     ]
 
 
