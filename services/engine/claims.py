@@ -137,7 +137,7 @@ def adopted_claims(adoptions: Iterable[Adoption], platform: PlatformTraits) -> l
     """
     The claims of a plan on the resources that it adopts, and on their names.
 
-    An operation that creates a resource knows its id only with the outcome. Until then the two conflict by the name.
+    An operation that creates a resource knows its id only with the outcome. Until then the name shows the conflict.
     """
     claims: list[Claim] = []
     for key, kind, resource_id, display_name in adoptions:

@@ -90,7 +90,7 @@ class Conclusion:
         stack_id: Id of its stack.
         is_transient: Whether the operation has no stack of its own: the internal one is deleted when it ends.
         is_pending: Whether the stack is deleted unless the operation succeeds.
-        recorded: The inventory of the stack; empty where ``needs_record`` is false.
+        recorded: The inventory of the stack; may be left empty where ``needs_record`` is false.
         orphans: Resources and labels that no other stack has any more, so that this one retains them.
     """
 

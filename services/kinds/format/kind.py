@@ -1,4 +1,4 @@
-"""What there is to say about one kind of object."""
+"""The description of one kind of object."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from services.kinds.format.references import Use
 @dataclass(frozen=True, slots=True)
 class Scope:
     """
-    What an object can see of what is around it.
+    The context in which an object is read.
 
     Attributes:
         name: Its resolved ``metadata.name``.
@@ -34,15 +34,15 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """
-    What an object says.
+    The result of reading an object.
 
     Attributes:
-        spec: Normalised content, its display name under "name". In an object with faults, what could be read.
+        spec: Normalised content, its display name under "name". In an object with faults, the readable part.
         faults: Broken rules in the order of packages.md 4.
         references: References in the spec besides its name.
-        written: What the source says where the spec has what it comes to, by RFC 6901 pointer into the spec; any tree.
-        remarks: What the table of the kind cannot know.
-        named_by: What names the object instead of ``spec.name``; None: nothing does (packages.md 7.6).
+        written: Source values that the spec has in resolved form, by RFC 6901 pointer into the spec; any tree.
+        remarks: Remarks that the table of the kind cannot find.
+        named_by: The reference that names the object instead of ``spec.name``, if any (packages.md 7.6).
     """
 
     spec: dict[str, Any]
@@ -57,10 +57,10 @@ Read = Callable[[Fields, Scope], Reading]
 """Reads the fields of a spec."""
 
 Write = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Makes the spec that people would write, of a normalised one: ``Read`` makes the same of it; without its name."""
+"""Returns the spec that a person would write for a normalised one, without its name; ``Read`` reverses it."""
 
 Summarise = Callable[[Mapping[str, Any], int], dict[str, Any]]
-"""Makes what only this kind has in a summary entry (packages.md 10.3), of a spec and the platform's id (0: unknown)."""
+"""Returns the part of a summary entry that only this kind has (packages.md 10.3), from spec and id (0: unknown)."""
 
 
 class Referred(NamedTuple):
@@ -69,8 +69,8 @@ class Referred(NamedTuple):
 
     Attributes:
         key: Its key.
-        number: The platform's id of it; 0: unknown.
-        entry: What only its kind has in its summary entry.
+        number: Its id on the platform; 0: unknown.
+        entry: The part of its summary entry that only its kind has.
     """
 
     key: Key
@@ -79,7 +79,7 @@ class Referred(NamedTuple):
 
 
 SummariseUses = Callable[[Mapping[str, Referred]], dict[str, Any]]
-"""Makes what a summary entry tells of the objects that are referred to, by field; without those that are not there."""
+"""Returns the part of a summary entry about referenced objects, given by field; missing objects are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +90,23 @@ class Kind:
     Attributes:
         name: As packages spell it.
         family: The kinds that share a name space.
-        family_kind: The kind that stands for the whole family, and whose objects are ignored; empty: none does.
+        family_kind: The name of the whole family as a kind, whose objects are ignored; empty where there is none.
         resource_type: As label mappings spell it.
         summary_key: The list of the summary that holds it.
         unique_display_name: Whether display names must differ within the family in one package.
         min_name_bytes: Shortest display name, in bytes of UTF-8.
         about: One sentence for people.
         fields: The fields of its spec besides its name and associations.
-        read: Validates and normalises.
-        summarise: Makes the summary entry.
-        summarise_uses: Adds what the summary entry tells of the objects in ``uses``; None: nothing.
+        read: Validates and normalises a spec.
+        summarise: Returns the summary entry.
+        summarise_uses: Returns the part of the summary entry about the objects in ``uses``; None: there is none.
         labelled: Whether labels can be attached.
         references_by_key: Whether a summary lists environment references by key instead of by field (packages.md 6.4).
         uses: Required fields of the spec that name another object of the package, with the family of that object. Its
             kind must have no uses: the planner follows references one step far.
         listed_by_kind: Whether the summary of a parsed package lists the family kind by kind, and not by name alone.
-        default_words: Fields of the spec with the word that means the same as an empty text.
-        write: Writes a normalised spec as people would; None: as its fields say.
+        default_words: Fields of the spec, each with the word that means the same as an empty text.
+        write: Writes a normalised spec as a person would; None: the table of fields does.
     """
 
     name: str
@@ -130,16 +130,16 @@ class Kind:
 
     @property
     def holds_credentials(self) -> bool:
-        """Whether a field of its spec is for a secret."""
+        """Whether a field of its spec takes a secret."""
         return self.fields.holds_secrets
 
     def written(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """The spec that people would write for a normalised one, without its name and without what is so anyway."""
+        """The spec that a person would write for a normalised one, without its name and without default values."""
         return (self.write or self.fields.written)(spec)
 
 
 def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:
-    """Read an object all of whose rules stand in the table of its kind."""
+    """Read an object whose rules are all in the table of its kind."""
     values = table.read(fields.value)
     faults = [*short_name(fields, scope.display_name, min_name_bytes), *table.faults(fields, values)]
     return Reading({**values, "name": scope.display_name}, faults)

@@ -1,1 +1,1 @@
-"""The charts of dashboards (packages.md 5): what their kinds hold, how they are read, checked and summarised."""
+"""The charts of dashboards (packages.md 5): their kinds, and how they are read, checked and summarised."""

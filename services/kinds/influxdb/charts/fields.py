@@ -1,4 +1,4 @@
-"""The fields of charts, one row each (packages.md 5.2); which kind uses which is in ``kinds``."""
+"""The fields of charts, one row each (packages.md 5.2); ``kinds`` assigns them to kinds of charts."""
 
 from services.kinds.format.field_table import Field, Mappings, Nested
 from services.kinds.format.shapes import Boolean, Fold, Integer, Number, Text, Texts
@@ -70,4 +70,4 @@ _ROWS = (
 )
 
 FIELDS = {field.key: field for field in _ROWS}
-"""Every field but the kind, by key, as any chart may have it: a kind that does not use a field does not check it."""
+"""All fields but the kind, by key, in the form that any chart accepts: a kind does not check fields it does not use."""

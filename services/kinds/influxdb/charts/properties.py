@@ -1,4 +1,4 @@
-"""What platforms and summaries show of a chart (packages.md 5.2, 5.3)."""
+"""The properties of a chart on platforms and in summaries (packages.md 5.2, 5.3)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,14 +7,14 @@ from services.kinds.influxdb.builder import builder_config
 from services.kinds.influxdb.charts.kinds import CHART_KINDS, LAYOUT
 
 _OUTSIDE = frozenset(("kind", "name", *LAYOUT))
-"""What a chart has beside its properties."""
+"""The fields of a chart that are no properties."""
 
 _NULL_WHEN_EMPTY = frozenset(
     ("generateXAxisTicks", "generateYAxisTicks", "fillColumns", "yLabelColumns", "ySeriesColumns")
 )
 
 _NAMES = {"noteOnEmpty": "showNoteWhenEmpty", "xCol": "xColumn", "yCol": "yColumn", "shade": "shadeBelow"}
-"""Properties that have another name than their field."""
+"""Names of properties that differ from the name of their field."""
 
 
 def properties(chart: Mapping[str, Any]) -> dict[str, Any]:

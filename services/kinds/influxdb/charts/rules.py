@@ -1,4 +1,4 @@
-"""What is wrong with a chart whose kind is known: CH2 to CH10 of packages.md 5.4, in that order."""
+"""The faults of a chart with a known kind: CH2 to CH10 of packages.md 5.4, in that order."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> l
     Args:
         chart: The chart.
         kind: Its kind.
-        values: How the fields of its kind were read.
+        values: The values of the fields of its kind, as read.
     """
     return [
         *_domain_faults(chart),
@@ -30,7 +30,7 @@ def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> l
 
 
 def _domain_faults(chart: Fields) -> Iterator[Fault]:
-    """Of every kind of chart, also where it does not use its axes; their path is that of the axes (CH2)."""
+    """Faults of domains, for every kind of chart, even one that uses no axes; their path names the axes (CH2)."""
     for place, axis in enumerate(chart.items("axes")):
         if isinstance(axis, dict) and "domain" in axis:
             yield from _unreadable(chart, place, axis["domain"])
@@ -38,7 +38,7 @@ def _domain_faults(chart: Fields) -> Iterator[Fault]:
 
 def _unreadable(chart: Fields, axis: int, domain: Any) -> Iterator[Fault]:
     for place, text in Domain().unreadable(domain):
-        # Two axes with the same entry have one fault, as it is the same in all that is told of it (packages.md 8.2).
+        # Two axes with the same entry have one fault, as path and reason are equal (packages.md 8.2).
         reason = f"the domain of an axis must hold numbers only; found {text[:60]!r}"
         pointer = (*chart.pointer, "axes", axis, "domain", place)
         yield Fault(Code.NUMBER_INVALID, f"{chart.path}.axes", reason, pointer)
@@ -51,7 +51,7 @@ def _field_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any], *ke
 
 
 def _hex_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> Iterator[Fault]:
-    # Nearly all charts have colors, nearly none a faulty one: it costs too much to walk them all in search of it.
+    # A fast check first: nearly all charts have colors, and nearly none has a faulty one.
     if not all(color["hex"] for color in values.get("colors", ())):
         yield from _field_faults(chart, kind, values, "colors")
 
