@@ -1,1 +1,1 @@
-"""StackService and JournalService: every durable fact. Calls nobody."""
+"""StackService and JournalService: store all durable state. They call no other service."""

@@ -29,8 +29,8 @@ async def opened(
 
     Args:
         settings: The settings.
-        clock: Measures the leases.
-        ids: Draws ids of stacks.
+        clock: Times the leases.
+        ids: Generates the ids of stacks.
         limit: Largest message, in bytes, between the services.
     """
     store = SqliteStore(settings.data / STACK_DATABASE, clock)

@@ -1,4 +1,4 @@
-"""Wakes up who waits for a stack when a transaction of this process may have changed what watchers are told of it."""
+"""Wakes the watchers of a stack when a transaction of this process may have changed what they receive."""
 
 import asyncio
 from collections import defaultdict
@@ -15,11 +15,11 @@ from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
 T = TypeVar("T")
 
 LONGEST_SECONDS = 1.0
-"""How long a watcher waits until it looks by itself: another process may have written, or a sweep."""
+"""Longest time between two reads of a watcher: another process may have written, or a sweep, which wakes none."""
 
 
 class Watchers:
-    """Who waits for which stack."""
+    """The watchers that wait, by stack."""
 
     def __init__(self) -> None:
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
@@ -27,7 +27,7 @@ class Watchers:
 
     @contextmanager
     def waiting(self, stack: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever *stack* may have changed."""
+        """An event that is set when *stack* may have changed."""
         event = asyncio.Event()
         self._waiting[stack].add(event)
         try:
@@ -37,12 +37,12 @@ class Watchers:
             if not self._waiting[stack]:
                 del self._waiting[stack]
 
-    async def news(self, event: asyncio.Event) -> None:
+    async def next_change(self, event: asyncio.Event) -> None:
         """
-        Wait until *event* is set, for a moment at most, and clear it.
+        Wait until *event* is set, but no longer than ``LONGEST_SECONDS``, and clear it.
 
         Raises:
-            ServiceUnavailable: The service is about to end.
+            ServiceUnavailable: The service is shutting down.
         """
         if not self._is_closed:
             with suppress(TimeoutError):
@@ -52,34 +52,34 @@ class Watchers:
         event.clear()
 
     def wake(self, stack: str) -> None:
-        """Let those look who wait for *stack*."""
+        """Wake the watchers of *stack*."""
         for event in self._waiting.get(stack, ()):
             event.set()
 
     async def close(self) -> None:
-        """Let nobody wait any more: the service is about to end."""
+        """Wake all watchers, whose waits then raise an error: the service is shutting down."""
         self._is_closed = True
         for stack in list(self._waiting):
             self.wake(stack)
 
 
 class Announcing:
-    """A store that wakes up watchers of the stacks that a transaction has changed, once it is committed."""
+    """A store that wakes the watchers of the stacks that a transaction has changed, after its commit."""
 
     def __init__(self, store: Store, watchers: Watchers) -> None:
         self._store = store
         self._watchers = watchers
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run *work*, and wake up who waits for what it changed."""
+        """Run *work*, and wake the watchers of the stacks that it changed."""
         changed: set[str] = set()
 
-        def noting(tx: Transaction) -> T:
-            # It may run more than once.
+        def tracked(tx: Transaction) -> T:
+            # The store may run it more than once.
             changed.clear()
-            return work(cast(Transaction, _Noting(tx, changed)))
+            return work(cast(Transaction, _TrackedTransaction(tx, changed)))
 
-        result = await self._store.write(noting)
+        result = await self._store.write(tracked)
         for stack in changed:
             self._watchers.wake(stack)
         return result
@@ -89,29 +89,29 @@ class Announcing:
         return await self._store.read(work)
 
     async def sweep(self, limits: Limits) -> Swept:
-        """Remove one batch of what is no longer of use; watchers learn of it when they look by themselves."""
+        """Remove one batch of rows that are no longer needed, without waking watchers."""
         return await self._store.sweep(limits)
 
     async def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         await self._store.close()
 
 
-class _Noting:
-    """A transaction that notes the stacks whose record, or whose operations, it changes."""
+class _TrackedTransaction:
+    """A transaction that collects the ids of the stacks whose record or operations it changes."""
 
     def __init__(self, tx: Transaction, changed: set[str]) -> None:
         self._tx = tx
-        self.stacks = _Table(tx.stacks, changed)
-        self.operations = _Table(tx.operations, changed)
-        self.looks = _Table(tx.looks, changed)
+        self.stacks = _TrackedTable(tx.stacks, changed)
+        self.operations = _TrackedTable(tx.operations, changed)
+        self.looks = _TrackedTable(tx.looks, changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)
 
 
-class _Table:
-    """A table whose writes are noted."""
+class _TrackedTable:
+    """A table that collects the ids of the stacks that its writes change."""
 
     def __init__(self, table: Any, changed: set[str]) -> None:
         self._table = table
@@ -122,23 +122,23 @@ class _Table:
         if name not in ("insert", "update", "edit", "delete", "put"):
             return method
 
-        def noted(subject: Any, *more: Any) -> Any:
+        def tracked_write(subject: Any, *more: Any) -> Any:
             if stack := _stack_of(name, subject):
                 self._changed.add(stack)
             return method(subject, *more)
 
-        return noted
+        return tracked_write
 
 
 def _stack_of(written: str, subject: Any) -> str:
-    """The stack that is another one for watchers once *subject* is written; empty: none is."""
+    """Id of the stack whose watchers receive something when *subject* is written; empty: no stack's do."""
     match subject:
         case Stack():
             return subject.record.id
         case Operation():
-            # The writes of an operation at work are many, and are not told.
-            is_told = subject.state in FINISHED or subject.state is OperationState.BLOCKED
-            return subject.stack if written == "insert" or is_told else ""
+            # A running operation writes often, and watchers receive only its begin, its blocks and its end.
+            is_reported = subject.state in FINISHED or subject.state is OperationState.BLOCKED
+            return subject.stack if written == "insert" or is_reported else ""
         case str():
             return subject
     return ""

@@ -1,4 +1,4 @@
-"""What travels beside plans: texts that are known by their digest, and come in parts (journal.proto)."""
+"""Attachments of plans: texts that are named by their digest and sent in parts (journal.proto)."""
 
 from collections.abc import Mapping
 
@@ -9,22 +9,22 @@ from stack_svc.leases import SECOND
 from stack_svc.store.store import Reading, Transaction
 
 KEPT = 24 * 3600 * SECOND
-"""How long one is kept that no plan and no revision names, in microseconds."""
+"""How long an attachment that no plan and no revision names is retained, in microseconds."""
 
 _MOST_PARTS = 10_000
 
 
 def keep(tx: Transaction, digest: str) -> bool:
-    """Keep an attachment for ``KEPT`` from now; whether the store has it."""
+    """Retain an attachment for ``KEPT`` from now on; False: the store does not have it."""
     return tx.attachments.keep(texts.key(digest), tx.now())
 
 
 def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) -> None:
     """
-    Keep a part of an attachment; one that is complete stays as it is.
+    Store a part of an attachment; a complete attachment stays as it is.
 
     Raises:
-        RequestInvalid: It is no part, or the last one and the whole does not have the digest.
+        RequestInvalid: Its number is out of range, or it is the last part and the whole text has another digest.
     """
     if not (0 <= number < count <= _MOST_PARTS):
         raise RequestInvalid("number", f"there is no part {number} of {count}; at most {_MOST_PARTS:,} are accepted")
@@ -33,7 +33,7 @@ def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) ->
         return
     others = {each for each in tx.attachments.numbers(key) if each < count} - {number}
     is_complete = len(others) == count - 1
-    # The bodies are read once, and not for each part.
+    # The bodies are read only with the last part.
     if is_complete and text_digest(_joined({**tx.attachments.parts(key), number: body}, count)) != digest:
         raise RequestInvalid("digest", f"the text does not have the digest {digest}")
     tx.attachments.put(key, number, body, now)
@@ -42,7 +42,7 @@ def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) ->
 
 
 def text_of(reading: Reading, digest: str) -> str:
-    """The text of an attachment; empty for an empty digest, and where there is none."""
+    """The text of an attachment; empty for an empty digest, and for one that is not stored."""
     if not digest or not reading.attachments.has(digest):
         return ""
     parts = reading.attachments.parts(digest)

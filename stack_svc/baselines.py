@@ -1,4 +1,4 @@
-"""What the platform held of the resources of a stack after its last write (lifecycle.md 1, B)."""
+"""Baselines: the resources of a stack as the platform held them after its last write (lifecycle.md 1, B)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,12 +10,12 @@ from stack_svc.store.store import Reading
 
 
 def planned(reading: Reading, plan: StoredPlan) -> list[Baseline]:
-    """What the planner saw of resources that *plan* does not write and that had no baseline."""
+    """Baselines that the planner read, of resources that *plan* does not write and that had none."""
     return read_baselines(attachments.text_of(reading, plan.baselines_digest))
 
 
 def moved(reading: Reading, stack: str, changes: RecordChanges) -> dict[str, str]:
-    """Ids of resources that an undo made again, each with its new one: what was as before refers to that now."""
+    """Old and new ids of the resources that an undo recreated; references in unchanged baselines follow them."""
     before = {entry.key: entry for entry in reading.inventory.entries(stack, [entry.key for entry in changes.entries])}
     return {
         before[entry.key].resource_id: entry.resource_id
@@ -25,7 +25,7 @@ def moved(reading: Reading, stack: str, changes: RecordChanges) -> dict[str, str
 
 
 def of_entries(reading: Reading, stack: str, changes: RecordChanges, found: Iterable[Baseline]) -> Sequence[Baseline]:
-    """Those of *found* that have an entry in the record of *stack* once it has changed, the last spec of each key."""
+    """Those of *found* whose key has an entry in the changed record of *stack*; the last spec of each key counts."""
     baselines: dict[Key, Baseline] = {}
     for each in found:
         before = baselines.get(each.key)

@@ -1,4 +1,4 @@
-"""Operations that the store blocks by itself, as whoever holds their lease cannot (engine.md 11.3)."""
+"""Operations that the stack service blocks itself, as the holder of their lease cannot (engine.md 11.3)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,31 +12,33 @@ from stack_svc.store.stacks import Stack, State
 from stack_svc.store.store import Transaction
 
 MOST_DEFECTS = 3
-"""Attempts to resume an operation that a defect ends, until it is BLOCKED."""
+"""Attempts to resume an operation that end with a defect before it is BLOCKED."""
 
 STORE_RESTORED = 5
 """Number of the ``pkger.model.v1.BlockedReason``."""
 
-RESTORED = "the store was restored from a backup; nobody knows what became of it since"
+RESTORED = "the store was restored from a backup; changes after the backup are unknown"
 
-Told = Callable[[Operation, str, Stack | None, int], bytes]
+MakeEvent = Callable[[Operation, str, Stack | None, int], bytes]
 """
-Makes the last event of an operation that is BLOCKED, as a ``pkger.journal.v1.StoredEvents`` in its wire format, of: the
-operation before that event, its cause, its stack as others see it (None: there is none), and the time.
+Makes the last event of a BLOCKED operation, as a ``pkger.journal.v1.StoredEvents`` in its wire format.
+
+Its arguments are the operation before that event, its cause, its stack as clients see it (None: there is none), and the
+time.
 """
 
 
-def report_defect(tx: Transaction, name: str, token: int, problem: str, blocks: Blocks, told: Told) -> bytes:
+def report_defect(tx: Transaction, name: str, token: int, problem: str, blocks: Blocks, make_event: MakeEvent) -> bytes:
     """
-    Count a defect that ended an attempt to resume an operation, and give its lease back.
+    Count a defect that ended an attempt to resume an operation, and release its lease.
 
     Args:
         tx: The transaction.
         name: The operation.
-        token: Of its lease.
+        token: Fencing token of its lease.
         problem: The text of the defect.
-        blocks: The steps that are open or blocked, for the case that it is BLOCKED.
-        told: Makes its last event then.
+        blocks: The open and the blocked steps; stored if the operation becomes BLOCKED.
+        make_event: Makes its last event, if it becomes BLOCKED.
 
     Returns:
         That event; empty when it is not BLOCKED.
@@ -48,9 +50,9 @@ def report_defect(tx: Transaction, name: str, token: int, problem: str, blocks: 
     stack = tx.lock_stack(tx.operations.stack_of(name) or "")
     operation, lease, now = journal.fenced(tx, name, token)
     if operation.state is OperationState.BLOCKED and not blocks.step_count:
-        # What it was blocked by before is not decided yet.
+        # The steps that blocked it before still need decisions.
         blocks = blocks._replace(step_count=operation.blocks.step_count, body=tx.operations.blocked_steps(name))
-    return count_defect(tx, operation, lease, stack, problem, blocks, told, now)
+    return count_defect(tx, operation, lease, stack, problem, blocks, make_event, now)
 
 
 def count_defect(
@@ -60,30 +62,36 @@ def count_defect(
     stack: Stack | None,
     problem: str,
     blocks: Blocks,
-    told: Told,
+    make_event: MakeEvent,
     now: int,
 ) -> bytes:
     """
     As ``report_defect``, for an *operation* whose *stack* is locked and whose *lease* is held.
 
-    An operation that never started sent nothing: it gives way to the next one on its stack.
+    An operation that never started sent nothing and is not blocked: the next one on its stack ends it.
     """
-    given_back, defects = leases.given_back(lease), operation.defects + 1
+    released, defects = leases.released(lease), operation.defects + 1
     is_blocked = operation.state is OperationState.BLOCKED
     if operation.state is OperationState.PREPARING or (not is_blocked and defects < MOST_DEFECTS):
-        tx.leases.put(operation.stack, given_back)
+        tx.leases.put(operation.stack, released)
         tx.operations.update(replace(operation, defects=defects))
         return b""
     times = "" if is_blocked else f", {defects} times in a row"
     cause = f"a defect keeps it from being resumed{times}: {texts.clean(problem)}"
-    tx.leases.put(operation.stack, given_back)
-    return _block(tx, operation, stack, cause, blocks, told, now)
+    tx.leases.put(operation.stack, released)
+    return _block(tx, operation, stack, cause, blocks, make_event, now)
 
 
 def _block(
-    tx: Transaction, operation: Operation, stack: Stack | None, cause: str, blocks: Blocks, told: Told, now: int
+    tx: Transaction,
+    operation: Operation,
+    stack: Stack | None,
+    cause: str,
+    blocks: Blocks,
+    make_event: MakeEvent,
+    now: int,
 ) -> bytes:
-    event = told(operation, cause, stack if stack and stack.state is State.ACTIVE else None, now)
+    event = make_event(operation, cause, stack if stack and stack.state is State.ACTIVE else None, now)
     write = Write(operation.position + 1, b"", event, [operation.last_seq + 1])
     blocked = journal.appended(tx, operation, write, now, state=OperationState.BLOCKED, cause=cause)
     tx.operations.update(blocked)
@@ -93,17 +101,17 @@ def _block(
     return event
 
 
-def mark_restored(tx: Transaction, name: str, told: Told) -> bool | None:
+def mark_restored(tx: Transaction, name: str, make_event: MakeEvent) -> bool | None:
     """
     Block an operation of a store that was restored from a backup, or end it when it never started.
 
     Args:
         tx: The transaction.
         name: The operation.
-        told: Makes its last event.
+        make_event: Makes its last event.
 
     Returns:
-        Whether it is BLOCKED now; None when nothing changed: it is finished, or was marked before.
+        Whether it is BLOCKED now; None when nothing changed, as it is finished or was marked before.
 
     Raises:
         OperationNotFound: There is no such operation.
@@ -115,11 +123,11 @@ def mark_restored(tx: Transaction, name: str, told: Told) -> bool | None:
         return None
     lease = tx.leases.of(operation.stack) or Lease()
     blocks = Blocks(STORE_RESTORED, operation.blocks.step_count, tx.operations.blocked_steps(name))
-    tx.leases.put(operation.stack, leases.given_back(lease))
+    tx.leases.put(operation.stack, leases.released(lease))
     if operation.state is OperationState.PREPARING:
         ended = replace(operation, state=OperationState.FAILED, cause=RESTORED, update_time=now)
         tx.operations.update(ended)
         tx.requests.forget(name)
         return False
-    _block(tx, operation, stack, RESTORED, blocks, told, now)
+    _block(tx, operation, stack, RESTORED, blocks, make_event, now)
     return True

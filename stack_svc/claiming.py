@@ -1,4 +1,4 @@
-"""What an operation gets from the store until its end, or who is in the way of it (engine.md 11.1 and 11.8)."""
+"""The claims of an operation, granted until its end or refused for conflicts (engine.md 11.1 and 11.8)."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from stack_svc.store.store import Transaction
 
 def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: int) -> list[Refusal]:
     """
-    Let an operation have, or use, what it claims until its end.
+    Grant an operation its claims until its end: to own items, or to use them.
 
     Returns:
-        The claims that somebody else is in the way of; if there is any, the operation gets nothing.
+        The claims that conflict with other stacks or operations; if there is any, no claim is granted.
     """
     if not claims:
         return []
@@ -38,13 +38,13 @@ def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: i
     return refusals
 
 
-def give_back(tx: Transaction, operation: Operation, claims: Sequence[Claim]) -> None:
-    """Let an operation no longer have what it claimed; what its stack has recorded is not claimed."""
+def release(tx: Transaction, operation: Operation, claims: Sequence[Claim]) -> None:
+    """Release claims of an operation, but not the items that the record of its stack contains."""
     if claims:
-        tx.owners.give_back(operation.stack, operation.target, [owners.text_of(each.what) for each in claims])
+        tx.owners.release(operation.stack, operation.target, [owners.text_of(each.what) for each in claims])
 
 
 def drop(tx: Transaction, operation: Operation) -> None:
-    """Let an operation no longer have or use anything."""
+    """Release all claims of an operation."""
     tx.owners.drop(operation.stack, operation.name)
     tx.uses.drop(operation.stack, operation.name)

@@ -1,7 +1,7 @@
 """
-The end of an operation: what it left behind, and its lease given back, in one fenced write (engine.md 6).
+The end of an operation: one fenced write stores its outcome and releases its lease (engine.md 6).
 
-An applier that got no answer sends it again, and is answered as it was before.
+An applier that got no response sends the request again, and gets the same response.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,15 +22,15 @@ from stack_svc.store.store import Reading, Transaction
 @dataclass(frozen=True, slots=True)
 class Record:
     """
-    The record as it is to be.
+    The outcome that changes the record of the stack.
 
     Attributes:
-        changes: Of what the stack owns.
+        changes: Changes of the inventory.
         sources: Names of the sources that were applied.
-        platform_changed: Whether resources changed; moves the generation even when the record stays as it is.
-        secrets_written: Whether secrets were written; moves the generation, and nothing else.
-        baselines: What the platform holds of the resources that were written.
-        is_in_sync: Whether the platform holds all that the package says.
+        platform_changed: Whether resources changed; the generation then increases even if the record stays the same.
+        secrets_written: Whether secrets were written; only the generation increases then.
+        baselines: Baselines of the resources that were written.
+        is_in_sync: Whether the platform holds exactly what the package declares.
     """
 
     changes: RecordChanges
@@ -43,12 +43,18 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """The record stays as it is."""
+    """The outcome that leaves the record as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The stack owns nothing any more and goes away; *staying*: what others use or own, and was not deleted."""
+    """
+    The outcome that removes the stack.
+
+    Attributes:
+        staying: Keys of resources that were not deleted, as other stacks use or own them.
+        staying_labels: Labels that stay attached, as the records of other stacks want them.
+    """
 
     staying: Sequence[Key] = ()
     staying_labels: Sequence[Use] = ()
@@ -63,10 +69,10 @@ class LastEvent:
     The last event of an operation.
 
     Attributes:
-        seq: Its seq.
-        body_at: The event in the wire format, given the generation of the stack after it.
-        events_at: It as a ``pkger.journal.v1.StoredEvents`` in its wire format, likewise.
-        generation_of: The generation in such an event in the wire format.
+        seq: Its sequence number.
+        body_at: Makes the event in its wire format from the generation of the stack after it.
+        events_at: Makes a ``pkger.journal.v1.StoredEvents`` of it in its wire format, likewise.
+        generation_of: Reads the generation from such an event in its wire format.
     """
 
     seq: int
@@ -77,7 +83,7 @@ class LastEvent:
 
 @dataclass(frozen=True, slots=True)
 class StalePlan:
-    """A stored plan, and what it was made from that has changed."""
+    """A stored plan that is stale, and the change that made it so."""
 
     plan: str
     problem: str
@@ -86,20 +92,20 @@ class StalePlan:
 @dataclass(frozen=True, slots=True)
 class Ending:
     """
-    How an operation ended.
+    The end of an operation.
 
     Attributes:
-        position: Of this write in its journal.
+        position: Position of this write in its journal.
         records: A ``pkger.journal.v1.StoredRecords`` in its wire format, with the digest of the request.
-        state: A finished one, or BLOCKED.
-        outcome: What it left behind.
+        state: A finished state, or BLOCKED.
+        outcome: What it does to its stack.
         base_generation: Generation that its plan was made from.
-        cause: What failed; empty when nothing did.
+        cause: The failure that ended it; empty when nothing failed.
         finished: Its last event; None for an operation that did not start.
-        blocks: What a BLOCKED operation is blocked by.
-        stale: The plan that it was to run and that turned out to be stale; None for any other end.
+        blocks: The reason and the steps that block a BLOCKED operation.
+        stale: The plan that it was to run, if that is stale; else None.
         seen_token: The highest token that the platform has seen, where the store is older than the platform; else 0.
-        leftover_count: Number of things that are still to be done.
+        leftover_count: Number of its leftovers.
     """
 
     position: int
@@ -120,7 +126,7 @@ _MAY_BECOME = {
     OperationState.APPLYING: {OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.BLOCKED},
     OperationState.ROLLING_BACK: {OperationState.ROLLED_BACK, OperationState.BLOCKED},
 }
-"""Engine.md 4; a BLOCKED operation is where it was before, and one that is cancelled in time has nothing to undo."""
+"""Engine.md 4. A BLOCKED operation counts in the state before; one cancelled early may be ROLLED_BACK at once."""
 
 _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
     OperationState.SUCCEEDED: (Record, Abandon, Remove),
@@ -128,19 +134,19 @@ _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
     OperationState.BLOCKED: (Abandon,),
     OperationState.FAILED: (Abandon,),
 }
-"""What is BLOCKED is not over: the record stays as it was when the operation began, and the journal says the rest."""
+"""A BLOCKED operation has not ended: the record stays as it was when it began, and its journal holds its changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """
-    What became of a stack.
+    A stack after the end of an operation.
 
     Attributes:
-        generation: Its generation; 0 when it went away, now or before, and for an operation on behalf of none.
-        orphaned: Keys of what was to stay with other stacks, and that would belong to none. If there is any, nothing
-            was written.
-        orphaned_labels: Labels that were to stay attached, and that no record would want. Likewise.
+        generation: Its generation; 0 when it has been removed, and for an operation without a stack.
+        orphaned: Keys of resources that were to be left to other stacks, but that no stack would own. If there is any,
+            nothing was written.
+        orphaned_labels: Labels that were to stay attached, but that no record would want. Likewise.
     """
 
     generation: int = 0
@@ -152,24 +158,23 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     """
     End the operation that has the lease with *token*.
 
-    When the stack owns the same as before and the platform did not change either, generation, sources and update time
-    stay as they are. Success makes a revision, unless all that and the package are as they were. A pending stack
-    becomes an active one, made now, with the record of an operation that SUCCEEDED, or with one that lists resources;
-    after any other end it goes away.
+    If neither inventory nor platform changed, generation, sources and update time stay as they are. Success makes a
+    revision, unless the package is the same as well. A pending stack becomes active, created now, when the operation
+    SUCCEEDED or its record lists resources; after any other end the stack is removed.
 
-    What the stack lets go while others use it is handed over to the one that has used it longest.
+    A resource that the stack releases while others use it is handed over to the stack that has used it longest.
 
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
         StackMoved: The plan was made from another generation.
-        RequestInvalid: The operation cannot end so, or the changes of a record contradict each other.
+        RequestInvalid: The operation cannot end in that state, or the changes of the record contradict each other.
         ResourceOwned: Another stack has some of the resources.
     """
     stack_id = tx.operations.stack_of(name) or ""
     found = tx.stacks.find(stack_id)
     heirs = _estate(tx, found, ending.outcome).stacks if found else set()
-    # In one order, whoever locks them.
+    # All transactions lock stacks in the order of their ids.
     locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *heirs})}
     stack = locked[stack_id]
     now = tx.now()
@@ -183,14 +188,16 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
         raise LeaseLost(operation.stack, token)
     _check(operation, ending)
     if ending.position != operation.position + 1:
-        raise RequestInvalid("position", f"{name} goes on at {operation.position + 1}, and not at {ending.position}")
+        raise RequestInvalid(
+            "position", f"the next position of {name} is {operation.position + 1}, and not {ending.position}"
+        )
     estate = _estate(tx, stack, ending.outcome)
     if estate.orphaned or estate.orphaned_labels:
         return Ended(0, estate.orphaned, estate.orphaned_labels)
     left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
     generation = left.record.generation if left else 0
     if left:
-        tx.leases.put(operation.stack, leases.given_back(lease, ending.seen_token))
+        tx.leases.put(operation.stack, leases.released(lease, ending.seen_token))
     else:
         tx.stacks.delete(operation.stack)
     inheriting.hand_over(tx, estate, {key: each for key, each in locked.items() if each}, now)
@@ -199,7 +206,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
 
 
 def _estate(reading: Reading, stack: Stack, outcome: Outcome) -> Estate:
-    """What *stack* lets go."""
+    """The resources that *stack* releases."""
     target, stack_id = stack.record.target, stack.record.id
     match outcome:
         case Record(changes=changes):
@@ -211,28 +218,30 @@ def _estate(reading: Reading, stack: Stack, outcome: Outcome) -> Estate:
 
 
 def _is_repeated(reading: Reading, operation: Operation, token: int, ending: Ending) -> bool:
-    """Whether this ending was recorded before, so that its answer was lost."""
+    """Whether this ending was recorded before, as its response was lost."""
     if (operation.token, operation.position, operation.state) != (token, ending.position, ending.state):
         return False
     row = reading.journal.row(operation.name, ending.position)
-    # What did not start has no journal.
+    # An operation that did not start has no journal.
     return row is None or row.records == ending.records
 
 
 def _check(operation: Operation, ending: Ending) -> None:
-    going, state, outcome = operation.going, ending.state, ending.outcome
-    if state not in _MAY_BECOME.get(going, ()):
-        raise RequestInvalid("state", f"{operation.name} is {going} and cannot end {state}")
+    current, state, outcome = operation.unblocked_state, ending.state, ending.outcome
+    if state not in _MAY_BECOME.get(current, ()):
+        raise RequestInvalid("state", f"{operation.name} is {current} and cannot end {state}")
     if operation.sealed and state is OperationState.ROLLED_BACK:
-        raise RequestInvalid("state", f"{operation.name} cannot end {state} past its point of no return")
+        raise RequestInvalid("state", f"{operation.name} is sealed and cannot end {state}")
     if not isinstance(outcome, _MAY_LEAVE[state]):
-        raise RequestInvalid("outcome", f"{state} does not go with {type(outcome).__name__.lower()}")
+        raise RequestInvalid(
+            "outcome", f"{type(outcome).__name__.lower()} is not an outcome of an operation that ends {state}"
+        )
     if operation.stackless and isinstance(outcome, Record):
-        raise RequestInvalid("outcome", "an operation on behalf of no stack leaves no record; abandon it")
-    if ending.finished is None and going is not OperationState.PREPARING:
-        raise RequestInvalid("finished", f"{operation.name} started, so it has a last event")
+        raise RequestInvalid("outcome", "an operation without a stack has no record; send abandon")
+    if ending.finished is None and current is not OperationState.PREPARING:
+        raise RequestInvalid("finished", f"must be set, as {operation.name} has started")
     if ending.stale and state is not OperationState.FAILED:
-        raise RequestInvalid("stale_plan", f"{operation.name} started, so its plan was not stale")
+        raise RequestInvalid("stale_plan", f"{operation.name} has started, so its plan was not stale")
 
 
 def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int, now: int) -> None:
@@ -242,8 +251,8 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
         write = Write(ending.position, ending.records, last.events_at(generation), [last.seq])
         ended = journal.appended(tx, operation, write, now, last_event=body, **changes)
     else:
-        heard = max(operation.update_time, now)
-        ended = replace(operation, update_time=heard, position=ending.position, **changes)
+        update_time = max(operation.update_time, now)
+        ended = replace(operation, update_time=update_time, position=ending.position, **changes)
     tx.operations.update(ended)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(operation.name)
@@ -259,11 +268,11 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
 
 
 def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, now: int) -> Stack | None:
-    """The stack after a finished operation; None: it goes away."""
+    """The stack after a finished operation; None: it is removed."""
     match ending.outcome:
         case Record() as record:
             _check_generation(stack, operation, ending.base_generation)
-            # What could not be taken back needs a stack that owns it.
+            # Resources that could not be undone need a stack that owns them.
             is_kept = ending.state is OperationState.SUCCEEDED or bool(record.changes.entries)
             if stack.state is State.ACTIVE or is_kept:
                 return _recorded(tx, operation, stack, record, ending, now)
@@ -281,28 +290,28 @@ def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Recor
     seen = baselines.planned(tx, plan) if plan and has_succeeded else []
     held = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
     moved = {} if has_succeeded else baselines.moved(tx, stack.record.id, changes)
-    has_changed, count = inventory.change(tx, stack, changes, now)
-    is_news = has_changed or record.platform_changed
-    if is_news or record.secrets_written:
+    inventory_changed, count = inventory.change(tx, stack, changes, now)
+    is_changed = inventory_changed or record.platform_changed
+    if is_changed or record.secrets_written:
         recorded = replace(recorded, record=replace(stack.record, generation=stack.record.generation + 1))
-    if is_news:
+    if is_changed:
         recorded = replace(
             recorded,
             resource_count=count,
             record=replace(recorded.record, sources=tuple(record.sources)),
-            # Clocks are set back at times; a record is never updated before it was made.
+            # A clock may be set back; ``update_time`` is never before ``create_time``.
             update_time=max(now, stack.update_time),
         )
-    if plan and has_succeeded and (is_news or plan.package_digest != stack.record.package_digest):
+    if plan and has_succeeded and (is_changed or plan.package_digest != stack.record.package_digest):
         revised = revisions.after(tx, operation, plan, recorded.record, ending.leftover_count, now)
         recorded = replace(recorded, record=revised)
     tx.baselines.put(stack.record.id, held)
     if moved:
         tx.baselines.rebind(stack.record.id, moved)
-    if is_news and record.is_in_sync and has_succeeded:
+    if is_changed and record.is_in_sync and has_succeeded:
         looks.after_apply(tx, recorded.record.id, recorded.record.generation, count, now)
     if stack.state is State.PENDING:
-        # It has the sources of the apply that made it, if that had nothing to do, too.
+        # The stack gets the sources of the apply that created it, even if that apply had nothing to do.
         made = replace(recorded.record, sources=tuple(record.sources))
         recorded = replace(recorded, record=made, state=State.ACTIVE, create_time=now, update_time=now)
     if recorded is not stack:
@@ -311,7 +320,7 @@ def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Recor
 
 
 def _check_generation(stack: Stack, operation: Operation, base_generation: int) -> None:
-    # While an operation has the lease, only what others hand over moves the generation.
+    # While an operation holds the lease, only hand-overs by other stacks change the generation.
     moved = stack.record.generation - base_generation
     if not 0 <= moved <= operation.handed_over:
         raise StackMoved(stack.called, base_generation, stack.record.generation)

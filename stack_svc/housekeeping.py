@@ -1,4 +1,4 @@
-"""Removes what the store has no more use for, again and again, beside the calls."""
+"""The periodic sweep, which runs beside the calls."""
 
 import logging
 
@@ -7,15 +7,15 @@ from stack_svc.store.store import Limits, Store
 log = logging.getLogger("pkger.stack")
 
 PERIOD_SECONDS = 60.0
-"""Between two sweeps; the first one is made at the start."""
+"""Time between two sweeps; the first one runs at the start."""
 
 
 async def sweep(store: Store, limits: Limits) -> None:
     """
-    Remove all that *store* need not keep, batch by batch.
+    Remove all rows that *store* no longer needs, batch by batch.
 
     Raises:
-        ServiceUnavailable: The store is out of order.
+        ServiceUnavailable: The store fails.
     """
     while (swept := await store.sweep(limits)).is_full(limits):
         log.info("swept", extra={"rows": swept.rows})

@@ -1,4 +1,4 @@
-"""Who gets what a stack lets go while others use it: the stack that has used it longest (engine.md 11.8)."""
+"""Hands resources that a stack releases over to the stack that has used each of them longest (engine.md 11.8)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -18,13 +18,13 @@ ALL = 1_000_000_000
 @dataclass(frozen=True, slots=True)
 class Estate:
     """
-    What a stack lets go.
+    The resources that a stack releases.
 
     Attributes:
-        heirs: Of what others use: the entry of the stack that lets it go, and who gets it, by the resource as the store
-            has it.
-        orphaned: Keys of what was to stay with others, and that nobody uses, sorted.
-        orphaned_labels: Labels that were to stay attached, and that no other record wants, sorted.
+        heirs: For each resource that other stacks use, as the store's text of it: the entry of the releasing stack, and
+            the user that becomes the owner.
+        orphaned: Keys of resources that were to be left to other users, but have none, sorted.
+        orphaned_labels: Labels that were to stay attached, but that no other record wants, sorted.
     """
 
     heirs: Mapping[str, tuple[InventoryEntry, Owner]]
@@ -33,16 +33,16 @@ class Estate:
 
     @property
     def stacks(self) -> set[str]:
-        """Ids of the stacks that get something."""
+        """Ids of the stacks that become owners."""
         return {heir.stack for _, heir in self.heirs.values()}
 
 
 NOTHING = Estate({})
-"""Of a stack that lets nothing go."""
+"""The estate of a stack that releases nothing."""
 
 
 def estate_of(reading: Reading, target: Target, stack: str, changes: RecordChanges) -> Estate:
-    """What leaves the record of *stack*, which works at *target*, with *changes*; a new key is no leaving."""
+    """The resources that leave the record of *stack*, of *target*, with *changes*; a renamed entry does not leave."""
     entries = reading.inventory.entries(stack, changes.removed) if changes.removed else []
     kept = {resource_of(entry) for entry in changes.entries}
     leaving = [entry for entry in entries if resource_of(entry) not in kept]
@@ -53,7 +53,7 @@ def estate_of(reading: Reading, target: Target, stack: str, changes: RecordChang
 def whole_estate(
     reading: Reading, target: Target, stack: str, staying: Collection[Key], labels: Sequence[Use]
 ) -> Estate:
-    """What leaves with *stack* itself; *staying* and *labels*: what was left to others, as of ``RecordChanges``."""
+    """The resources that leave when *stack* is removed; *staying* and *labels* are those of ``RecordChanges``."""
     if not (staying or labels or reading.uses.of_stack(target, stack)):
         return NOTHING
     left = _estate(reading, target, stack, reading.inventory.page(stack, Key("", ""), ALL), staying)
@@ -88,11 +88,11 @@ def _estate(
 
 def hand_over(tx: Transaction, estate: Estate, locked: Mapping[str, Stack], now: int) -> None:
     """
-    Make the heirs the owners of what was let go.
+    Make the heirs the owners of the released resources.
 
     Args:
-        tx: The store, where nobody owns it any more.
-        estate: What was let go.
+        tx: The store, in which the resources have no owner any more.
+        estate: The released resources.
         locked: The stacks of its heirs, locked.
         now: The time.
     """
@@ -106,7 +106,7 @@ def hand_over(tx: Transaction, estate: Estate, locked: Mapping[str, Stack], now:
             entry._replace(origin=inherited[entry.key][1]) for entry in tx.inventory.entries(stack_id, inherited)
         ]
         names = {inherited[entry.key][0]: entry.key.name for entry in entries}
-        tx.uses.give_back(stack_id, record.target, names)
+        tx.uses.remove(stack_id, record.target, names)
         tx.owners.take(stack_id, record.target, RECORDED, names, now)
         tx.inventory.change(stack_id, record.target, (), entries)
         moved = replace(record, generation=record.generation + 1)

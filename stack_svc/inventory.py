@@ -1,4 +1,4 @@
-"""What stacks own and use: the map from object keys to resources; a resource has one owner (engine.md 1, I8)."""
+"""Inventories: the resources that stacks own and use, by object; a resource has one owner (engine.md 1, I8)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -13,12 +13,12 @@ from stack_svc.store.store import Reading, Transaction
 
 def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> tuple[bool, int]:
     """
-    Change what a stack owns and uses, from *now* on.
+    Change the inventory of a stack at *now*.
 
-    What it is to use, and has become the owner of meanwhile, it goes on to own.
+    A resource that the stack is to use, but that it owns by now, stays owned.
 
     Returns:
-        Whether anything is different now, and the number of its resources; the order of associations means nothing.
+        Whether anything changed, and the number of its resources; the order of associations is ignored.
 
     Raises:
         RequestInvalid: Two entries share a key or a resource, or a key or an id is empty.
@@ -38,12 +38,12 @@ def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> t
     leaving = [recorded[key] for key in (*gone, *(entry.key for entry in new)) if key in recorded]
     owned, used = _apart(new)
     owned_before, used_before = _apart(leaving)
-    tx.owners.give_back(stack_id, target, owned_before)
-    # Whoever goes on to use something is as old a user as before.
-    tx.uses.give_back(stack_id, target, used_before.keys() - used.keys())
-    in_the_way = tx.owners.take(stack_id, target, RECORDED, _names(owned), now)
+    tx.owners.release(stack_id, target, owned_before)
+    # A continued use keeps its time.
+    tx.uses.remove(stack_id, target, used_before.keys() - used.keys())
+    conflicting = tx.owners.take(stack_id, target, RECORDED, _names(owned), now)
     claims = [Claim(0, entry.key, ClaimedResource(*resource_of(entry))) for entry in owned.values()]
-    if refused := owners.refused(claims if in_the_way else (), in_the_way):
+    if refused := owners.refused(claims if conflicting else (), conflicting):
         _refuse(refused, stack_id)
     if used:
         tx.uses.add(stack_id, target, RECORDED, _names(used), now)
@@ -59,7 +59,7 @@ def resource_of(entry: InventoryEntry) -> ResourceKey:
 def _with_origins(
     reading: Reading, target: Target, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
 ) -> Sequence[InventoryEntry]:
-    """*entries*, where those to be shared that the stack has become the owner of, or that nobody owns, are owned."""
+    """*entries*; a shared one whose resource the stack owns by now, or that no stack owns, becomes an owned one."""
     shared = [resource_of(entry) for entry in entries if entry.origin is Origin.SHARED]
     if not shared:
         return entries
@@ -71,7 +71,7 @@ def _with_origins(
 
 
 def _apart(entries: Iterable[InventoryEntry]) -> tuple[dict[str, InventoryEntry], dict[str, InventoryEntry]]:
-    """What of *entries* is owned, and what is used, by the resource as the store has it."""
+    """The owned and the used ones of *entries*, by the store's text of their resource."""
     owned: dict[str, InventoryEntry] = {}
     used: dict[str, InventoryEntry] = {}
     for entry in entries:

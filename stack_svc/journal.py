@@ -1,9 +1,9 @@
 """
-The life of an operation, up to its end: it begins with a lease, and each of its writes is fenced by that (engine.md 6).
+An operation up to its end: it begins with a lease, whose token fences each of its writes (engine.md 6).
 
-An applier that got no answer to a write sends it again, so each write that has taken effect already answers as it did
-before: its position tells. The exception is a claim: nobody can tell the same applier from another task of it, so the
-second one waits.
+An applier that got no response to a write sends it again. A write that has taken effect, found by its position, returns
+the same response and has no second effect. A claim is the exception: it may come from another task of the same applier,
+so a repeated claim waits until the lease is free.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,12 +25,12 @@ from stack_svc.store.stacks import Choice, Named, Stack, State
 from stack_svc.store.store import Reading, Transaction
 
 MOST_ABANDONED = 100
-"""Operations in one answer (journal.proto)."""
+"""Largest number of operations in one response (journal.proto)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The stack that a stored plan is for; *plan* is its name."""
+    """The stack of a stored plan; ``plan`` is the name of the plan."""
 
     plan: str
 
@@ -42,15 +42,15 @@ class Beginning:
 
     Attributes:
         name: Its name.
-        choice: The stack; a target: none, there.
-        create_missing: A stack named by a name that does not exist is made, pending until the operation succeeds; one
-            that an earlier operation left pending is taken over when that sent nothing and its lease ran out.
-        kind: What it is for; None, as is *create_missing* false: as the plan of *choice* says.
-        holder: Who works on it.
+        choice: The stack; a target for an operation without a stack.
+        create_missing: Whether a stack named by name is created if it does not exist; it is pending until the operation
+            succeeds. A pending stack is reused if its operation sent nothing and its lease has expired.
+        kind: Its kind; for a stored plan None, as the plan determines the kind and whether to create the stack.
+        holder: The applier that runs it.
         ttl: Microseconds that the lease lasts without renewal.
-        new_stack: Id of the stack that is made, if one is; that of a stored plan follows from the plan.
-        request: The request that it is for.
-        author: Who asks for it.
+        new_stack: Id of the stack, if one is created; for a stored plan, the id may follow from the plan instead.
+        request: The request that asks for it.
+        author: Name of its author.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An operation with the lease of its stack; ``plan`` is the stored one, or None."""
+    """An operation with the lease of its stack; ``plan`` is its stored plan, or None."""
 
     stack: Stack
     lease: Lease
@@ -84,7 +84,7 @@ class Write:
         records: A ``pkger.journal.v1.StoredRecords`` in its wire format.
         events: A ``pkger.journal.v1.StoredEvents`` in its wire format.
         seqs: The seq of each of the events.
-        steps: Numbers of the steps that records and events are about.
+        steps: Numbers of the steps in records and events.
     """
 
     position: int
@@ -97,15 +97,15 @@ class Write:
 @dataclass(frozen=True, slots=True)
 class Advance:
     """
-    What a write says beside records and events.
+    The changes of an operation by a write, beside records and events.
 
     Attributes:
-        claims: What steps that are about to be sent, or what came of others, need for the operation alone.
-        released: What it claimed and needs no more.
+        claims: Claims for steps that are about to be sent, and for outcomes of other steps.
+        released: Claims that it no longer needs.
         done_count: Number of steps that are in effect.
-        seal: Whether the operation passes the point of no return.
-        rollback: Whether it turns back.
-        cause: What failed; empty: as noted before.
+        seal: Whether the operation passes the seal.
+        rollback: Whether it starts to roll back.
+        cause: The failure; empty: the cause stays as it is.
     """
 
     claims: Sequence[Claim]
@@ -119,11 +119,11 @@ class Advance:
 @dataclass(frozen=True, slots=True)
 class Advanced:
     """
-    What a write came to.
+    The result of a write.
 
     Attributes:
-        cancel_requested: Whether somebody asked the operation to turn back.
-        refused: The claims that somebody else is in the way of; if there is any, nothing was written.
+        cancel_requested: Whether a client asked to cancel the operation.
+        refused: The claims that conflict with other stacks or operations; if there is any, nothing was written.
     """
 
     cancel_requested: bool
@@ -133,9 +133,9 @@ class Advanced:
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """
-    All that the journal knows of an operation.
+    An operation with a new lease, and all that its next applier needs to resume it.
 
-    ``blocked_steps``, which only a BLOCKED one has, are as in ``Blocks.body``; ``rows`` are all of its writes.
+    ``blocked_steps`` are those of a BLOCKED operation, as in ``Blocks.body``; ``rows`` are all of its writes.
     """
 
     stack: Stack
@@ -147,8 +147,8 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """Writes of an operation with events that somebody asked for, whether there are more, and how far it is."""
+class EventRows:
+    """The writes with the requested events of an operation, whether more follow, and the state of the operation."""
 
     rows: Sequence[Row]
     has_more: bool
@@ -157,23 +157,23 @@ class Story:
 
 def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     """
-    Take the lease of a stack for a new operation.
+    Acquire the lease of a stack for a new operation.
 
     Returns:
-        The operation with its lease; without one the operation that the same request began before.
+        The new operation with its lease, or the operation that the same request began before, without a lease.
 
     Raises:
-        StackNotFound: There is no such stack and none is to be made.
+        StackNotFound: There is no such stack and none is to be created.
         PlanNotFound: There is no such plan.
         RequestIdReused: The request id was used with other content.
-        OperationNotFound: The operation of the request was too old to be kept.
+        OperationNotFound: The request began an operation before, which was removed.
         StackLeased: Another operation holds the lease.
-        OperationUnfinished: Another operation on the stack waits to be recovered.
-        PlanUsed: An operation ran the plan before.
-        PlanStale: The plan was found to be stale.
+        OperationUnfinished: Another operation on the stack has to be recovered.
+        PlanUsed: An operation runs or ran the plan.
+        PlanStale: The plan is stale.
         PlanExpired: The plan was not applied in time.
-        RequestInvalid: The operation or its holder has no name, or one that is in use, the time of the lease is out of
-            bounds, or the name is none for a stack.
+        RequestInvalid: The operation or its holder has no name, the name of the operation is taken, that of the stack
+            is not valid, or the duration of the lease is out of bounds.
     """
     for field, value in (("operation", wanted.name), ("holder", wanted.holder)):
         if not value:
@@ -189,7 +189,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         stack, lease = _begin_again(tx, again, existing(tx, wanted.name), choice, kind, wanted, now)
         return Begun(stack, lease, existing(tx, wanted.name), plans.work(tx, plan.name) if plan else None)
     if earlier and preparing.has_died(tx, existing(tx, earlier_name), now):
-        # What the request began before came to nothing, so it may begin anew.
+        # The earlier operation of the request died before it sent anything, so the request may begin another.
         preparing.end_dead(tx, earlier, now)
     elif made := requests.earlier_answer(tx, wanted.request, now):
         return existing(tx, made)
@@ -214,7 +214,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     )
     if not tx.operations.insert(operation):
         raise RequestInvalid("operation", f"{wanted.name} exists already; choose another name")
-    requests.remember(tx, wanted.request, wanted.name, now)
+    requests.store_answer(tx, wanted.request, wanted.name, now)
     return Begun(stack, lease, operation, plans.work(tx, plan.name) if plan else None)
 
 
@@ -222,16 +222,16 @@ def start(
     tx: Transaction, name: str, token: int, source: NewPlan | str, write: Write, claims: Sequence[Claim] = ()
 ) -> None:
     """
-    Give an operation its plan, a new one or a stored one by name, its first event, and what the plan adopts and uses.
+    Give an operation its plan (a new one, or a stored one by name), its first event, and the claims of the plan.
 
     Raises:
-        ResourceOwned: Another stack has what the plan adopts, or takes away what it uses.
+        ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses.
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
-        RequestInvalid: It started with another plan before, or another plan has the name of the new one.
+        RequestInvalid: It has started with another plan, or another plan has the name of the new one.
         PlanNotFound: There is no such plan.
-        PlanUsed: An operation ran it before.
-        PlanStale: It was found to be stale, or no stack owns any more what it uses.
+        PlanUsed: An operation runs or ran it.
+        PlanStale: It is stale, or no stack owns a resource any more that it uses.
         PlanExpired: It was not applied in time.
     """
     operation, _, now = fenced(tx, name, token)
@@ -257,16 +257,16 @@ def start(
 
 def advance(tx: Transaction, name: str, token: int, write: Write, change: Advance) -> Advanced:
     """
-    Append a write to the journal of an operation that started, unless somebody else has what it claims.
+    Append a write to the journal of an operation that started, unless one of its claims is refused.
 
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
-        RequestInvalid: It did not start, lacks a write or an event before this one, has another write at the position,
-            has no such step, or would turn back past its point of no return.
+        RequestInvalid: The operation did not start, lacks a write or an event before this one, has another write at the
+            position, has no such step, or is sealed and would roll back.
     """
     operation, _, now = fenced(tx, name, token)
-    state = operation.going
+    state = operation.unblocked_state
     if state is OperationState.PREPARING:
         raise RequestInvalid("operation", f"{name} did not start")
     if is_repeated(tx, operation, write):
@@ -274,7 +274,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
     sealed, rolling_back = operation.sealed or change.seal, operation.rolling_back or change.rollback
     if sealed and rolling_back:
         field = "rollback" if change.rollback else "seal"
-        raise RequestInvalid(field, f"{name} cannot turn back past its point of no return")
+        raise RequestInvalid(field, f"{name} cannot both be sealed and roll back")
     for step in (min(write.steps, default=0), max(write.steps, default=0)):
         if not 0 <= step < max(operation.step_count, 1):
             raise RequestInvalid("steps", f"there is no step {step} in a plan of {operation.step_count} steps")
@@ -282,7 +282,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
         raise RequestInvalid("done_count", f"{change.done_count} of {operation.step_count} steps cannot be in effect")
     if refused := claiming.claim(tx, operation, change.claims, now):
         return Advanced(operation.cancel_requested, refused)
-    claiming.give_back(tx, operation, change.released)
+    claiming.release(tx, operation, change.released)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(name)
     advanced = appended(
@@ -303,17 +303,17 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
 
 def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:
     """
-    Let the lease of an operation last *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
+    Renew the lease of an operation for *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
 
-    A retry is the same request: its *token* is the one before the raise, too.
+    A retry of a raise has the *token* before the raise, too; it is accepted and does not raise the token again.
 
     Returns:
-        When it ends, and whether somebody asked the operation to turn back.
+        When it ends, and whether a client asked to cancel the operation.
 
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: It is over.
-        RequestInvalid: *ttl* is out of bounds, or *raise_to* does not follow on *token*.
+        RequestInvalid: *ttl* is out of bounds, or *raise_to* is not *token* plus one.
     """
     tx.lock_stack(tx.operations.stack_of(name) or "")
     now = tx.now()
@@ -331,11 +331,11 @@ def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -
 
 def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
     """
-    Take the lease of the stack of an unfinished operation. A BLOCKED one is so until its new holder writes.
+    Acquire the lease of an unfinished operation. A BLOCKED operation stays so until its new holder writes.
 
     Raises:
         OperationNotFound: There is no such operation, or it is finished.
-        StackLeased: Somebody works on it.
+        StackLeased: Its lease is held.
         RequestInvalid: *holder* is empty, or *ttl* is out of bounds.
     """
     if not holder:
@@ -348,7 +348,7 @@ def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
         raise OperationNotFound(name)
     lease = leases.acquired(last, stack, texts.clean(holder), name, ttl, now)
     tx.leases.put(stack_id, lease)
-    # Whoever recovers a BLOCKED operation believes that what blocks it is mended.
+    # An operator recovers a BLOCKED operation after fixing the defect that blocks it, so the count restarts.
     defects = 0 if operation.state is OperationState.BLOCKED else operation.defects
     claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token, defects=defects)
     tx.operations.update(claimed)
@@ -358,7 +358,7 @@ def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
 
 def request_cancel(tx: Transaction, name: str) -> Operation:
     """
-    Note that an operation is to turn back. That is no word of its applier, so its update time stays.
+    Record that an operation is to be cancelled. This is no write of its applier, so its update time stays.
 
     Returns:
         The operation.
@@ -372,16 +372,16 @@ def request_cancel(tx: Transaction, name: str) -> Operation:
     return cancelled
 
 
-def told(reading: Reading, name: str, after_seq: int, most_bytes: int) -> Story:
+def event_rows(reading: Reading, name: str, after_seq: int, most_bytes: int) -> EventRows:
     """
-    What happened in an operation after the event *after_seq*: events of *most_bytes* or a few more.
+    The writes of an operation with events after *after_seq*, until the events take *most_bytes* or more.
 
     Raises:
         OperationNotFound: There is no such operation.
     """
     operation = existing(reading, name)
     rows, has_more = reading.journal.rows_after(name, after_seq, most_bytes)
-    return Story(rows, has_more, operation.state)
+    return EventRows(rows, has_more, operation.state)
 
 
 def existing(reading: Reading, name: str) -> Operation:
@@ -429,10 +429,10 @@ def fenced(tx: Transaction, name: str, token: int) -> tuple[Operation, Lease, in
 
 def is_repeated(reading: Reading, operation: Operation, write: Write) -> bool:
     """
-    Whether a write was made before, so that its answer was lost.
+    Whether a write was made before, as its response was lost.
 
     Raises:
-        RequestInvalid: Another write has its position, or one before it is missing.
+        RequestInvalid: Another write has its position, or a write before it is missing.
     """
     if write.position == operation.position + 1:
         return False
@@ -440,7 +440,8 @@ def is_repeated(reading: Reading, operation: Operation, write: Write) -> bool:
     if row and (row.records, row.events) == (write.records, write.events):
         return True
     raise RequestInvalid(
-        "position", f"{operation.name} goes on at {operation.position + 1}; at {write.position} is no such write"
+        "position",
+        f"the next position of {operation.name} is {operation.position + 1}; at {write.position} is no such write",
     )
 
 
@@ -452,12 +453,12 @@ def appended(tx: Transaction, operation: Operation, write: Write, now: int, **ch
         The operation after it, with *changes* of its attributes, for the caller to update.
 
     Raises:
-        RequestInvalid: An event is missing before one of these.
+        RequestInvalid: An event before one of these is missing.
     """
     last_seq = operation.last_seq
     for seq in write.seqs:
         if seq != last_seq + 1:
-            raise RequestInvalid("events", f"seq {seq} does not go on where the last event ended, at {last_seq}")
+            raise RequestInvalid("events", f"seq {seq} does not follow {last_seq}, that of the last event")
         last_seq = seq
     tx.journal.append(operation.name, Row(write.position, operation.token, last_seq, write.records, write.events, now))
     heard = max(operation.update_time, now)
@@ -486,7 +487,7 @@ def _name_of(source: NewPlan | str) -> str:
 
 
 def _as_asked(wanted: Beginning) -> tuple[Choice | Target, Named | None, OperationKind]:
-    """What an operation is about, the stack to make if there is none, and its kind."""
+    """The stack or target of an operation, the stack to create if there is none, and the kind."""
     if isinstance(wanted.choice, Planned):
         raise PlanNotFound(wanted.choice.plan)
     if wanted.kind is None:
@@ -496,12 +497,12 @@ def _as_asked(wanted: Beginning) -> tuple[Choice | Target, Named | None, Operati
 
 
 def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, Named | None, OperationKind]:
-    """Likewise, as *plan* says."""
+    """Likewise, of an operation that runs *plan*."""
     named = Named(plan.target, plan.stack_name)
     if plan.stack:
         return plan.stack, None, plan.kind
     if plan.creates_nameless_stack:
-        # An earlier operation of the plan may have made it, and died.
+        # An earlier operation of the plan may have created it, and died.
         return stacks.id_for_plan(plan.name), named, plan.kind
     return (named, named, plan.kind) if plan.stack_name else (plan.target, None, plan.kind)
 
@@ -515,7 +516,7 @@ def _begin_again(
     wanted: Beginning,
     now: int,
 ) -> tuple[Stack, Lease]:
-    """Answer as before, with the lease counted from now, as its holder does."""
+    """Return the same response, with the lease renewed from now on, as its holder counts from this request."""
     lease = tx.leases.of(known.stack)
     if (
         known.state is OperationState.PREPARING
@@ -523,7 +524,7 @@ def _begin_again(
         and choice == _choice_of(known, choice)
         and leases.holds(lease, known.token, now)
     ):
-        assert lease is not None  # noqa: S101 - it lasts
+        assert lease is not None  # noqa: S101 - it is held
         renewed = leases.renewed(lease, wanted.ttl, now)
         tx.leases.put(known.stack, renewed)
         return stack, renewed
@@ -531,7 +532,7 @@ def _begin_again(
 
 
 def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | None:
-    """The stack of an operation, named in the same way as *like*; None when that is no way to name it."""
+    """The stack of an operation, named in the way of *like*; None when it cannot be named in that way."""
     match like:
         case Target():
             return known.target if known.stackless else None
@@ -544,7 +545,7 @@ def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | Non
 def _stack_to_work_on(
     tx: Transaction, found: Stack | None, choice: Choice | Target, missing: Named | None, new_id: str, now: int
 ) -> tuple[Stack, Lease]:
-    """The stack with its last lease; made as *missing* if there is none and that is given."""
+    """The stack with its last lease; it is created as *missing*, if given, when there is none."""
     if isinstance(choice, Target):
         made = stacks.new_stack(Named(choice, ""), new_id, "", State.STACKLESS, now)
     elif missing is None:
@@ -562,7 +563,7 @@ def _stack_to_work_on(
 
 
 def _taken(tx: Transaction, stack: Stack, last: Lease, wanted: Beginning, now: int) -> Lease:
-    """The lease of *stack* for a new operation, once what died on it is out of the way."""
+    """Acquire the lease of *stack* for a new operation, and end the operation on it that died before it started."""
     lease = leases.acquired(last, stack, texts.clean(wanted.holder), wanted.name, wanted.ttl, now)
     preparing.end_dead(tx, stack, now)
     tx.leases.put(stack.record.id, lease)

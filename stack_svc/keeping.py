@@ -1,4 +1,4 @@
-"""What people change of the record of a stack: take a resource in, let one go, rename its object (lifecycle.md 2)."""
+"""Changes of a record by users: to import a resource, to forget one, to rename an object (lifecycle.md 2)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,14 +14,16 @@ from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import Reading, Transaction
 
 
-def take_in(tx: Transaction, stack_id: str, entry: InventoryEntry, baseline: Baseline, request: Request) -> Stack:
+def import_resource(
+    tx: Transaction, stack_id: str, entry: InventoryEntry, baseline: Baseline, request: Request
+) -> Stack:
     """
     Record a resource that no stack owns, once for each request.
 
     Raises:
         StackNotFound: There is no such stack.
-        StackLeased: An operation is at work on it.
-        OperationUnfinished: An operation on it waits to be recovered.
+        StackLeased: An operation runs on it.
+        OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: Another object of the stack has the name, or the stack has the resource already.
         RequestIdReused: The request id was used with other content.
         ResourceOwned: Another stack has it, or an operation on its behalf claims it.
@@ -30,7 +32,7 @@ def take_in(tx: Transaction, stack_id: str, entry: InventoryEntry, baseline: Bas
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
-    stacks.refuse_worked_on(tx, stack, now)
+    stacks.refuse_unfinished(tx, stack, now)
     what = f"{entry.key.kind} {entry.resource_id}"
     holders = [*tx.owners.of(stack.record.target, [_what(entry)]), *tx.uses.of(stack.record.target, [_what(entry)])]
     if own := [holder for holder in holders if holder.stack == stack.record.id]:
@@ -39,47 +41,47 @@ def take_in(tx: Transaction, stack_id: str, entry: InventoryEntry, baseline: Bas
     adopted = entry._replace(origin=Origin.ADOPTED, is_pending_delete=False)
     changed = _changed(tx, stack, RecordChanges((adopted,)), now)
     tx.baselines.put(stack.record.id, [baseline])
-    requests.remember(tx, request, stack.record.id, now)
+    requests.store_answer(tx, request, stack.record.id, now)
     return changed
 
 
 def forget(tx: Transaction, choice: Choice, key: Key, request: Request) -> Stack:
     """
-    Let a resource go, once for each request; the stack that has used it longest becomes its owner.
+    Forget a resource, once for each request; the stack that has used it longest becomes its owner.
 
     Raises:
         StackNotFound: There is no such stack.
-        StackLeased: An operation is at work on it.
-        OperationUnfinished: An operation on it waits to be recovered.
+        StackLeased: An operation runs on it.
+        OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: The stack has no such object.
         RequestIdReused: The request id was used with other content.
     """
     found, changes = stacks.existing(tx, choice), RecordChanges(removed=(key,))
     stack_id, target = found.record.id, found.record.target
     heirs = inheriting.estate_of(tx, target, stack_id, changes).stacks
-    # In one order, whoever locks them.
+    # All transactions lock stacks in the order of their ids.
     locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *heirs})}
     stack = stacks.visible(locked[stack_id], stack_id)
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
-    stacks.refuse_worked_on(tx, stack, now)
+    stacks.refuse_unfinished(tx, stack, now)
     _entry(tx, stack, key)
     estate = inheriting.estate_of(tx, target, stack_id, changes)
     changed = _changed(tx, stack, changes, now)
     inheriting.hand_over(tx, estate, _there(locked), now)
-    requests.remember(tx, request, stack_id, now)
+    requests.store_answer(tx, request, stack_id, now)
     return changed
 
 
 def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Request) -> Stack:
     """
-    Give an object another name in the record, once for each request; what refers to it by name follows.
+    Rename an object in the record, once for each request; associations that refer to it by name follow.
 
     Raises:
         StackNotFound: There is no such stack.
-        StackLeased: An operation is at work on it.
-        OperationUnfinished: An operation on it waits to be recovered.
+        StackLeased: An operation runs on it.
+        OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: The stack has no such object, or the name is none, its own, or that of another object.
         RequestIdReused: The request id was used with other content.
     """
@@ -87,7 +89,7 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
-    stacks.refuse_worked_on(tx, stack, now)
+    stacks.refuse_unfinished(tx, stack, now)
     entry, new_key = _entry(tx, stack, key), Key(key.kind, new_name)
     check_meta_name(new_name, "new_name")
     if new_key == key:
@@ -104,7 +106,7 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
     baselines = tx.baselines.of(stack.record.id, [key])
     changed = _changed(tx, stack, RecordChanges((*entries, renamed), (key,)), now)
     tx.baselines.put(stack.record.id, [each._replace(key=new_key) for each in baselines])
-    requests.remember(tx, request, stack.record.id, now)
+    requests.store_answer(tx, request, stack.record.id, now)
     return changed
 
 
@@ -127,14 +129,14 @@ def _entry(reading: Reading, stack: Stack, key: Key) -> InventoryEntry:
 
 
 def _refuse_taken(reading: Reading, stack: Stack, key: Key, field: str) -> None:
-    """The kinds of a family share their names."""
+    """Raise RequestInvalid if another object has the name of *key*, which is unique among the kinds of a family."""
     keys = [Key(kind, key.name) for kind in kinds_of(family_of(key.kind))]
     for entry in reading.inventory.entries(stack.record.id, keys):
         raise RequestInvalid(field, f"stack {stack.called!r} has another object of that name, {entry.key}")
 
 
 def _changed(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> Stack:
-    """The stack with *changes* in its record; plans that were made before are stale then."""
+    """Write *changes* to the record of a stack; its generation changes, so earlier plans become stale."""
     _, count = inventory.change(tx, stack, changes, now)
     changed = replace(
         stack,

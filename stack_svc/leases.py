@@ -1,21 +1,25 @@
-"""Who works on a stack: one lease per stack, which ends by itself and whose token fences late writers (engine.md 6)."""
+"""Leases: one for each stack, which expires by itself and whose token fences late writers (engine.md 6)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from services.core.errors import LeaseLost, RequestInvalid, StackLeased
-from stack_svc.store.leases import GIVEN_BACK, Lease
+from stack_svc.store.leases import RELEASED, Lease
 from stack_svc.store.stacks import Stack
 
 SECOND = 1_000_000
-"""In microseconds, the unit of all times here."""
+"""One second in microseconds, the unit of all times here."""
 
 SHORTEST, LONGEST = 1 * SECOND, 600 * SECOND
-"""Bounds of the time a lease lasts without renewal (journal.proto)."""
+"""Bounds of the duration of a lease without renewal (journal.proto)."""
 
 
 def is_free(lease: Lease, now: int) -> bool:
-    """Whether nobody has the lease. One that ends later than it can last is over, too: a clock was set back (11.4)."""
+    """
+    Whether the lease is over.
+
+    It is also over when it ends later than its duration allows: then a clock was set back (11.4).
+    """
     return lease.expires < now or lease.expires > now + lease.ttl
 
 
@@ -28,13 +32,13 @@ def acquired(lease: Lease, stack: Stack, holder: str, operation: str, ttl: int, 
     """
     The lease of *stack* for a new holder.
 
-    A token is never given twice, also by a store that was restored from a backup: it counts on from the clock (11.4).
+    Each token is used once, even by a store that was restored from a backup, as tokens are at least the time (11.4).
 
     Args:
         lease: The last lease of the stack.
         stack: The stack, for the error.
-        holder: Who asks, for the error that others get.
-        operation: What for, likewise.
+        holder: The new holder, for the errors that other callers get.
+        operation: Name of its operation, likewise.
         ttl: Microseconds that the lease lasts without renewal.
         now: The time.
 
@@ -49,7 +53,7 @@ def acquired(lease: Lease, stack: Stack, holder: str, operation: str, ttl: int, 
 
 def renewed(lease: Lease, ttl: int, now: int) -> Lease:
     """
-    *lease*, which lasts, for another *ttl* microseconds from now.
+    *lease*, which is held, for another *ttl* microseconds from now.
 
     Raises:
         RequestInvalid: *ttl* is out of bounds.
@@ -62,7 +66,7 @@ def is_raised(lease: Lease, token: int, raise_to: int) -> bool:
     """
     Whether the holder of *lease* raised its token from *token* to *raise_to* before.
 
-    Whoever took the lease from that holder after a clock was set back may have the same token: then ``last_token`` is
+    After a clock was set back, the next holder of the lease may have the token *raise_to*, too; then ``last_token`` is
     *token*.
     """
     return lease.token == raise_to == token + 1 and lease.last_token != token
@@ -70,30 +74,30 @@ def is_raised(lease: Lease, token: int, raise_to: int) -> bool:
 
 def raised(lease: Lease, raise_to: int) -> Lease:
     """
-    *lease*, which lasts, with a higher token. It is the same lease still, so ``last_token`` stays.
+    *lease*, which is held, with a higher token. It is still the same lease, so ``last_token`` stays.
 
     Raises:
-        RequestInvalid: *raise_to* does not follow on the token of the lease.
+        RequestInvalid: *raise_to* is not the next token.
     """
     if raise_to != lease.token + 1:
-        raise RequestInvalid("raise_to", f"must be {lease.token + 1}, which follows on the token of the lease")
+        raise RequestInvalid("raise_to", f"must be {lease.token + 1}, the token of the lease plus one")
     return replace(lease, token=raise_to)
 
 
-def given_back(lease: Lease, seen: int = 0) -> Lease:
-    """*lease*, over; the tokens of its stack count on from *seen*, if a platform has seen a higher one."""
-    return replace(lease, expires=GIVEN_BACK, token=max(lease.token, seen))
+def released(lease: Lease, seen: int = 0) -> Lease:
+    """*lease*, released; the next token is above *seen*, the highest one that the platform has seen (0: unknown)."""
+    return replace(lease, expires=RELEASED, token=max(lease.token, seen))
 
 
 def check(lease: Lease | None, stack: str, token: int, now: int) -> Lease:
     """
-    Fence a write: as the stack is locked, what is true here is true when the transaction is committed.
+    Fence a write; as the stack is locked, the result holds until the transaction is committed.
 
     Returns:
         The lease, held with *token*.
 
     Raises:
-        LeaseLost: It is over, or the stack is gone.
+        LeaseLost: It is over, or the stack has been removed.
     """
     if lease is None or not holds(lease, token, now):
         raise LeaseLost(stack, token)
@@ -102,17 +106,17 @@ def check(lease: Lease | None, stack: str, token: int, now: int) -> Lease:
 
 def refuse_leased(lease: Lease, stack: Stack, now: int) -> None:
     """
-    Do nothing, unless somebody holds the lease.
+    Do nothing for a lease that is over.
 
     Raises:
-        StackLeased: Names who.
+        StackLeased: The lease is held; the error names holder and operation.
     """
     if not is_free(lease, now):
         raise StackLeased(stack.called, lease.holder, lease.operation, rfc3339(lease.expires))
 
 
 def rfc3339(microseconds: int) -> str:
-    """A time in microseconds since 1970 as people read it."""
+    """A time in microseconds since 1970, in the format of RFC 3339."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
     return moment.isoformat().replace("+00:00", "Z")
 

@@ -1,4 +1,4 @@
-"""The last look at each stack: what somebody found who compared all of its resources (lifecycle.md 1)."""
+"""The last drift detection of each stack: the counts of a comparison of all its resources (lifecycle.md 1)."""
 
 from services.core.drift import DriftCounts
 from services.core.errors import RequestInvalid
@@ -9,20 +9,20 @@ from stack_svc.store.store import Transaction
 
 def record(tx: Transaction, stack_id: str, generation: int, counts: DriftCounts) -> bool:
     """
-    Keep what a look found, unless the stack is no longer what was looked at, or is at work.
+    Store the counts of a drift detection, unless the stack has changed since, or an operation runs on it.
 
     Returns:
-        Whether it was kept.
+        Whether they were stored.
 
     Raises:
         StackNotFound: There is no such stack.
-        RequestInvalid: There are fewer than no resources of a status.
+        RequestInvalid: A count is negative.
     """
     if negative := [status for status, count in counts._asdict().items() if count < 0]:
         raise RequestInvalid(f"counts.{negative[0]}", "must not be negative")
     stack = stacks.visible(tx.lock_stack(stack_id), stack_id)
     now = tx.now()
-    # What an operation has not written yet looks as if somebody had changed it.
+    # A resource that a running operation has yet to write would count as drift.
     if stack.record.generation != generation or tx.operations.unfinished_on(stack_id):
         return False
     tx.looks.put(stack_id, Look(now, generation, counts))
@@ -30,5 +30,5 @@ def record(tx: Transaction, stack_id: str, generation: int, counts: DriftCounts)
 
 
 def after_apply(tx: Transaction, stack_id: str, generation: int, resource_count: int, now: int) -> None:
-    """Count an apply as a look: all of the *resource_count* resources are as it wrote or found them."""
+    """Store an apply as a drift detection: all *resource_count* resources are in sync, as it wrote or read them."""
     tx.looks.put(stack_id, Look(now, generation, DriftCounts(in_sync=resource_count)))

@@ -1,4 +1,4 @@
-"""Stacks, plans, operations and what is known of them, as messages and back."""
+"""Translates between messages and the values of the store: stacks, plans, operations and their parts."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -50,10 +50,10 @@ from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.stacks import Filter as StacksFilter
 from stack_svc.updates import Update
 from stack_svc.urls import checked_urls
-from stack_svc.watching import Happened, Phase, Position
+from stack_svc.watching import Phase, PhaseChange, Position
 
 MOST_CHOSEN = 1000
-"""Ids or names that a list of stacks is asked for (stack.proto)."""
+"""Largest number of ids or names in a request for a list of stacks (stack.proto)."""
 
 _LATEST = 2**63 - 1
 """After every time that the store can hold."""
@@ -79,7 +79,7 @@ def new_target_of(message: object_pb2.Target) -> Target:
     Translate the target of a new stack.
 
     Raises:
-        RequestInvalid: A name in it is none, or one that a store cannot hold.
+        RequestInvalid: A name in it is not valid, or a store cannot hold it.
     """
     new_target_from_pb(message)
     return target_of(message)
@@ -87,10 +87,10 @@ def new_target_of(message: object_pb2.Target) -> Target:
 
 def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Choice:
     """
-    How a request names a stack.
+    Translate the way in which a request names a stack.
 
     Raises:
-        RequestInvalid: It names none, or by a name that is none for a stack.
+        RequestInvalid: It names none, or its name is not valid for a stack.
     """
     match stack.WhichOneof("stack"):
         case "id":
@@ -103,16 +103,16 @@ def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Cho
 
 
 def request_from_pb(key: journal_pb2.RequestKey) -> Request:
-    """Translate the key of a request; an absent one is that of a request without an id."""
+    """Translate the key of a request; without a key, it is a request without an id."""
     return Request(key.id, [key.digest])
 
 
 def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str) -> Beginning:
     """
-    Translate a new operation; if a stack is made for it, its id is *new_stack*.
+    Translate a new operation; if a stack is created for it, its id is *new_stack*.
 
     Raises:
-        RequestInvalid: It names no stack, or its kind is no value to send.
+        RequestInvalid: It names no stack, or its kind is not valid.
     """
     asked: Choice | Target | Planned
     match request.WhichOneof("subject"):
@@ -136,19 +136,19 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str
 
 
 def microseconds(duration: Duration) -> int:
-    """A span of time."""
+    """Translate a span of time."""
     return duration.ToMicroseconds()
 
 
 def timestamp(microseconds: int) -> Timestamp:
-    """A time in microseconds since 1970."""
+    """Translate a time in microseconds since 1970."""
     time = Timestamp()
     time.FromMicroseconds(microseconds)
     return time
 
 
 def stack_to_pb(stack: Stack, look: Look | None = None) -> stack_pb2.Stack:
-    """Translate a stack, without what it owns; *look* is the last one at it, where that is told."""
+    """Translate a stack, without its inventory; *look* is its last drift detection, where the response includes it."""
     record = stack.record
     return stack_pb2.Stack(
         id=record.id,
@@ -174,7 +174,7 @@ def _look_fields(look: Look) -> Any:
 
 
 def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
-    """Translate a revision, without its package; *stack_id* is of its stack."""
+    """Translate a revision, without its package; *stack_id* is the id of its stack."""
     return stack_pb2.Revision(
         stack_id=stack_id,
         number=revision.number,
@@ -218,7 +218,7 @@ def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StacksFilter:
 
 def stacks_from_pb(request: stack_pb2.ListRevisionsRequest) -> frozenset[str]:
     """
-    The stacks whose revisions are asked for together.
+    Translate the ids of the stacks whose revisions are requested together.
 
     Raises:
         RequestInvalid: There are too many, or one stack is named in another way as well.
@@ -235,25 +235,25 @@ def policy_from_pb(message: Struct) -> dict[str, Any]:
     Translate the policy of a stack.
 
     Raises:
-        RequestInvalid: It has a field or a word that nobody knows or that nothing acts on.
+        RequestInvalid: It has an unknown field or value, or one without effect.
     """
     try:
-        said = json_format.MessageToDict(message)
+        fields = json_format.MessageToDict(message)
     except ValueError:
         raise RequestInvalid("policy", "it has a number that is not finite") from None
     try:
-        return policy.checked(said)
+        return policy.checked(fields)
     except policy.PolicyInvalidError as error:
         raise RequestInvalid(f"policy.{error.field}", str(error)) from None
 
 
 def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -> Update:
     """
-    Translate what changes of a stack.
+    Translate an update of a stack.
 
     Raises:
-        RequestInvalid: A URL is none that the parser would fetch.
-        EncodingInvalid: A URL is that of a program, and programs are not evaluated.
+        RequestInvalid: The parser would not fetch one of the URLs.
+        EncodingInvalid: A URL is the address of a program, and programs are not evaluated.
     """
     return Update(
         request.name if request.HasField("name") else None,
@@ -265,7 +265,7 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
 
 
 def record_digest(stack: Stack | None, look: Look | None = None) -> str:
-    """A digest of all that others see of a stack, with the last *look* at it; empty for none."""
+    """A digest of a stack as clients see it, with its last drift detection *look*; empty for no stack."""
     if stack is None:
         return ""
     return blake2b(stack_to_pb(stack, look).SerializeToString(deterministic=True), digest_size=8).hexdigest()
@@ -273,7 +273,7 @@ def record_digest(stack: Stack | None, look: Look | None = None) -> str:
 
 def position_from_pb(position: str) -> Position:
     """
-    Where a watcher goes on.
+    Translate the position at which a watcher resumes.
 
     Raises:
         RequestInvalid: This service did not make *position*.
@@ -283,16 +283,16 @@ def position_from_pb(position: str) -> Position:
 
 
 def change_to_pb(
-    stack_id: str, change: Happened | Stack | None, position: Position, look: Look | None = None
+    stack_id: str, change: PhaseChange | Stack | None, position: Position, look: Look | None = None
 ) -> stack_pb2.WatchStackResponse:
-    """What a watcher of a stack is told, as of ``watching.changes``; *look*: the last one at it."""
+    """Translate a change of ``watching.changes``; *look* is the last drift detection of the stack."""
     message = stack_pb2.WatchStackResponse(position=pages.token_of(tuple(position)))
     match change:
-        case Happened(operation, Phase.BEGUN):
+        case PhaseChange(operation, Phase.BEGUN):
             message.operation_begun.CopyFrom(operation_to_pb(operation))
-        case Happened(operation, Phase.BLOCKED):
+        case PhaseChange(operation, Phase.BLOCKED):
             message.operation_blocked.CopyFrom(operation_to_pb(operation))
-        case Happened(operation, _):
+        case PhaseChange(operation, _):
             message.operation_ended.CopyFrom(operation_to_pb(operation))
         case None:
             message.gone.stack_id = stack_id
@@ -302,7 +302,7 @@ def change_to_pb(
 
 
 def ownership_to_pb(resource: ResourceKey, owner: Owner, label_ids: Sequence[str]) -> stack_pb2.Ownership:
-    """Translate who has, or uses, a resource, and the ids of the labels that its record wants on it."""
+    """Translate the owner or a user of a resource, with the ids of the labels that its record wants on it."""
     kind, resource_id = resource
     return stack_pb2.Ownership(
         resource=object_pb2.ResourceId(kind=kind, id=resource_id),
@@ -317,16 +317,16 @@ def ownership_to_pb(resource: ResourceKey, owner: Owner, label_ids: Sequence[str
 
 def claims_from_pb(claims: Iterable[journal_pb2.Claim], field: str) -> list[Claim]:
     """
-    Translate what is claimed.
+    Translate claims.
 
     Raises:
-        RequestInvalid: A claim says nothing; the error names *field*.
+        RequestInvalid: A claim is empty; the error names *field*.
     """
     return [claim_from_pb(claim, f"{field}[{position}]") for position, claim in enumerate(claims)]
 
 
 def refused_to_pb(refused: Refusal) -> journal_pb2.RefusedClaim:
-    """Translate a claim that somebody is in the way of, and who that is."""
+    """Translate a refused claim, with the conflicting stack and operation."""
     holder = refused.holder
     return journal_pb2.RefusedClaim(
         claim=claim_to_pb(refused.claim),
@@ -339,7 +339,7 @@ def refused_to_pb(refused: Refusal) -> journal_pb2.RefusedClaim:
 
 
 def state_to_pb(state: OperationState) -> operation_pb2.OperationState.ValueType:
-    """Translate how far an operation is."""
+    """Translate the state of an operation."""
     number: operation_pb2.OperationState.ValueType = STATES.number(state)
     return number
 
@@ -375,7 +375,7 @@ def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operati
 
 
 def cancel_effect_to_pb(operation: Operation) -> operation_pb2.CancelEffect.ValueType:
-    """What happens to an unfinished operation that somebody asked to cancel."""
+    """The effect of a request to cancel an unfinished operation."""
     if operation.sealed:
         return operation_pb2.CANCEL_EFFECT_SEALED
     is_blocked = operation.state is OperationState.BLOCKED
@@ -401,7 +401,7 @@ def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
 def nameless_stacks_to_pb(
     found: Iterable[tuple[str, Key, str]],
 ) -> journal_pb2.FindNamelessStacksResponse:
-    """Translate stack, key and resource id of what stacks without a name have; those of a stack are neighbours."""
+    """Translate stack, key and resource id of entries of nameless stacks; entries of a stack are adjacent."""
     answer = journal_pb2.FindNamelessStacksResponse()
     for stack, entries in groupby(found, key=itemgetter(0)):
         message = answer.stacks.add(stack_id=stack)
@@ -441,10 +441,10 @@ def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
 
 def source_from_pb(request: journal_pb2.StartOperationRequest) -> NewPlan | str:
     """
-    The plan that an operation starts with: a new one, or the name of a stored one.
+    Translate the plan that an operation starts with: a new plan, or the name of a stored one.
 
     Raises:
-        RequestInvalid: There is none, or the new one has no name or no kind.
+        RequestInvalid: There is none, or a new plan has no name or no kind.
     """
     match request.WhichOneof("source"):
         case "plan":
@@ -462,10 +462,10 @@ def work_fields(work: Work | None) -> Any:
 
 def views_from_pb(request: stack_pb2.GetPlanRequest) -> frozenset[plan_pb2.PlanView.ValueType]:
     """
-    The views of a plan that a request names.
+    Translate the views of a plan that a request names.
 
     Raises:
-        RequestInvalid: One of them is no view of a stored plan.
+        RequestInvalid: One of them is not a view of a stored plan.
     """
     for view in request.view:
         if view not in plan_views.VIEWS:
@@ -488,23 +488,23 @@ def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:
 
 def start_from_pb(request: journal_pb2.StartOperationRequest) -> Write:
     """
-    The first write of an operation.
+    Translate the first write of an operation.
 
     Raises:
-        RequestInvalid: Its event is another one than the first.
+        RequestInvalid: Its event is not the first event of the operation.
     """
     if request.accepted.seq != 1:
-        raise RequestInvalid("accepted", "the first event has seq 1")
+        raise RequestInvalid("accepted", "must have seq 1, as it is the first event")
     _check_event(request.accepted, "accepted", request.operation, is_a="accepted")
     return Write(1, b"", _stored_events([request.accepted]), [1])
 
 
 def write_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Write:
     """
-    A write in the middle of an operation.
+    Translate a write of a running operation.
 
     Raises:
-        RequestInvalid: An event says nothing, or a record no state.
+        RequestInvalid: An event is empty or of the wrong type, or a record has no state.
     """
     steps = [step_record_from_pb(record).step for record in request.steps]
     for event in request.events:
@@ -531,10 +531,10 @@ def write_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Write:
 
 def advance_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Advance:
     """
-    What such a write says of the operation as a whole.
+    Translate the changes of the operation in such a write.
 
     Raises:
-        RequestInvalid: A claim says nothing.
+        RequestInvalid: A claim is empty.
     """
     claims, released = claims_from_pb(request.claims, "claims"), claims_from_pb(request.released, "released")
     return Advance(claims, released, request.done_count, request.seal, request.rollback, request.cause)
@@ -548,16 +548,16 @@ def _check_event(
     is_none_of: Collection[str] = (),
 ) -> None:
     """
-    Accept an event of *operation* that stands in *field* and has to be what *is_a* says; empty: anything else.
+    Check an event of *operation* in *field*: its type must be *is_a*, or any when that is empty.
 
     Raises:
-        RequestInvalid: It says nothing, something else, one of *is_none_of*, or is of another operation.
+        RequestInvalid: It is empty, of another type, of a type in *is_none_of*, or of another operation.
     """
-    happening = message.WhichOneof("event")
-    if happening is None or (is_a and happening != is_a) or happening in is_none_of:
-        raise RequestInvalid(field, f"the event must have {is_a or 'something that happened meanwhile'}")
+    event_type = message.WhichOneof("event")
+    if event_type is None or (is_a and event_type != is_a) or event_type in is_none_of:
+        raise RequestInvalid(field, f"the event must be {is_a or 'an event of a running operation'}")
     if message.operation != operation:
-        raise RequestInvalid(field, f"the event is one of {message.operation!r}, and not of {operation}")
+        raise RequestInvalid(field, f"the event belongs to {message.operation!r}, and not to {operation}")
 
 
 def _stored_events(events: Iterable[operation_pb2.OperationEvent]) -> bytes:
@@ -569,7 +569,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     Translate the end of an operation.
 
     Raises:
-        RequestInvalid: A part of it is missing, or no value to send.
+        RequestInvalid: A part of it is missing or not valid.
     """
     last = None
     if request.HasField("finished"):
@@ -600,7 +600,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
 
 
 def _last_event(message: operation_pb2.OperationEvent, generation: int) -> operation_pb2.OperationEvent:
-    """The last event of an operation, which leaves its stack at *generation*."""
+    """The last event of an operation, with the *generation* of its stack after it."""
     event = operation_pb2.OperationEvent()
     event.CopyFrom(message)
     event.finished.generation = generation
@@ -612,7 +612,7 @@ def _last_body(message: operation_pb2.OperationEvent, generation: int) -> bytes:
 
 
 def blocked_event(operation: Operation, cause: str, stack: Stack | None, now: int) -> bytes:
-    """The last event of an operation that the store blocks; see ``blocking.Told``."""
+    """The last event of an operation that the store blocks; see ``blocking.MakeEvent``."""
     event = operation_pb2.OperationEvent(
         operation=operation.name,
         seq=operation.last_seq + 1,
@@ -628,7 +628,7 @@ def blocked_event(operation: Operation, cause: str, stack: Stack | None, now: in
 
 
 def defect_from_pb(steps: Sequence[operation_pb2.BlockedStep]) -> Blocks:
-    """What an operation is blocked by, which a defect keeps from being resumed."""
+    """The blocks of an operation that a defect keeps from being resumed."""
     return Blocks(operation_pb2.BLOCKED_REASON_DEFECT, len(steps), _stored_steps(steps))
 
 
@@ -654,17 +654,17 @@ def checked_key(message: object_pb2.ObjectKey) -> Key:
     Translate the key of an object.
 
     Raises:
-        RequestInvalid: It is no key that a store can hold.
+        RequestInvalid: A store cannot hold it.
     """
     return Key(texts.checked_name(message.kind, "key.kind"), texts.checked_name(message.name, "key.name"))
 
 
 def import_from_pb(request: journal_pb2.RecordImportRequest) -> tuple[InventoryEntry, Baseline]:
     """
-    Translate a resource that enters the record.
+    Translate a resource that is imported into the record.
 
     Raises:
-        RequestInvalid: Its key is no key, or its id is empty.
+        RequestInvalid: Its key or its id is not valid.
     """
     key, entry = checked_key(request.entry.key), entry_from_pb(request.entry)
     texts.checked_name(entry.resource_id, "entry.resource_id")

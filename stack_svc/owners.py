@@ -1,4 +1,4 @@
-"""Who has what only one stack at a time may have: resources, names, associations, secrets (engine.md 11.1)."""
+"""Owners of items that only one stack may own at a time: resources, names, associations, secrets (engine.md 11.1)."""
 
 from collections.abc import Collection, Sequence
 
@@ -22,14 +22,14 @@ from stack_svc.store.store import Reading
 def of_resources(
     reading: Reading, target: Target, resources: Collection[ResourceKey]
 ) -> list[tuple[ResourceKey, Owner]]:
-    """Who has which of *resources*, sorted by kind and id; nothing of those that nobody has."""
+    """The owners of *resources*, sorted by kind and id; unowned resources are left out."""
     asked = {what_of(*each): each for each in resources}
     found = ((asked[owner.what], owner) for owner in reading.owners.of(target, asked))
     return sorted(found, key=lambda each: each[0])
 
 
 def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]:
-    """Which of *claims* the *owners* are in the way of, in order."""
+    """The *claims* that conflict with *owners*, in order."""
     by_what = {owner.what: owner for owner in owners}
     if not by_what:
         return []
@@ -38,27 +38,27 @@ def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]
 
 
 def holder_of(owner: Owner) -> Holder:
-    """The stack that is in the way of a claim."""
+    """The stack that conflicts with a claim."""
     return Holder(owner.stack, owner.stack_name, owner.operation, owner.since)
 
 
 def refusal(found: Sequence[Refusal]) -> ResourceOwned:
-    """The error for claims that somebody is in the way of."""
+    """The error for refused claims."""
     return ResourceOwned([each.owned for each in found])
 
 
 def what_of(kind: str, resource_id: str) -> str:
-    """A resource, as the store has it."""
+    """The store's text of a resource."""
     return text_of(ClaimedResource(kind, resource_id))
 
 
 def removal_of(what: str) -> str:
-    """That somebody takes *what* away, as the store has it."""
+    """The store's text of the removal of *what*; to claim it keeps other stacks from using *what*."""
     return texts.key(f"r:{what}")
 
 
 def text_of(claimed: Claimed) -> str:
-    """What is claimed, as the store has it (scale.md 3)."""
+    """The store's text of a claimed item (scale.md 3)."""
     match claimed:
         case ClaimedResource():
             return _text("i", *claimed)
@@ -71,6 +71,6 @@ def text_of(claimed: Claimed) -> str:
 
 
 def _text(tag: str, *parts: str) -> str:
-    """A text for what is made of *parts*; other parts make another text."""
+    """A text of *parts*; different parts make different texts."""
     *first, last = parts
     return texts.key(":".join([tag, *(each.replace("%", "%25").replace(":", "%3A") for each in first), last]))

@@ -15,11 +15,11 @@ Entry = TypeVar("Entry")
 EntryMessage = TypeVar("EntryMessage", bound=Message)
 
 Place = TypeVar("Place", bound=tuple[Any, ...])
-"""What the entries of a list are sorted by: texts, and numbers that SQLite can hold."""
+"""The values that a list is sorted by: texts, and numbers that SQLite can hold."""
 
 
 MOST_BYTES = MAX_PART_BYTES * 15 // 16
-"""Most bytes of the entries of a page, unless there is only one; the rest is for tags, lengths and the token."""
+"""Largest size of the entries of a page, unless there is only one; the rest is for tags, lengths and the token."""
 
 
 def size_of(asked: int, default: int, largest: int) -> int:
@@ -47,7 +47,7 @@ def page_of(
         found: The entries; more than *size* when more follow.
         size: Entries on the page.
         message_of: Translates an entry.
-        place: What the entries are sorted by, for the token.
+        place: Returns the values that an entry is sorted by, for the token.
 
     Returns:
         The entries, and the token of the next page; empty when there is none.
@@ -70,10 +70,10 @@ def token_of(last: tuple[Any, ...]) -> str:
 
 def place_of(token: str, start: Place, field: str = "page_token", origin: str = "next_page_token") -> Place:
     """
-    Where the page of *token* starts; *start*, which is before every entry, for an empty token.
+    The place after which the page of *token* starts; for an empty token *start*, which is before every entry.
 
     Raises:
-        RequestInvalid: No call of ``token_of`` made it for such a list; the error names *field*, and its *origin*.
+        RequestInvalid: ``token_of`` did not make it for such a list; the error names *field*, and its *origin*.
     """
     if not token:
         return start
@@ -83,7 +83,7 @@ def place_of(token: str, start: Place, field: str = "page_token", origin: str = 
             return type(start)(parts)
     except (ValueError, binascii.Error):
         pass
-    raise RequestInvalid(field, f"is no {origin} of this service")
+    raise RequestInvalid(field, f"is not a {origin} of this service")
 
 
 def _type(part: Any) -> type | None:

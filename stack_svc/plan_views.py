@@ -23,7 +23,7 @@ _Resource = tuple[str, str]
 
 class Kept(NamedTuple):
     """
-    What the store holds of a plan.
+    The stored data of a plan.
 
     Attributes:
         work: Header and body, in their wire format.
@@ -42,8 +42,8 @@ def plan_parts(
     """
     Cut a plan into parts, none of which is above 1 MiB: its *header*, its remarks, and the *wanted* views.
 
-    Differences and summary need the content of the plan, and have the ids of the resources that its operation created.
-    Without content there are none: that of an apply with nothing to do is not kept.
+    Differences and summary are made from the content, and include the ids of resources that the operation created.
+    A plan without content has neither: the content of an apply with nothing to do is not stored.
     """
     yield plan_pb2.PlanPart(header=header)
     body = journal_pb2.PlanBody.FromString(kept.work.body)
@@ -102,7 +102,7 @@ def _fill_in(
 
 
 def _written_over(body: journal_pb2.PlanBody) -> dict[_Resource, str]:
-    """The specs before the plan of the resources that it updates or deletes."""
+    """The specs of updated and deleted resources before the plan."""
     specs: dict[_Resource, str] = {}
     for step in body.steps:
         write: plan_pb2.UpdateStep | plan_pb2.DeleteStep
@@ -113,7 +113,7 @@ def _written_over(body: journal_pb2.PlanBody) -> dict[_Resource, str]:
                 write = step.delete
             case _:
                 continue
-        # The first of several writes to one resource has the spec from before the plan.
+        # Of several writes to one resource, the first has the spec from before the plan.
         specs.setdefault((write.key.kind, write.resource_id), write.old_spec_json)
     return specs
 
@@ -128,7 +128,7 @@ def _summary(
     deleted = _written_over(body).keys()
     for diff in content.diffs.resources:
         key = key_from_pb(diff.key)
-        # What is created instead of a resource that is gone has the recorded id so far; a replacement has none.
+        # A creation that stands in for a missing resource keeps the recorded id for now; a replacement has no id.
         is_replaced = key in created and (diff.old_kind or key.kind, diff.resource_id) in deleted
         if diff.status == plan_pb2.DIFF_STATUS_EXISTS and not is_replaced:
             ids[key] = diff.resource_id

@@ -1,4 +1,4 @@
-"""Plans: those that wait to be applied, and those that operations run; each is applied at most once (engine.md 7)."""
+"""Plans that wait to be applied, and plans that operations run; each is applied at most once (engine.md 7)."""
 
 from dataclasses import dataclass, replace
 
@@ -14,9 +14,8 @@ from stack_svc.store.store import Reading, Transaction
 KEPT = 24 * 3600 * SECOND
 """How long a plan can be applied, in microseconds (planner.proto)."""
 
-
 EVERYTHING = 2**31
-"""Rows of a page that has no end."""
+"""Size of a page that holds all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +39,10 @@ class NewPlan(Header):
 
 def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
     """
-    Keep a plan, once for each request.
+    Store a plan, once for each request.
 
     Returns:
-        The plan; the one that the same request stored before, if it did.
+        The plan; if the same request stored one before, that one.
 
     Raises:
         RequestInvalid: Another plan has the name.
@@ -57,7 +56,7 @@ def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
     if known is None or not is_kept(tx, plan):
         known = _stored(plan, PlanState.PENDING, "", now, now + KEPT)
         _insert(tx, plan, known)
-    requests.remember(tx, request, plan.name, now)
+    requests.store_answer(tx, request, plan.name, now)
     return as_of(known, now)
 
 
@@ -73,7 +72,7 @@ def of_request(reading: Reading, request: Request) -> str:
 
 def insert_running(tx: Transaction, plan: NewPlan, operation: str, now: int) -> StoredPlan:
     """
-    Keep the plan that an operation made for itself.
+    Store the plan that an operation made for itself.
 
     Raises:
         RequestInvalid: Another plan has the name.
@@ -85,7 +84,7 @@ def insert_running(tx: Transaction, plan: NewPlan, operation: str, now: int) -> 
 
 def take(tx: Transaction, name: str, operation: str) -> StoredPlan:
     """
-    Let an operation run a plan that none ran before.
+    Assign a plan that no operation has run to an operation.
 
     Raises:
         PlanNotFound: There is none of that name.
@@ -118,7 +117,7 @@ def refuse_unusable(plan: StoredPlan) -> None:
 
 
 def mark_stale(tx: Transaction, name: str, problem: str) -> None:
-    """Note what changed since a plan was made; one that is not pending, or gone, is left alone."""
+    """Mark a pending plan as stale, with the change that made it so; other plans stay as they are."""
     plan = tx.plans.find(name)
     if plan and plan.state is PlanState.PENDING:
         tx.plans.update(replace(plan, state=PlanState.STALE, problem=texts.clean(problem)))
@@ -126,11 +125,11 @@ def mark_stale(tx: Transaction, name: str, problem: str) -> None:
 
 def delete(tx: Transaction, name: str) -> None:
     """
-    Remove a plan that no operation ran, so that none does; stale and expired ones, too.
+    Remove a plan that no operation has run, in any state.
 
     Raises:
         PlanNotFound: There is none of that name.
-        PlanUsed: An operation runs it or ran it, and shows it as long as it is kept.
+        PlanUsed: An operation runs or ran it; the plan is retained as long as the operation.
     """
     plan = existing(tx, name)
     if plan.operation:
@@ -145,7 +144,7 @@ def pending(reading: Reading) -> list[str]:
 
 
 def mark_applied(tx: Transaction, name: str) -> None:
-    """The operation that runs a plan is finished; there is no plan of an empty name."""
+    """Mark a plan as applied, as its operation is finished; an empty name is of no plan."""
     if name and (plan := tx.plans.find(name)):
         tx.plans.update(replace(plan, state=PlanState.APPLIED))
 
@@ -164,7 +163,7 @@ def existing(reading: Reading, name: str) -> StoredPlan:
 
 
 def as_of(plan: StoredPlan, now: int) -> StoredPlan:
-    """*plan*, which may have expired."""
+    """*plan*, EXPIRED if its time has passed."""
     has_expired = plan.state is PlanState.PENDING and (plan.expires or 0) < now
     return replace(plan, state=PlanState.EXPIRED) if has_expired else plan
 
@@ -234,4 +233,4 @@ def _insert(tx: Transaction, plan: NewPlan, stored: StoredPlan) -> None:
         if digest and not tx.attachments.has(digest):
             raise RequestInvalid("plan.header", f"the store has no attachment {digest}; send it first")
     if not tx.plans.insert(stored, Work(plan.message, plan.body), plan.content):
-        raise RequestInvalid("plan", f"there is another plan of the name {plan.name}")
+        raise RequestInvalid("plan", f"another plan has the name {plan.name}")

@@ -1,4 +1,4 @@
-"""Operations that never started: one whose applier is gone sent nothing, so it gives way to the next."""
+"""Operations that never started: if the applier of one died, it sent nothing, so the next operation ends it."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from stack_svc.store.store import Reading, Transaction
 
 
 def has_died(reading: Reading, operation: Operation, now: int) -> bool:
-    """Whether *operation* never started, and its applier is gone."""
+    """Whether *operation* never started, and its lease is free."""
     lease = reading.leases.of(operation.stack)
     return operation.state is OperationState.PREPARING and (lease is None or leases.is_free(lease, now))
 
@@ -21,7 +21,7 @@ def end_dead(tx: Transaction, stack: Stack, now: int) -> None:
     End the unfinished operation on *stack*, if it has died.
 
     Raises:
-        OperationUnfinished: It sent something, so somebody has to recover it.
+        OperationUnfinished: It may have sent something, so it has to be recovered.
     """
     operation = tx.operations.unfinished_on(stack.record.id)
     if operation is None:

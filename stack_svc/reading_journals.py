@@ -1,4 +1,4 @@
-"""What the rows of a journal say: of steps, folded, and of what happened, as events."""
+"""Reads rows of a journal: folds them into the states of steps, and lists their events."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,15 +12,15 @@ from services.rpc.parts import FRAME_BYTES
 from stack_svc.store.journal import Row
 
 MOST_EVENTS = 1000
-"""Events in one answer (journal.proto)."""
+"""Largest number of events in one response (journal.proto)."""
 
 
 def steps_of(rows: Iterable[Row], step_count: int) -> list[StepRecord]:
     """
-    What is known of the steps of an operation with a plan of *step_count* steps, sorted by step.
+    The states of the steps of an operation with a plan of *step_count* steps, sorted by step.
 
     Raises:
-        JournalBrokenError: Its journal says what cannot have happened.
+        JournalBrokenError: Its journal contradicts the rules of the engine.
     """
     known: list[StepRecord] = []
     entries: list[Entry] = []
@@ -34,7 +34,7 @@ def steps_of(rows: Iterable[Row], step_count: int) -> list[StepRecord]:
 
 
 def made_by(rows: Iterable[Row], step_count: int) -> dict[int, str]:
-    """The steps that are in effect, with the ids of the resources that they are about; errors as of ``steps_of``."""
+    """The steps that are in effect, with the ids of their resources; errors as of ``steps_of``."""
     return {record.step: record.resource_id for record in steps_of(rows, step_count) if record.state in IN_EFFECT}
 
 
@@ -42,26 +42,26 @@ def events_after(
     rows: Sequence[Row], has_more: bool, seq: int, most_bytes: int
 ) -> tuple[list[operation_pb2.OperationEvent], bool]:
     """
-    The events in *rows* behind *seq*: at most ``MOST_EVENTS``, and no more than fit into *most_bytes*, but always one.
+    The events in *rows* after *seq*: at most ``MOST_EVENTS``, and no more than fit into *most_bytes*, but at least one.
 
     Args:
         rows: Writes with such events, in order.
-        has_more: Whether there are more of them behind.
-        seq: The last event that is known.
+        has_more: Whether more such writes follow.
+        seq: The last event that the caller knows.
         most_bytes: Bytes of the events in a message.
 
     Returns:
-        The events, and whether more are stored than these.
+        The events, and whether more are stored.
     """
-    told: list[operation_pb2.OperationEvent] = []
+    events: list[operation_pb2.OperationEvent] = []
     for event in _events(rows):
         if event.seq <= seq:
             continue
         most_bytes -= event.ByteSize() + FRAME_BYTES
-        if told and (most_bytes < 0 or len(told) == MOST_EVENTS):
-            return told, True
-        told.append(event)
-    return told, has_more
+        if events and (most_bytes < 0 or len(events) == MOST_EVENTS):
+            return events, True
+        events.append(event)
+    return events, has_more
 
 
 def _events(rows: Iterable[Row]) -> Iterator[operation_pb2.OperationEvent]:

@@ -1,4 +1,4 @@
-"""Answers to request ids, so that a call sent twice takes effect once (AIP-155)."""
+"""Answers to request ids: a call that is sent twice takes effect once (AIP-155)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,31 +12,31 @@ from stack_svc.store.requests import Answer
 from stack_svc.store.store import Reading, Transaction
 
 KEPT = 24 * 3600 * SECOND
-"""How long an answer is kept, in microseconds."""
+"""How long an answer is retained, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request by its id, and what it asks for. Without an id it may be made any number of times."""
+    """The id of a request and its content. A request without an id may be made any number of times."""
 
     id: str = ""
     content: Sequence[str] = ()
 
     @property
     def digest(self) -> str:
-        """Digest of what it asks for."""
+        """Digest of its content."""
         return sha256(canonical_text(list(self.content)).encode()).hexdigest()
 
 
 def answered_name(reading: Reading, request: Request) -> str:
-    """What may have been answered to this request before; empty: nothing was. It may have expired."""
+    """The stored answer to this request, even an expired one; empty: there is none."""
     known = reading.requests.find(texts.key(request.id)) if request.id else None
     return known.result if known else ""
 
 
 def earlier_answer(reading: Reading, request: Request, now: int) -> str | None:
     """
-    What was answered to this request before; None for a new one, and for one without an id.
+    The earlier answer to this request; None for a new request, and for one without an id.
 
     Raises:
         RequestIdReused: The id was used with other content.
@@ -49,12 +49,12 @@ def earlier_answer(reading: Reading, request: Request, now: int) -> str | None:
     return known.result
 
 
-def remember(tx: Transaction, request: Request, result: str, now: int) -> None:
+def store_answer(tx: Transaction, request: Request, result: str, now: int) -> None:
     """
-    Keep *result* as the answer to a new request.
+    Store *result* as the answer to a new request.
 
     Raises:
-        RequestIdReused: Another request with that id was answered meanwhile.
+        RequestIdReused: Another request with that id was answered in the meantime.
     """
-    if request.id and tx.requests.remember(texts.key(request.id), Answer(request.digest, result, now + KEPT), now):
+    if request.id and tx.requests.put(texts.key(request.id), Answer(request.digest, result, now + KEPT), now):
         raise RequestIdReused(request.id)

@@ -1,4 +1,4 @@
-"""The history of a stack: each operation that changed anything makes a revision, and the newest ones are kept."""
+"""The history of a stack: each operation that changes it makes a revision, and the newest ones are retained."""
 
 from dataclasses import replace
 
@@ -18,18 +18,18 @@ def after(
     tx: Transaction, operation: Operation, plan: StoredPlan, record: StackRecord, leftover_count: int, now: int
 ) -> StackRecord:
     """
-    Add the revision that *operation* made, which ended with success.
+    Add the revision of *operation*, which succeeded.
 
     Args:
         tx: The store.
         operation: The operation.
         plan: Its plan.
-        record: The record of its stack after it.
-        leftover_count: Number of things that it left to be done.
+        record: The record of its stack after the operation.
+        leftover_count: Number of its leftovers.
         now: The time.
 
     Returns:
-        The record, which names the revision.
+        The record with the new revision.
     """
     number = record.revision + 1
     revision = Revision(
@@ -53,8 +53,8 @@ def existing(reading: Reading, stack: Stack, number: int, field: str = "revision
     Read one revision of *stack*.
 
     Raises:
-        RequestInvalid: No revision has such a number; the error names *field*.
-        RevisionNotFound: It never was, or is no longer kept.
+        RequestInvalid: *number* is below 1; the error names *field*.
+        RevisionNotFound: It never existed, or was removed.
     """
     if number < 1:
         raise RequestInvalid(field, f"{number} is no revision: they are counted from 1")
@@ -67,7 +67,7 @@ def existing(reading: Reading, stack: Stack, number: int, field: str = "revision
 
 
 def differences(old: KeptPackage, new: KeptPackage) -> PlanDiffs:
-    """What *new* adds, changes and takes away of what a stack has at *old*; what is equal is left out."""
+    """The differences between the packages *old* and *new*, without equal objects."""
     before, after_ = old.applied, new.applied
     diffs, mappings = [], []
     for key in sorted(before.keys() | after_.keys()):
@@ -79,6 +79,6 @@ def differences(old: KeptPackage, new: KeptPackage) -> PlanDiffs:
             diffs.append(ResourceDiff(key, "", status, *sides, fields))
         labels = (frozenset(left.associations) if left else frozenset(), frozenset(right.associations if right else ()))
         for label in sorted(labels[0] ^ labels[1]):
-            told = DiffStatus.NEW if label in labels[1] else DiffStatus.REMOVE
-            mappings.append(LabelMappingDiff(told, key, "", label, ""))
+            label_status = DiffStatus.NEW if label in labels[1] else DiffStatus.REMOVE
+            mappings.append(LabelMappingDiff(label_status, key, "", label, ""))
     return PlanDiffs(tuple(diffs), tuple(mappings))

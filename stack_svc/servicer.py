@@ -77,8 +77,8 @@ def registrations(
         store: The store.
         ids: Draws ids of stacks.
         limit: Largest message, in bytes, between the services.
-        allow_jsonnet: Whether the parser evaluates what is at the URL of a Jsonnet program.
-        watchers: Who watches stacks; None: nobody yet.
+        allow_jsonnet: Whether URLs of Jsonnet programs are accepted, as the parser evaluates them.
+        watchers: The watchers of stacks; None: a new, empty set.
     """
     watchers = watchers or Watchers()
     announcing = Announcing(store, watchers)
@@ -91,7 +91,7 @@ def registrations(
 
 
 class StackServicer(stack_pb2_grpc.StackServiceServicer):
-    """StackService: what people and planners ask of the store."""
+    """StackService: requests of users and planners."""
 
     def __init__(self, store: Store, ids: Ids, allow_jsonnet: bool = False, watchers: Watchers | None = None) -> None:
         self._store = store
@@ -102,13 +102,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def CreateStack(
         self, request: stack_pb2.CreateStackRequest, context: object
     ) -> stack_pb2.CreateStackResponse:
-        """Make an empty stack."""
+        """Create an empty stack."""
         named = Named(messages.new_target_of(request.target), request.name)
         urls = checked_urls(request.urls, "urls", self._allow_jsonnet)
         target = named.target
         policy = messages.policy_from_pb(request.policy)
-        said = [target.platform, target.org, named.name, request.description, *urls, canonical_text(policy)]
-        key = Request(request.request_id, said)
+        content = [target.platform, target.org, named.name, request.description, *urls, canonical_text(policy)]
+        key = Request(request.request_id, content)
         stack_id = self._ids.token(stacks.ID_BYTES)
         stack = await self._store.write(
             lambda tx: stacks.create(tx, named, request.description, urls, key, stack_id, policy)
@@ -118,7 +118,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def UpdateStack(
         self, request: stack_pb2.UpdateStackRequest, context: object
     ) -> stack_pb2.UpdateStackResponse:
-        """Change what people say of a stack."""
+        """Update name, description, URLs or policy of a stack."""
         choice = messages.choice_from_pb(request.target, request.stack)
         wanted = messages.update_from_pb(request, self._allow_jsonnet)
         key = Request(request.request_id, [content_digest(request)])
@@ -128,13 +128,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
         """Read one stack."""
         choice = messages.choice_from_pb(request.target, request.stack)
-        stack, look = await self._store.read(lambda tx: _looked_at(tx, choice))
+        stack, look = await self._store.read(lambda tx: _with_look(tx, choice))
         return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack, look))
 
     async def ListResources(
         self, request: stack_pb2.ListResourcesRequest, context: object
     ) -> stack_pb2.ListResourcesResponse:
-        """Read one page of what a stack owns."""
+        """Read one page of the inventory of a stack."""
         choice = messages.choice_from_pb(request.target, request.stack)
         after = pages.place_of(request.page_token, stacks.FIRST_RESOURCE)
         size = pages.size_of(request.page_size, 1000, 5000)
@@ -165,7 +165,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def WatchStack(
         self, request: stack_pb2.WatchStackRequest, context: object
     ) -> AsyncIterator[stack_pb2.WatchStackResponse]:
-        """Tell of the record of a stack and of the operations on it, until it is gone."""
+        """Report the record of a stack and the operations on it, until it is removed."""
         position = messages.position_from_pb(request.position)
         stack_id = position.stack
         if not stack_id:
@@ -173,13 +173,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
             stack_id = (await self._store.read(lambda tx: watching.watched(tx, choice))).record.id
         with self._watchers.waiting(stack_id) as event:
             while True:
-                seen = await self._store.read(partial(watching.look, stack_id=stack_id, position=position))
+                seen = await self._store.read(partial(watching.snapshot, stack_id=stack_id, position=position))
                 record = messages.record_digest(seen.stack, seen.drift)
-                for change, position in watching.changes(position, seen, record):  # noqa: B020 - it goes on from there
+                for change, position in watching.changes(position, seen, record):  # noqa: B020 - the next round starts there
                     yield messages.change_to_pb(stack_id, change, position, seen.drift)
                 if seen.stack is None:
                     return
-                await self._watchers.news(event)
+                await self._watchers.next_change(event)
 
     async def DeleteStack(
         self, request: stack_pb2.DeleteStackRequest, context: object
@@ -192,7 +192,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def ForgetResource(
         self, request: stack_pb2.ForgetResourceRequest, context: object
     ) -> stack_pb2.ForgetResourceResponse:
-        """Let go of a resource."""
+        """Forget a resource."""
         choice = messages.choice_from_pb(request.target, request.stack)
         key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: keeping.forget(tx, choice, key, asked))
@@ -201,14 +201,14 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def RenameResource(
         self, request: stack_pb2.RenameResourceRequest, context: object
     ) -> stack_pb2.RenameResourceResponse:
-        """Give an object another name in the record."""
+        """Rename an object in the record."""
         choice = messages.choice_from_pb(request.target, request.stack)
         key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: keeping.rename(tx, choice, key, request.new_name, asked))
         return stack_pb2.RenameResourceResponse(stack=messages.stack_to_pb(stack))
 
     async def FindOwners(self, request: stack_pb2.FindOwnersRequest, context: object) -> stack_pb2.FindOwnersResponse:
-        """Tell which stacks own or use the given resources."""
+        """Find the stacks that own or use the given resources."""
         target = messages.target_of(request.target)
         resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
         owned, used, labels = await self._store.read(lambda tx: uses.holdings(tx, target, resources))
@@ -283,13 +283,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         return stack_pb2.ListPlansResponse(plans=page, next_page_token=token)
 
     async def DeletePlan(self, request: stack_pb2.DeletePlanRequest, context: object) -> stack_pb2.DeletePlanResponse:
-        """Remove a plan that no operation ran."""
+        """Remove a plan that no operation has run."""
         await self._store.write(lambda tx: plans.delete(tx, texts.clean(request.plan)))
         return stack_pb2.DeletePlanResponse()
 
 
 class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
-    """JournalService: what planners and appliers write, and what is read of it."""
+    """JournalService: writes of planners and appliers, and reads of operations."""
 
     def __init__(self, store: Store, ids: Ids, limit: int = MESSAGE_LIMIT) -> None:
         self._store = store
@@ -297,7 +297,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self._limit = limit
 
     async def StorePlan(self, request: journal_pb2.StorePlanRequest, context: object) -> journal_pb2.StorePlanResponse:
-        """Keep a plan to be applied."""
+        """Store a plan to be applied."""
         content = messages.plan_from_pb(request.plan)
         content.refuse_too_large(self._limit)
         key = messages.request_from_pb(request.request)
@@ -309,7 +309,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         )
 
     async def FindPlan(self, request: journal_pb2.FindPlanRequest, context: object) -> journal_pb2.FindPlanResponse:
-        """Tell which plan a request stored."""
+        """Find the plan that a request stored."""
         key = messages.request_from_pb(request.request)
         name = await self._store.read(lambda tx: plans.of_request(tx, key))
         return journal_pb2.FindPlanResponse(plan=name)
@@ -317,7 +317,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def FindNamelessStacks(
         self, request: journal_pb2.FindNamelessStacksRequest, context: object
     ) -> journal_pb2.FindNamelessStacksResponse:
-        """Tell which stacks without a name have one of the given resources or objects."""
+        """Find the stacks without a name that own one of the given resources or objects."""
         target = messages.target_of(request.target)
         resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
         keys = [Key(texts.clean(each.kind), texts.clean(each.name)) for each in request.keys]
@@ -327,14 +327,14 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def KeepAttachment(
         self, request: journal_pb2.KeepAttachmentRequest, context: object
     ) -> journal_pb2.KeepAttachmentResponse:
-        """Tell whether the store has an attachment, and keep it for another day."""
+        """Retain an attachment for another day, if the store has it."""
         is_kept = await self._store.write(lambda tx: attachments.keep(tx, request.digest))
         return journal_pb2.KeepAttachmentResponse(is_kept=is_kept)
 
     async def StoreAttachment(
         self, request: journal_pb2.StoreAttachmentRequest, context: object
     ) -> journal_pb2.StoreAttachmentResponse:
-        """Keep a part of an attachment."""
+        """Store a part of an attachment."""
         digest = texts.checked_name(request.digest, "digest")
         await self._store.write(lambda tx: attachments.store(tx, digest, request.number, request.count, request.body))
         return journal_pb2.StoreAttachmentResponse()
@@ -342,7 +342,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def BeginOperation(
         self, request: journal_pb2.BeginOperationRequest, context: object
     ) -> journal_pb2.BeginOperationResponse:
-        """Take the lease of a stack for a new operation."""
+        """Acquire the lease of a stack for a new operation."""
         wanted = messages.beginning_from_pb(request, self._ids.token(stacks.ID_BYTES))
         begun = await self._store.write(lambda tx: journal.begin(tx, wanted))
         if isinstance(begun, Operation):
@@ -383,7 +383,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def RenewLease(
         self, request: journal_pb2.RenewLeaseRequest, context: object
     ) -> journal_pb2.RenewLeaseResponse:
-        """Make the lease last its time again, with a higher token if asked to."""
+        """Renew a lease, with a higher token if requested."""
         ttl = messages.microseconds(request.ttl)
         expires, cancel_requested = await self._store.write(
             lambda tx: journal.renew(tx, request.operation, request.token, ttl, request.raise_to)
@@ -395,7 +395,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def FinishOperation(
         self, request: journal_pb2.FinishOperationRequest, context: object
     ) -> journal_pb2.FinishOperationResponse:
-        """Record what the operation left behind, end it and give the lease back."""
+        """Store the outcome of an operation, end it and release its lease."""
         ending = messages.ending_from_pb(request)
         ended = await self._store.write(lambda tx: endings.finish(tx, request.operation, request.token, ending))
         return journal_pb2.FinishOperationResponse(
@@ -407,7 +407,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def ListAbandonedOperations(
         self, request: journal_pb2.ListAbandonedOperationsRequest, context: object
     ) -> journal_pb2.ListAbandonedOperationsResponse:
-        """Tell which operations anybody may claim."""
+        """List operations that any applier may claim."""
         names = await self._store.read(lambda tx: tx.operations.abandoned(tx.now(), journal.MOST_ABANDONED))
         return journal_pb2.ListAbandonedOperationsResponse(operations=names)
 
@@ -454,10 +454,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def MarkRestored(
         self, request: journal_pb2.MarkRestoredRequest, context: object
     ) -> journal_pb2.MarkRestoredResponse:
-        """Block what a restored store does not know the end of."""
+        """Block the unfinished operations of a restored store, and mark its pending plans as stale."""
         answer = journal_pb2.MarkRestoredResponse()
         for operation in reversed(await self._store.read(_unfinished)):
-            mark = partial(blocking.mark_restored, name=operation.name, told=messages.blocked_event)
+            mark = partial(blocking.mark_restored, name=operation.name, make_event=messages.blocked_event)
             is_blocked = await self._store.write(mark)
             if is_blocked is not None:
                 (answer.blocked if is_blocked else answer.ended).append(operation.name)
@@ -486,16 +486,16 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def RecordImport(
         self, request: journal_pb2.RecordImportRequest, context: object
     ) -> journal_pb2.RecordImportResponse:
-        """Take a resource into the record of a stack."""
+        """Import a resource into the record of a stack."""
         entry, baseline = messages.import_from_pb(request)
         key = messages.request_from_pb(request.request)
-        stack = await self._store.write(lambda tx: keeping.take_in(tx, request.stack_id, entry, baseline, key))
+        stack = await self._store.write(lambda tx: keeping.import_resource(tx, request.stack_id, entry, baseline, key))
         return journal_pb2.RecordImportResponse(generation=stack.record.generation)
 
     async def RecordLook(
         self, request: journal_pb2.RecordLookRequest, context: object
     ) -> journal_pb2.RecordLookResponse:
-        """Keep what a look at a whole stack found."""
+        """Store the counts of a drift detection."""
         counts = counts_from_pb(request.counts)
         is_stored = await self._store.write(lambda tx: looks.record(tx, request.stack_id, request.generation, counts))
         return journal_pb2.RecordLookResponse(is_stored=is_stored)
@@ -503,7 +503,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object
     ) -> journal_pb2.RequestCancelResponse:
-        """Note that an operation is to turn back."""
+        """Record a request to cancel an operation."""
         cancelled = await self._store.write(lambda tx: journal.request_cancel(tx, request.operation))
         return journal_pb2.RequestCancelResponse(effect=messages.cancel_effect_to_pb(cancelled))
 
@@ -536,21 +536,21 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.ListEventsRequest, context: object
     ) -> journal_pb2.ListEventsResponse:
         """Read events of an operation."""
-        story = await self._store.read(
-            lambda tx: journal.told(tx, request.operation, request.after_seq, pages.MOST_BYTES)
+        found = await self._store.read(
+            lambda tx: journal.event_rows(tx, request.operation, request.after_seq, pages.MOST_BYTES)
         )
         events, has_more = reading_journals.events_after(
-            story.rows, story.has_more, request.after_seq, pages.MOST_BYTES
+            found.rows, found.has_more, request.after_seq, pages.MOST_BYTES
         )
         return journal_pb2.ListEventsResponse(
             events=events,
             has_more=has_more,
-            state=messages.state_to_pb(story.state),
+            state=messages.state_to_pb(found.state),
         )
 
 
-def _looked_at(reading: Reading, choice: Choice) -> tuple[Stack, Look | None]:
-    """A stack, and the last look at it."""
+def _with_look(reading: Reading, choice: Choice) -> tuple[Stack, Look | None]:
+    """A stack, and its last drift detection."""
     stack = stacks.existing(reading, choice)
     return stack, reading.looks.find(stack.record.id)
 
@@ -562,20 +562,20 @@ def _unfinished(reading: Reading) -> list[Operation]:
 
 
 def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[str, Revision, str]]:
-    """Revisions of a stack, each with its id and the text of its package; *numbers* by the fields that name them."""
+    """Revisions of a stack, with the id of the stack and the text of the package; *numbers* are by request field."""
     stack = stacks.existing(reading, choice)
     found = [revisions.existing(reading, stack, number, field) for field, number in numbers.items()]
     return [(stack.record.id, each, attachments.text_of(reading, each.package_digest)) for each in found]
 
 
 def _history(reading: Reading, choice: Choice, before: int, most: int) -> list[tuple[str, Revision]]:
-    """At most so many revisions of a stack that are older than *before*, newest first, with the id of the stack."""
+    """At most *most* revisions of a stack with numbers below *before*, newest first, each with the id of the stack."""
     stack_id = stacks.existing(reading, choice).record.id
     return [(stack_id, revision) for revision in reading.revisions.page(stack_id, before, most)]
 
 
 def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:
-    """A plan, and what the store holds of it."""
+    """A plan, with its stored data."""
     plan = plans.existing(reading, name)
     rows = reading.journal.rows(plan.operation) if plan.operation else []
     made = reading_journals.made_by(rows, plan.step_count)
@@ -583,7 +583,7 @@ def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:
 
 
 def _claim(tx: Transaction, name: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord] | Exception]:
-    """Claim an operation. With a journal that cannot be read, the lease is given back, and the defect counted."""
+    """Claim an operation. If its journal cannot be read, release the lease and count a defect."""
     claimed = journal.claim(tx, name, holder, ttl)
     try:
         return claimed, reading_journals.steps_of(claimed.rows, claimed.operation.step_count)
@@ -591,8 +591,8 @@ def _claim(tx: Transaction, name: str, holder: str, ttl: int) -> tuple[Claimed, 
         operation, blocks = claimed.operation, messages.defect_from_pb([])
         blocks = blocks._replace(step_count=operation.blocks.step_count, body=claimed.blocked_steps)
         problem = f"its journal cannot be read: {error}"
-        told = messages.blocked_event
+        make_event = messages.blocked_event
         blocking.count_defect(
-            tx, operation, claimed.lease, claimed.stack, problem, blocks, told, claimed.operation.update_time
+            tx, operation, claimed.lease, claimed.stack, problem, blocks, make_event, claimed.operation.update_time
         )
         return claimed, error

@@ -1,4 +1,4 @@
-"""Stacks: their records, by id and by name."""
+"""Records of stacks, by id and by name."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ from stack_svc.store.stacks import Choice, Named, Stack, State
 from stack_svc.store.store import Reading, Transaction
 
 ID_BYTES = 8
-"""Of the id of a stack, which is in hexadecimal digits (stack.proto)."""
+"""Bytes of the id of a stack, which is written in hexadecimal digits (stack.proto)."""
 
 LONGEST_NAME = 200
 """In characters (stack.proto)."""
 
 ResourcePlace = tuple[str, int, str, str]
-"""Id and generation of a stack, with kind and name of the last entry of a page of what it owns."""
+"""Id and generation of a stack, with kind and name of the last entry of a page of its inventory."""
 
 FIRST_RESOURCE: ResourcePlace = ("", 0, "", "")
 """Before every entry of every stack."""
@@ -37,7 +37,7 @@ def check_name(name: str, field: str = "name") -> None:
     Accept a name for a stack.
 
     Raises:
-        RequestInvalid: It is not 1 to 200 printable characters, or has a blank at an end.
+        RequestInvalid: It is not 1 to 200 printable characters, or begins or ends with a blank.
     """
     if not (1 <= len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()):
         raise RequestInvalid(
@@ -57,23 +57,23 @@ def check_new_name(name: str) -> None:
 
 
 def etag_of(stack: Stack) -> str:
-    """What changes with each change of a stack; its time is in it, as a restored store counts anew."""
+    """The etag, which each change of a stack changes; it includes the time, as a restored store repeats its counts."""
     counted = f"{stack.record.id} {stack.version} {stack.record.generation} {stack.update_time}"
     return blake2b(counted.encode(), digest_size=8).hexdigest()
 
 
 def id_for_plan(plan: str) -> str:
     """
-    The id of the stack that a stored plan makes.
+    The id of the stack that a stored plan creates.
 
-    A store that was restored from a backup makes it again with the same id, so the platform knows its tokens (11.4).
+    A store that was restored from a backup creates it again with the same id, so the platform knows its tokens (11.4).
     """
     return blake2b(plan.encode(), digest_size=ID_BYTES).hexdigest()
 
 
 def visible(stack: Stack | None, choice: Choice) -> Stack:
     """
-    The stack that *choice* found. One that is not active is found by id only.
+    The stack that *choice* found; a stack that is not active is found by its id only.
 
     Raises:
         StackNotFound: There is none.
@@ -99,12 +99,12 @@ def existing(reading: Reading, choice: Choice) -> Stack:
 @dataclass(frozen=True, slots=True)
 class Page:
     """
-    A page of what a stack owns.
+    A page of the inventory of a stack.
 
     Attributes:
         stack: The stack.
-        entries: The entries; one more than the page has when more follow.
-        without_baseline: Keys of those of them that have no baseline.
+        entries: The entries; one more than the page size when more follow.
+        without_baseline: Keys of the entries without a baseline.
     """
 
     stack: Stack
@@ -114,7 +114,7 @@ class Page:
 
 def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int) -> Page:
     """
-    Read one page of what a stack owns, sorted by kind and name.
+    Read one page of the inventory of a stack, sorted by kind and name.
 
     Args:
         reading: The store.
@@ -124,13 +124,13 @@ def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int)
 
     Raises:
         StackNotFound: There is no such stack.
-        StackMoved: The page before was of another generation.
-        RequestInvalid: The page before was of another stack, such as one that had the name before.
+        StackMoved: The page before belongs to another generation.
+        RequestInvalid: The page before belongs to another stack, such as an earlier one of the same name.
     """
     stack = existing(reading, choice)
     record = stack.record
     if after != FIRST_RESOURCE and after[0] != record.id:
-        raise RequestInvalid("page_token", f"is of another stack than {record.id}; begin again")
+        raise RequestInvalid("page_token", f"belongs to another stack than {record.id}; start with the first page")
     if after != FIRST_RESOURCE and after[1] != record.generation:
         raise StackMoved(stack.called, after[1], record.generation)
     entries = reading.inventory.page(record.id, Key(*after[2:]), size + 1)
@@ -147,14 +147,14 @@ def create(
     policy: Mapping[str, Any] = NO_POLICY,
 ) -> Stack:
     """
-    Make an empty stack under a new id, once for each request; with an empty name it has none.
+    Create an empty stack with a new id, once for each request; an empty name is none.
 
     Raises:
         RequestInvalid: The name is no name for a stack.
         RequestIdReused: The request id was used with other content.
-        StackExists: The name is taken, if only by an apply that is still at work.
-        OperationUnfinished: The name is taken by an apply that waits to be recovered.
-        StackNotFound: This request made a stack, which was deleted since.
+        StackExists: Another stack has the name, or a running first apply.
+        OperationUnfinished: A first apply that has to be recovered has the name.
+        StackNotFound: This request created a stack before, which was deleted.
     """
     check_new_name(named.name)
     taken = tx.lock_stack(named) if named.name else None
@@ -162,59 +162,59 @@ def create(
     if made := requests.earlier_answer(tx, request, now):
         return existing(tx, made)
     if taken:
-        give_way(tx, taken, named, now)
+        free_name(tx, taken, named, now)
     stack = new_stack(named, stack_id, texts.clean(description), State.ACTIVE, now)
     stack = replace(stack, record=replace(stack.record, urls=urls, policy=policy))
     if not tx.stacks.insert(stack):
         raise StackExists(named.name, named.target.org)
-    requests.remember(tx, request, stack_id, now)
+    requests.store_answer(tx, request, stack_id, now)
     return stack
 
 
 def new_stack(named: Named, stack_id: str, description: str, state: State, now: int) -> Stack:
-    """An empty stack that is made now."""
+    """An empty stack, created at *now*."""
     return Stack(StackRecord(stack_id, named.target, named.name, 0), description, state, now, now)
 
 
 def delete(tx: Transaction, choice: Choice) -> None:
     """
-    Remove the record of a stack that owns nothing and that nobody works on.
+    Remove the record of a stack that owns nothing and has no unfinished operation.
 
     Raises:
         StackNotFound: There is none.
-        StackLeased: An operation is at work on it.
-        OperationUnfinished: An operation on it waits to be recovered.
+        StackLeased: An operation runs on it.
+        OperationUnfinished: An operation on it has to be recovered.
         StackNotEmpty: It owns resources.
     """
     stack = visible(tx.lock_stack(choice), choice)
-    refuse_worked_on(tx, stack, tx.now())
+    refuse_unfinished(tx, stack, tx.now())
     if stack.resource_count:
         raise StackNotEmpty(stack.called, stack.resource_count)
     tx.stacks.delete(stack.record.id)
 
 
-def give_way(tx: Transaction, stack: Stack, named: Named, now: int) -> None:
+def free_name(tx: Transaction, stack: Stack, named: Named, now: int) -> None:
     """
-    Free the name of *stack*, if a first apply left it behind that died before it sent anything.
+    Free the name of *stack*, if it is the stack of a first apply that died before it sent anything.
 
     Raises:
         StackExists: The name is taken.
-        OperationUnfinished: What the first apply sent has to be recovered.
+        OperationUnfinished: The first apply may have sent something and has to be recovered.
     """
     lease = tx.leases.of(stack.record.id)
     if not stack.is_pending or (lease and not leases.is_free(lease, now)):
         raise StackExists(named.name, named.target.org)
-    refuse_worked_on(tx, stack, now)
+    refuse_unfinished(tx, stack, now)
     tx.stacks.delete(stack.record.id)
 
 
-def refuse_worked_on(tx: Transaction, stack: Stack, now: int) -> None:
+def refuse_unfinished(tx: Transaction, stack: Stack, now: int) -> None:
     """
-    Do nothing for a stack that nobody works on.
+    Do nothing for a stack without an unfinished operation; an operation that died before it started is ended.
 
     Raises:
-        StackLeased: An operation is at work on it.
-        OperationUnfinished: An operation on it waits to be recovered.
+        StackLeased: An operation runs on it.
+        OperationUnfinished: An operation on it has to be recovered.
     """
     if lease := tx.leases.of(stack.record.id):
         leases.refuse_leased(lease, stack, now)

@@ -1,4 +1,4 @@
-"""Texts from outside, as every store can hold them (scale.md 2, S9)."""
+"""Texts from clients, changed so that every store can hold them (scale.md 2, S9)."""
 
 import re
 from hashlib import sha256
@@ -6,25 +6,25 @@ from hashlib import sha256
 from services.core.errors import RequestInvalid
 
 LONGEST_KEY = 1024
-"""Bytes of a text that rows are found by; more than 2,704 do not fit into an index of PostgreSQL."""
+"""Largest size of a text in an index, in bytes; PostgreSQL indexes at most 2,704."""
 
 LONGEST_AUTHOR = 200
-"""Characters of the name of who asks for an operation (applier.proto)."""
+"""Largest length of the name of an author, in characters (applier.proto)."""
 
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """*text* with U+FFFD in place of NUL and of what is no Unicode text."""
+    """*text* with U+FFFD in place of NUL and of surrogates, which are not valid Unicode text."""
     return _NO_TEXT.sub("\ufffd", text)
 
 
 def checked_name(name: str, field: str) -> str:
     """
-    Accept *name*, which rows are found by and others call a thing, as it is.
+    Accept *name*, by which rows are found, unchanged.
 
     Raises:
-        RequestInvalid: It is empty, longer than ``LONGEST_KEY``, or no text that every store can hold.
+        RequestInvalid: It is empty, longer than ``LONGEST_KEY``, or not a text that every store can hold.
     """
     if not name:
         raise RequestInvalid(field, "must not be empty")
@@ -35,7 +35,7 @@ def checked_name(name: str, field: str) -> str:
 
 def checked_author(author: str) -> str:
     """
-    Accept the name of who asks for an operation; it may be empty.
+    Accept the name of the author of an operation; it may be empty.
 
     Raises:
         RequestInvalid: It is longer than ``LONGEST_AUTHOR``, or has line breaks or other control characters.
@@ -46,7 +46,7 @@ def checked_author(author: str) -> str:
 
 
 def key(text: str) -> str:
-    """What rows are found by: *text* itself, or its digest when it is long."""
+    """The text under which rows are found: *text* itself, or its digest when it is long."""
     cleaned = clean(text)
     encoded = cleaned.encode()
     return cleaned if len(encoded) <= LONGEST_KEY else f"sha256:{sha256(encoded).hexdigest()}"

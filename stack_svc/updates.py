@@ -1,4 +1,4 @@
-"""What people change of a stack: its name, its description, its URLs, its policy."""
+"""Updates of a stack by users: its name, description, URLs and policy."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,14 +13,14 @@ from stack_svc.store.store import Transaction
 
 class Update(NamedTuple):
     """
-    What changes of a stack; None: it stays.
+    The new values of fields of a stack; None: the field stays as it is.
 
     Attributes:
-        name: The new name; empty: it has none any more.
+        name: The new name; empty: the stack has none any more.
         description: The new description.
         urls: The new URLs.
-        etag: The etag that the stack has to have; empty: any.
-        policy: The new policy, which is accepted.
+        etag: The etag that the stack must have; empty: any.
+        policy: The new policy, validated.
     """
 
     name: str | None = None
@@ -46,24 +46,24 @@ class Update(NamedTuple):
 
 def update(tx: Transaction, choice: Choice, wanted: Update, request: Request) -> Stack:
     """
-    Change what people say of a stack, once for each request; where nothing changes, nothing is written.
+    Update a stack, once for each request; if nothing changes, nothing is written.
 
     Raises:
         RequestInvalid: The new name is no name for a stack.
         RequestIdReused: The request id was used with other content.
-        StackNotFound: There is no such stack, or its first apply is not over.
+        StackNotFound: There is no such stack, or its first apply has not ended.
         StackChanged: It has another etag.
         StackExists: Another stack has the name.
-        OperationUnfinished: The name is taken by an apply that waits to be recovered, or the policy is to change, and
-            an operation on the stack waits.
-        StackLeased: The policy is to change, and an operation is at work on the stack.
+        OperationUnfinished: A first apply that has to be recovered has the name, or the policy changes while an
+            operation on the stack has to be recovered.
+        StackLeased: The policy changes while an operation runs on the stack.
     """
     stacks.check_new_name(wanted.name or "")
     found = tx.lock_stack(choice)
     named = Named(found.record.target, wanted.name) if found and wanted.name else None
     taken = tx.lock_stack(named) if named else None
     now = tx.now()
-    # Before anything else: by its old name, nobody finds a stack that this request has renamed before.
+    # Checked first: if this request has renamed the stack, its old name no longer finds it.
     if made := requests.earlier_answer(tx, request, now):
         return stacks.existing(tx, made)
     stack = stacks.visible(found, choice)
@@ -74,16 +74,16 @@ def update(tx: Transaction, choice: Choice, wanted: Update, request: Request) ->
     changed = wanted.of(stack)
     if changed != stack:
         if named and taken and taken.record.id != stack.record.id:
-            stacks.give_way(tx, taken, named, now)
-        # Clocks are set back at times; a record is never updated before it was made.
+            stacks.free_name(tx, taken, named, now)
+        # A clock may be set back; ``update_time`` is never before ``create_time``.
         changed = replace(changed, version=stack.version + 1, update_time=max(now, stack.update_time))
         if not tx.stacks.edit(changed):
             raise StackExists(changed.record.name, changed.record.target.org)
         if changed.record.policy != stack.record.policy:
-            # What was planned before may delete what is protected now.
-            stacks.refuse_worked_on(tx, stack, now)
+            # An earlier plan may delete a resource that the new policy protects, so plans become stale.
+            stacks.refuse_unfinished(tx, stack, now)
             moved = replace(changed.record, generation=stack.record.generation + 1)
             changed = replace(changed, record=moved)
             tx.stacks.update(changed)
-    requests.remember(tx, request, stack.record.id, now)
+    requests.store_answer(tx, request, stack.record.id, now)
     return changed

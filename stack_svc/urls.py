@@ -6,10 +6,10 @@ from services.addresses import is_of_jsonnet, raw_address, vetted, without_user
 from services.core.errors import EncodingInvalid, RequestInvalid, SourceUnreadable
 
 MOST = 100
-"""URLs of one stack (stack.proto)."""
+"""Largest number of URLs of one stack (stack.proto)."""
 
 LONGEST = 2048
-"""In characters (stack.proto)."""
+"""Largest length of a URL, in characters (stack.proto)."""
 
 
 def checked_urls(urls: Sequence[str], field: str, allow_jsonnet: bool) -> tuple[str, ...]:
@@ -18,12 +18,12 @@ def checked_urls(urls: Sequence[str], field: str, allow_jsonnet: bool) -> tuple[
 
     Args:
         urls: The URLs, in order.
-        field: Where they stand in the request.
+        field: Name of the field of the request, for errors.
         allow_jsonnet: Whether the parser evaluates programs.
 
     Raises:
-        RequestInvalid: There are too many, one is too long, is there twice, or is no address of a package.
-        EncodingInvalid: One is that of a program, and programs are not evaluated.
+        RequestInvalid: There are too many, or one is too long, occurs twice, or is not the address of a package.
+        EncodingInvalid: One is the address of a program, and programs are not evaluated.
     """
     first: dict[str, int] = {}
     if len(urls) > MOST:

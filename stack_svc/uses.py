@@ -1,4 +1,4 @@
-"""Who uses what another stack owns, and what that keeps others from (engine.md 11.8)."""
+"""Stacks that use resources of other stacks, and the claims that these uses refuse (engine.md 11.8)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +15,7 @@ Holding = tuple[ResourceKey, Owner]
 
 
 def of_resources(reading: Reading, target: Target, resources: Collection[ResourceKey]) -> list[Holding]:
-    """Who uses which of *resources*, sorted by kind and id; those of one resource by since when."""
+    """The users of *resources*, sorted by kind and id, then by the time since which they use it."""
     asked = {owners.what_of(*each): each for each in resources}
     found = ((asked[owner.what], owner) for owner in reading.uses.of(target, asked))
     return sorted(found, key=lambda each: each[0])
@@ -24,7 +24,7 @@ def of_resources(reading: Reading, target: Target, resources: Collection[Resourc
 def holdings(
     reading: Reading, target: Target, resources: Collection[ResourceKey]
 ) -> tuple[list[Holding], list[Holding], dict[tuple[str, ResourceKey], tuple[str, ...]]]:
-    """Who owns *resources*, who uses them, and the labels that each of the two wants, as of ``labels_of``."""
+    """The owners of *resources*, their users, and the labels that owners and users want, as of ``labels_of``."""
     owned, used = owners.of_resources(reading, target, resources), of_resources(reading, target, resources)
     return owned, used, labels_of(reading, [*owned, *used])
 
@@ -35,7 +35,7 @@ def labels_of(reading: Reading, holdings: Iterable[Holding]) -> dict[tuple[str, 
 
     Args:
         reading: The store.
-        holdings: The resources, each with a stack that owns or uses it; what is only claimed stands in no record.
+        holdings: The resources, each with a stack that owns or uses it; claims are left out, as they are in no record.
     """
     by_stack: defaultdict[str, dict[Key, ResourceKey]] = defaultdict(dict)
     for resource, holder in holdings:
@@ -52,7 +52,7 @@ def labels_of(reading: Reading, holdings: Iterable[Holding]) -> dict[tuple[str, 
 
 
 def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
-    """The claims to use something that another operation has made, or takes away."""
+    """Claims of *used* whose item another operation claims to own or to remove."""
     if not used:
         return []
     asked = {each: owners.text_of(each.what) for each in used}
@@ -67,7 +67,7 @@ def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) ->
 
 
 def unowned(reading: Reading, target: Target, claims: Sequence[Claim]) -> str:
-    """The first resource of *claims* to use that no stack owns any more, as a sentence; empty when there is none."""
+    """A sentence about the first resource that *claims* use and no stack owns any more; empty when there is none."""
     used = [each for each in claims if each.mode is ClaimMode.USE and isinstance(each.what, ClaimedResource)]
     if not used:
         return ""
@@ -77,7 +77,7 @@ def unowned(reading: Reading, target: Target, claims: Sequence[Claim]) -> str:
 
 
 def in_use(reading: Reading, operation: Operation, removed: Sequence[Claim]) -> list[Refusal]:
-    """The claims to take away what other stacks use, or want by their record: all users of each."""
+    """Claims of *removed* whose item other stacks use, or want by their record: one refusal for each user."""
     if not removed:
         return []
     asked = {owners.text_of(each.what): each for each in removed}
@@ -87,13 +87,13 @@ def in_use(reading: Reading, operation: Operation, removed: Sequence[Claim]) -> 
 
 
 def _wanting(reading: Reading, target: Target, removed: Sequence[Claim]) -> list[tuple[Claim, Owner]]:
-    """Who wants the associations among *removed* by its record."""
+    """The stacks whose record wants an association among *removed*."""
     labels = [(each, each.what) for each in removed if isinstance(each.what, ClaimedAssociation)]
     if not labels:
         return []
     resources = {(what.kind, what.resource_id) for _, what in labels}
     users = of_resources(reading, target, resources)
-    # Where nobody uses a resource, its owner alone wants anything of it.
+    # Without a user of the resource, only its owner wants its associations.
     shared = {resource for resource, _ in users}
     holdings = [*owners.of_resources(reading, target, shared), *users] if shared else []
     wanted = labels_of(reading, holdings)

@@ -1,4 +1,4 @@
-"""What a watcher of a stack is told: the record when it changes, and what becomes of the operations on the stack."""
+"""Changes that a watcher of a stack receives: the record when it changes, and the phases of operations on the stack."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from typing import NamedTuple
 from services.core.errors import StackNotFound
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import stacks
-from stack_svc.store.looks import Look as DriftLook
+from stack_svc.store.looks import Look
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import Reading
 
 
 class Phase(StrEnum):
-    """How far an operation is, as far as watchers are told."""
+    """The phases of an operation that watchers distinguish."""
 
     BEGUN = "begun"
     BLOCKED = "blocked"
@@ -24,14 +24,14 @@ class Phase(StrEnum):
 
 class Position(NamedTuple):
     """
-    What a watcher was told last.
+    The last change that a watcher received.
 
     Attributes:
         stack: Id of the stack.
-        record: Digest of its record as others see it.
-        operation: The last operation on the stack that began; empty: there was none.
-        token: That of its last lease; a later operation has a higher one.
-        phase: How far it was.
+        record: Digest of its record as clients see it.
+        operation: The last operation that began on the stack; empty: there was none.
+        token: Fencing token of its last lease; a later operation has a higher one.
+        phase: The phase in which it was.
     """
 
     stack: str = ""
@@ -42,22 +42,22 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Snapshot:
     """
     A stack at one moment.
 
     Attributes:
-        stack: The stack; None: it is gone.
-        operations: Those on it from the last one that the watcher knows on, in the order in which they began.
-        drift: The last look for drift; None: there was none.
+        stack: The stack; None: it has been removed.
+        operations: The operations on it, in the order in which they began, from the last one that the watcher knows.
+        drift: Its last drift detection; None: there was none.
     """
 
     stack: Stack | None
     operations: Sequence[Operation]
-    drift: DriftLook | None = None
+    drift: Look | None = None
 
 
-class Happened(NamedTuple):
+class PhaseChange(NamedTuple):
     """An operation on the stack began, was blocked or ended."""
 
     operation: Operation
@@ -66,10 +66,10 @@ class Happened(NamedTuple):
 
 def watched(reading: Reading, choice: Choice) -> Stack:
     """
-    The stack that somebody begins to watch.
+    The stack of a new watcher.
 
     Raises:
-        StackNotFound: There is none, or its first apply is not over.
+        StackNotFound: There is none, or its first apply has not ended.
     """
     stack = stacks.existing(reading, choice)
     if stack.state is not State.ACTIVE:
@@ -77,43 +77,44 @@ def watched(reading: Reading, choice: Choice) -> Stack:
     return stack
 
 
-def look(reading: Reading, stack_id: str, position: Position) -> Look:
-    """How a stack is, and what happened on it since *position*; from the start, only an operation at work counts."""
+def snapshot(reading: Reading, stack_id: str, position: Position) -> Snapshot:
+    """A stack with the operations on it since *position*; for a new watcher, with the last operation only."""
     found = reading.stacks.find(stack_id)
     if position.stack:
         operations = reading.operations.since(stack_id, position.token)
     else:
         last = reading.operations.last_on(stack_id)
         operations = [last] if last else []
-    return Look(found if found and found.state is State.ACTIVE else None, operations, reading.looks.find(stack_id))
+    active = found if found and found.state is State.ACTIVE else None
+    return Snapshot(active, operations, reading.looks.find(stack_id))
 
 
-def changes(position: Position, seen: Look, record: str) -> Iterator[tuple[Happened | Stack | None, Position]]:
+def changes(position: Position, seen: Snapshot, record: str) -> Iterator[tuple[PhaseChange | Stack | None, Position]]:
     """
-    What a watcher at *position* is told of what was *seen*.
+    The changes in *seen* that a watcher at *position* has not received.
 
     Args:
-        position: What it was told last; one without a stack: nothing.
-        seen: The stack as it is.
-        record: Digest of its record; of no account when it is gone.
+        position: The last change that it received; without a stack for a new watcher.
+        seen: The stack as it is now.
+        record: Digest of its record; ignored when it has been removed.
 
     Yields:
-        What happened, the record, or None when the stack is gone, each with the position after it. An operation comes
-        before the record that it leaves behind, but from the start the record comes first.
+        A phase change, the record, or None when the stack has been removed, each with the position after it. A phase
+        change comes before the record that the operation leaves; a new watcher gets the record first.
     """
     stack = seen.stack
     if not position.stack and stack:
         position = Position(stack.record.id, record)
-        # What was over before is no news.
+        # Operations that ended before the watch began are not reported.
         for operation in seen.operations:
             if operation.state in FINISHED:
                 position = _after(position, operation, Phase.ENDED)
         yield stack, position
     for operation in seen.operations:
-        for phase in _news(position, operation):
+        for phase in _new_phases(position, operation):
             position = _after(position, operation, phase)
-            yield Happened(operation, phase), position
-        # Without news, it may have another lease.
+            yield PhaseChange(operation, phase), position
+        # An operation in the same phase may have another lease.
         if position.operation == operation.name:
             position = position._replace(token=operation.token)
     if stack is None:
@@ -123,13 +124,13 @@ def changes(position: Position, seen: Look, record: str) -> Iterator[tuple[Happe
         yield stack, position
 
 
-def _news(position: Position, operation: Operation) -> list[Phase]:
-    """What happened to *operation* since *position*, in order."""
+def _new_phases(position: Position, operation: Operation) -> list[Phase]:
+    """The phases that *operation* has reached since *position*, in order."""
     phase = _phase(operation)
     if position.operation != operation.name:
         return [Phase.BEGUN] if phase is Phase.BEGUN else [Phase.BEGUN, phase]
     if phase is Phase.BLOCKED:
-        # One that was recovered has another lease.
+        # A recovered operation that is BLOCKED again has another lease.
         return [phase] if (position.phase, position.token) != (phase, operation.token) else []
     return [phase] if phase is Phase.ENDED and position.phase != phase else []
 

@@ -1,1 +1,1 @@
-"""The store on SQLite: the protocol of ``stack_svc.store`` over one file, and nothing else (scale.md 3)."""
+"""The store on SQLite: it implements ``stack_svc.store`` over one file, without rules of its own (scale.md 3)."""

@@ -12,7 +12,7 @@ class SqliteAttachments:
         self._db = db
 
     def numbers(self, digest: str) -> set[int]:
-        """Tell the numbers of the parts that are there, without reading them."""
+        """Return the numbers of the stored parts, without reading their bodies."""
         return {number for (number,) in self._db.execute(_NUMBERS, [digest])}
 
     def parts(self, digest: str) -> dict[int, bytes]:
@@ -21,17 +21,17 @@ class SqliteAttachments:
         return {number: bytes(body) for number, body in rows}
 
     def has(self, digest: str) -> bool:
-        """Tell whether there is a complete one of that digest."""
+        """Return whether a complete attachment with that digest is stored."""
         found = self._db.execute("SELECT 1 FROM attachments WHERE digest = ? AND is_complete", [digest])
         return found.fetchone() is not None
 
     def keep(self, digest: str, now: int) -> bool:
-        """Let one count as stored now."""
+        """Set the time of an attachment."""
         kept = self._db.execute("UPDATE attachments SET time = ? WHERE digest = ? AND is_complete", [now, digest])
         return bool(kept.rowcount)
 
     def put(self, digest: str, number: int, body: bytes, now: int) -> None:
-        """Add a part of one that is not complete; it takes the place of a part with that number."""
+        """Add a part of an incomplete attachment; it replaces a part with the same number."""
         self._db.execute(
             """
             INSERT INTO attachments (digest, time, is_complete) VALUES (?, ?, 0)
@@ -44,6 +44,6 @@ class SqliteAttachments:
         )
 
     def complete(self, digest: str, count: int) -> None:
-        """Say that one has all its parts, whose numbers are below *count*; others are removed."""
+        """Mark an attachment as complete, and remove parts with other numbers."""
         self._db.execute("DELETE FROM attachment_parts WHERE digest = ? AND number >= ?", [digest, count])
         self._db.execute("UPDATE attachments SET is_complete = 1 WHERE digest = ?", [digest])

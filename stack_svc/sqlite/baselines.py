@@ -16,7 +16,7 @@ class SqliteBaselines:
         self._db = db
 
     def lacking(self, stack: str, keys: Collection[Key]) -> list[Key]:
-        """Tell which entries have no baseline."""
+        """Return the keys without a baseline."""
         rows = self._db.execute(
             """
             SELECT json_extract(asked.value, '$[0]'), json_extract(asked.value, '$[1]') FROM json_each(:keys) AS asked
@@ -77,7 +77,7 @@ class SqliteBaselines:
         )
 
     def rebind(self, stack: str, ids: Mapping[str, str]) -> None:
-        """Let references be to other ids."""
+        """Replace resource ids in references."""
         self._db.conn.executemany(
             "UPDATE baselines SET refs = replace(refs, ?, ?) WHERE stack = ? AND refs <> '[]'",
             [(_text(old), _text(new), stack) for old, new in sorted(ids.items())],

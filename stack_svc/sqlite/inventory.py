@@ -16,7 +16,7 @@ class SqliteInventory:
         self._db = db
 
     def page(self, stack: str, after: Key, most: int) -> list[InventoryEntry]:
-        """Read a page of what a stack owns."""
+        """Read a page of the inventory of a stack."""
         return _entries(
             self._db.execute(
                 f"SELECT {_COLUMNS} FROM inventory WHERE stack = ? AND (kind, name) > (?, ?)"  # noqa: S608
@@ -28,7 +28,7 @@ class SqliteInventory:
     def of_nameless(
         self, target: Target, resources: Collection[ResourceKey], keys: Collection[Key]
     ) -> list[tuple[str, Key, str]]:
-        """Read what stacks without a name own of *resources*, or have for *keys*."""
+        """Read the entries of *resources* or *keys* that stacks without a name own."""
         asked = {"resources": resources, "keys": keys}
         rows = self._db.execute(
             """
@@ -51,7 +51,7 @@ class SqliteInventory:
 
     def entries(self, stack: str, keys: Collection[Key]) -> list[InventoryEntry]:
         """Read some entries of a stack."""
-        # The keys travel as one JSON parameter: one query, however many. CROSS JOIN: look each up in the index.
+        # All keys are one JSON parameter, so this is one query. CROSS JOIN makes SQLite look each key up in the index.
         return _entries(
             self._db.execute(
                 f"""
@@ -64,12 +64,12 @@ class SqliteInventory:
         )
 
     def change(self, stack: str, target: Target, removed: Collection[Key], entries: Collection[InventoryEntry]) -> None:
-        """Write what changes of what a stack owns."""
+        """Write changes of the inventory of a stack."""
         self._db.conn.executemany(
             "DELETE FROM inventory WHERE stack = ? AND kind = ? AND name = ?",
             [(stack, *key) for key in sorted(removed)],
         )
-        # The baseline stays with an entry that is there.
+        # An upsert keeps the row, and with it the baseline that refers to it.
         self._db.conn.executemany(
             """
             INSERT INTO inventory (stack, kind, name, platform, org, resource_id, origin, associations, state, policy)

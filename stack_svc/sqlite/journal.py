@@ -21,7 +21,7 @@ class SqliteJournal:
         return [Row(*row) for row in self._db.execute(f"{_SELECT} ORDER BY position", [operation])]
 
     def rows_after(self, operation: str, seq: int, most_bytes: int) -> tuple[list[Row], bool]:
-        """Read writes with events behind *seq*."""
+        """Read writes with events after *seq*."""
         found: list[Row] = []
         for row in self._db.execute(
             f"{_SELECT} AND last_seq > ? AND length(events) > 0 ORDER BY position", [operation, seq]

@@ -1,4 +1,4 @@
-"""Last looks in SQLite."""
+"""The last drift detections in SQLite."""
 
 import orjson
 import sqlite_utils
@@ -8,18 +8,18 @@ from stack_svc.store.looks import Look
 
 
 class SqliteLooks:
-    """Last looks of one transaction."""
+    """The last drift detections, in one transaction."""
 
     def __init__(self, db: sqlite_utils.Database) -> None:
         self._db = db
 
     def find(self, stack: str) -> Look | None:
-        """Read the last look at a stack."""
+        """Read the last drift detection of a stack."""
         row = self._db.execute("SELECT time, generation, counts FROM looks WHERE stack = ?", [stack]).fetchone()
         return Look(row[0], row[1], DriftCounts(**orjson.loads(row[2]))) if row else None
 
     def put(self, stack: str, look: Look) -> None:
-        """Write the last look at a stack."""
+        """Write the last drift detection of a stack."""
         self._db.execute(
             """
             INSERT INTO looks (stack, time, generation, counts) VALUES (?, ?, ?, ?)

@@ -10,7 +10,7 @@ from services.engine.operation import OperationState
 from stack_svc.sqlite.leases import IS_FREE
 from stack_svc.store.operations import Blocks, Filter, Operation, Place
 
-# As the indexes say it: SQLite uses one with a condition only when the query has the very same.
+# Same text as in the indexes: SQLite uses a partial index only when the query has its condition.
 IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
 IS_FINISHED = "state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED')"
 
@@ -22,7 +22,7 @@ class SqliteOperations:
         self._db = db
 
     def stack_of(self, name: str) -> str | None:
-        """Tell on which stack an operation is."""
+        """Return the id of the stack of an operation."""
         row = self._db.execute("SELECT stack FROM operations WHERE name = ?", [name]).fetchone()
         return str(row[0]) if row else None
 
@@ -60,7 +60,7 @@ class SqliteOperations:
         return list(map(_operation, rows))
 
     def abandoned(self, now: int, most: int) -> list[str]:
-        """Name operations that anybody may claim."""
+        """Return the names of operations that any applier may claim."""
         rows = self._db.execute(
             f"""
             SELECT operations.name FROM operations JOIN leases ON leases.stack = operations.stack
@@ -87,7 +87,7 @@ class SqliteOperations:
         return bool(added.rowcount)
 
     def update(self, operation: Operation) -> None:
-        """Write what changes of an operation."""
+        """Write the fields of an operation that change."""
         values = _changing(operation)
         self._db.execute(
             f"UPDATE operations SET {', '.join(f'{name} = :{name}' for name in values)} WHERE name = :key",  # noqa: S608
@@ -95,13 +95,13 @@ class SqliteOperations:
         )
 
     def block(self, name: str, blocks: Blocks) -> None:
-        """Keep what an operation is blocked by."""
+        """Store the blocks of an operation."""
         self._db.execute(
             "INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [name, *blocks]
         )
 
     def unblock(self, name: str) -> None:
-        """Forget what an operation was blocked by."""
+        """Remove the blocks of an operation."""
         self._db.execute("DELETE FROM blocks WHERE operation = ?", [name])
 
     def _first(self, where: str, *values: str) -> Operation | None:
@@ -114,7 +114,7 @@ _SELECT = """
     LEFT JOIN plans ON plans.operation = operations.name
     LEFT JOIN blocks ON blocks.operation = operations.name
 """
-"""An operation with its plan and what it is blocked by, without the blocked steps: they may be many."""
+"""An operation with the name of its plan and its blocks, without the blocked steps: they may be many."""
 
 
 def _fixed(operation: Operation) -> dict[str, Any]:

@@ -17,11 +17,11 @@ class SqliteOwners:
         self._db = db
 
     def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
-        """Tell who has what."""
+        """Read the owners of items."""
         return self._found({"wanted": _json((what,) for what in whats), **_place(target)})
 
     def take(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> list[Owner]:
-        """Let a stack have something."""
+        """Make a stack the owner of items, unless another owner conflicts."""
         values: dict[str, Any] = {
             "wanted": _json(wanted.items()),
             "stack": stack,
@@ -29,24 +29,24 @@ class SqliteOwners:
             "now": now,
             **_place(target),
         }
-        others = self._found(values, _IN_THE_WAY)
+        others = self._found(values, _CONFLICTS)
         if not others:
             self._db.execute(_TAKE, values)
         return others
 
-    def give_back(self, stack: str, target: Target, whats: Collection[str]) -> None:
-        """Let a stack no longer have something."""
+    def release(self, stack: str, target: Target, whats: Collection[str]) -> None:
+        """Release items of a stack."""
         self._db.conn.executemany(
             "DELETE FROM owners WHERE platform = ? AND org = ? AND what = ? AND stack = ?",
             [(target.platform, target.org, what, stack) for what in sorted(whats)],
         )
 
     def drop(self, stack: str, operation: str) -> None:
-        """Let a stack no longer have what an operation claims."""
+        """Release the items that an operation claims."""
         self._db.execute("DELETE FROM owners WHERE stack = ? AND operation = ?", [stack, operation])
 
     def _found(self, values: dict[str, Any], where: str = "TRUE") -> list[Owner]:
-        # What is asked for travels as one JSON parameter: one query, however much. CROSS JOIN: look each up by key.
+        # All items are one JSON parameter, so this is one query. CROSS JOIN makes SQLite look each item up by key.
         rows = self._db.execute(
             f"""
             SELECT DISTINCT owners.what, owners.name, owners.stack, stacks.name, owners.operation, owners.since
@@ -61,7 +61,7 @@ class SqliteOwners:
         return [Owner(*row) for row in rows]
 
 
-_IN_THE_WAY = """
+_CONFLICTS = """
     owners.stack <> :stack
     OR (:operation = '' AND owners.operation = '' AND owners.name <> json_extract(asked.value, '$[1]'))
 """

@@ -82,7 +82,7 @@ class SqlitePlans:
         return True
 
     def update(self, plan: StoredPlan) -> None:
-        """Write what changes of a plan."""
+        """Write the fields of a plan that change."""
         self._db.execute(
             "UPDATE plans SET state = ?, problem = ?, operation = ? WHERE name = ?",
             [plan.state, plan.problem, plan.operation or None, plan.name],

@@ -18,9 +18,9 @@ class SqliteRequests:
         ).fetchone()
         return Answer(*row) if row else None
 
-    def remember(self, request: str, answer: Answer, now: int) -> Answer | None:
-        """Keep an answer, unless there is one that counts."""
-        kept = self._db.execute(
+    def put(self, request: str, answer: Answer, now: int) -> Answer | None:
+        """Store an answer, unless there is one that has not expired."""
+        stored = self._db.execute(
             """
             INSERT INTO requests (request_id, digest, result, expires) VALUES (:request, :digest, :result, :expires)
             ON CONFLICT (request_id) DO UPDATE
@@ -29,8 +29,8 @@ class SqliteRequests:
             """,
             {"request": request, **answer._asdict(), "now": now},
         )
-        return None if kept.rowcount else self.find(request)
+        return None if stored.rowcount else self.find(request)
 
     def forget(self, result: str) -> None:
-        """Let requests be made anew."""
+        """Remove the answers with *result*."""
         self._db.execute("DELETE FROM requests WHERE result = ?", [result])

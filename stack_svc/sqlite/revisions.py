@@ -41,7 +41,7 @@ class SqliteRevisions:
         return [(row["stack"], _revision(row)) for row in rows]
 
     def bounds(self, stack: str) -> tuple[int, int]:
-        """Tell the lowest and the highest number."""
+        """Return the lowest and the highest number."""
         lowest, highest = self._db.execute(
             "SELECT MIN(number), MAX(number) FROM revisions WHERE stack = ?", [stack]
         ).fetchone()
@@ -70,7 +70,7 @@ class SqliteRevisions:
         )
 
     def prune(self, stack: str, oldest: int) -> None:
-        """Remove old revisions."""
+        """Remove revisions with lower numbers."""
         self._db.execute("DELETE FROM revisions WHERE stack = ? AND number < ?", [stack, oldest])
 
 

@@ -12,7 +12,7 @@ from stack_svc.sqlite.frozen import messages as frozen
 from stack_svc.sqlite.frozen.translation import Translated, blocks_of, event_of, plan_of
 
 MIGRATIONS = Migrations("stack")
-"""Append only: a migration that was released is never changed. Times are microseconds since 1970, UTC."""
+"""Append only: a released migration is never changed. Times are microseconds since 1970, UTC."""
 
 
 @MIGRATIONS()
@@ -20,9 +20,9 @@ def stacks_inventory_requests(db: sqlite_utils.Database) -> None:
     """
     Create the first tables.
 
-    A lease is free when ``lease_expires`` is in the past (0 from the start), so one comparison tells. JSON stands in
-    ``config`` (an object), ``sources`` (a list of texts) and ``associations`` (a list of [kind, name]). ``requests``
-    holds what was answered to a request id: ``result`` is the id of the stack.
+    A lease is free when ``lease_expires`` is in the past (0 at first), so one comparison is enough. ``config`` (an
+    object), ``sources`` (a list of texts) and ``associations`` (a list of [kind, name]) are JSON. ``requests`` holds
+    the answers to request ids: ``result`` is the id of the stack.
     """
     db.execute(
         """
@@ -79,10 +79,10 @@ def stacks_inventory_requests(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def nameless_stacks(db: sqlite_utils.Database) -> None:
     """
-    Let stacks be NAMELESS, too; SQLite changes a CHECK by making the table again.
+    Add the state NAMELESS; SQLite can change a CHECK only by recreating the table.
 
-    The inventory is made again with it: to drop the table it refers to would empty it, as rows go with their stack.
-    Renaming the new stacks makes the new inventory refer to them by that name.
+    The inventory is recreated, too: dropping the table that it refers to would delete its rows by cascade. When the new
+    stacks are renamed, the new inventory refers to them by that name.
     """
     db.execute(
         """
@@ -137,10 +137,10 @@ def operations_steps_events(db: sqlite_utils.Database) -> None:
     """
     Create the journal.
 
-    Operations outlive their stack, so ``stack`` refers to nothing; of an operation on behalf of no stack it is the id
-    of the nameless one. ``token`` is that of the operation's last lease. The plan has a table of its own, as SQLite
-    writes a row as a whole whenever one of its columns changes. ``before_ids`` is a JSON list of texts, ``reason`` a
-    number of ``pkger.model.v1.RejectionReason``, ``body`` a message in its wire format.
+    Operations outlive their stack, so ``stack`` is no foreign key; for an operation without a stack it is the id of the
+    nameless one. ``token`` is that of the operation's last lease. The plan has a table of its own, as SQLite writes the
+    whole row when one of its columns changes. ``before_ids`` is a JSON list of texts, ``reason`` a number of
+    ``pkger.model.v1.RejectionReason``, ``body`` a message in its wire format.
     """
     db.execute(
         """
@@ -216,7 +216,7 @@ def operations_steps_events(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def states_and_policies_of_entries(db: sqlite_utils.Database) -> None:
-    """Mark what could not be deleted yet; make room for the policy that an entry was recorded under (engine.md 8)."""
+    """Mark resources that could not be deleted yet; add the policy under which an entry was recorded (engine.md 8)."""
     db.execute(
         "ALTER TABLE inventory ADD COLUMN state TEXT NOT NULL DEFAULT 'PRESENT'"
         " CHECK (state IN ('PRESENT', 'PENDING_DELETE'))"
@@ -227,14 +227,14 @@ def states_and_policies_of_entries(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def plans(db: sqlite_utils.Database) -> None:
     """
-    Give plans a life of their own; those of operations move here.
+    Store plans independently of operations; the plans of operations move here.
 
-    ``stack`` refers to nothing, as a stack may go away before a plan expires, or be created only by it. ``state`` has
-    no CHECK: SQLite could only change one by making the table again, and more states are to come. ``expires`` is NULL
-    for the plan that an operation made for itself. The bodies have a table of their own, as SQLite writes a row as a
-    whole whenever one of its columns changes.
+    ``stack`` is no foreign key, as a stack may be removed before a plan expires, or be created only by it. ``state``
+    has no CHECK: SQLite can change one only by recreating the table, and more states will follow. ``expires`` is NULL
+    for the plan that an operation made for itself. The bodies have a table of their own, as SQLite writes the whole
+    row when one of its columns changes.
 
-    An operation that ends before it starts gives its request id back, so requests are found by their result, too.
+    The request id of an operation that ends before it starts can be used again, so requests have an index by result.
     """
     db.execute(
         """
@@ -305,7 +305,7 @@ def plans(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def blocks(db: sqlite_utils.Database) -> None:
-    """Tell what keeps BLOCKED operations from their end; ``body`` is a part of a ``pkger.model.v1.Operation``."""
+    """Store the blocks of BLOCKED operations; ``body`` is a part of a ``pkger.model.v1.Operation``."""
     db.execute(
         """
         CREATE TABLE blocks (
@@ -326,7 +326,7 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
 
     ``plan_bodies.header`` is the first column, as lists read no other; ``body`` and ``content`` are as in
     ``pkger.journal.v1.NewPlan``. ``blocks.reason`` is a number of ``pkger.model.v1.BlockedReason``.
-    ``steps.observed`` is the spec that the platform held after the step, where that is not what was sent.
+    ``steps.observed`` is the spec that the platform held after the step, if it differs from the spec that was sent.
     ``stacks.config`` was never written and is dropped.
     """
     for table in ("inventory", "steps"):
@@ -379,13 +379,14 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def leases_and_journal(db: sqlite_utils.Database) -> None:
     """
-    Keep leases beside stacks, and one row for each write of an operation (scale.md 3 and 5).
+    Store leases in a table of their own, and one row for each write of an operation (scale.md 3 and 5).
 
-    A lease is renewed often, and a stack is wide. The length of older leases is not known; ``ttl`` is the longest one.
+    A lease is renewed often, and the row of a stack is wide. The duration of older leases is unknown, so they get the
+    longest ``ttl``.
 
-    ``stacks.resource_count`` counts rows of the inventory, so that reading a stack does not.
+    ``stacks.resource_count`` is the number of rows of the inventory, so that reading a stack does not count them.
 
-    What was known of the steps of an operation, and its events, become the row at position 0 of its journal.
+    The records of the steps of an operation, and its events, become the row at position 0 of its journal.
     ``operations.last_event`` is the last event of a finished operation, in the wire format.
     """
     db.execute(
@@ -447,9 +448,9 @@ def leases_and_journal(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def owners(db: sqlite_utils.Database) -> None:
     """
-    Keep in one table who has what only one stack at a time may have, recorded or claimed (engine.md 11.1).
+    Store the owners of items that only one stack at a time may own, recorded or claimed (engine.md 11.1).
 
-    So the inventory is made again without its unique key on resources: two tables cannot hold one rule.
+    The inventory is recreated without its unique key on resources, as this table enforces that rule now.
     """
     db.execute(
         """
@@ -499,22 +500,22 @@ def owners(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def sizes_of_operations(db: sqlite_utils.Database) -> None:
-    """Keep what a finished operation takes, with its plan and its journal; the next sweep measures it."""
+    """Store the size of a finished operation with its plan and its journal; the next sweep measures it."""
     db.execute("ALTER TABLE operations ADD COLUMN size BIGINT")
 
 
 @MIGRATIONS()
 def defects(db: sqlite_utils.Database) -> None:
-    """Count the attempts to resume an operation that a defect ended."""
+    """Count the attempts to resume an operation that ended with a defect."""
     db.execute("ALTER TABLE operations ADD COLUMN defects BIGINT NOT NULL DEFAULT 0")
 
 
 @MIGRATIONS()
 def last_tokens(db: sqlite_utils.Database) -> None:
     """
-    Keep the token of the lease before the last one.
+    Store the token of the lease before the last one.
 
-    Of older leases it is not known: with their own token, no platform has seen one between the two.
+    For existing leases it is unknown. They get their own token, as no platform has seen a token between the two.
     """
     db.execute("ALTER TABLE leases ADD COLUMN last_token BIGINT NOT NULL DEFAULT 0")
     db.execute("UPDATE leases SET last_token = token")
@@ -522,7 +523,7 @@ def last_tokens(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def uses(db: sqlite_utils.Database) -> None:
-    """Let stacks use what another one owns, and count what was handed over to the stack of an operation meanwhile."""
+    """Store which stacks use resources of others, and count the hand-overs to a stack during its operation."""
     db.execute(
         """
         CREATE TABLE uses (
@@ -565,9 +566,10 @@ def uses(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def owners_by_rowid(db: sqlite_utils.Database) -> None:
     """
-    Store each owner once, in the order of arrival, and let both indexes point there.
+    Store owners in the order of insertion, with both indexes pointing to the rows.
 
-    Ids arrive in no order: where the table was its own primary key, each write of the journal wrote most of it anew.
+    Ids are inserted in random order. While the table was ordered by its primary key, each write of the journal rewrote
+    most of it.
     """
     db.execute(
         """
@@ -593,16 +595,16 @@ def owners_by_rowid(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def revisions_and_baselines(db: sqlite_utils.Database) -> None:
     """
-    Keep the history of stacks, and what platforms held after their last write.
+    Store the history of stacks, and the baselines of their resources.
 
-    ``attachments`` are the packages of revisions and plans, and the baselines of plans: texts by their digest, with
-    pieces in ``attachment_parts``, compressed. ``time`` is when one was last known to be of use. ``baselines`` go with
-    their entries; ``refs`` is a JSON list of [pointer, kind, id], ``missing_labels`` one of [kind, name].
+    ``attachments`` are the packages of revisions and plans, and the baselines of plans: texts by their digest, in
+    compressed ``attachment_parts``. ``time`` is when an attachment was last known to be in use. ``baselines`` are
+    removed with their entries; ``refs`` is a JSON list of [pointer, kind, id], ``missing_labels`` one of [kind, name].
 
     ``stacks.policy`` is a JSON object.
 
-    Kinds and states of operations and plans have no CHECK any more: SQLite could only change one by making the table
-    again. A column is made again instead.
+    Kinds and states of operations and plans lose their CHECK, which SQLite can change only by recreating the table. To
+    remove it, the columns are replaced.
     """
     db.execute(
         """
@@ -685,9 +687,10 @@ def revisions_and_baselines(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def stackless_operations(db: sqlite_utils.Database) -> None:
     """
-    Call an operation on behalf of no stack STACKLESS, and the row that carries its lease: people have nameless stacks.
+    Rename NAMELESS to STACKLESS, for operations without a stack and the rows that carry their leases.
 
-    The new column has no CHECK: SQLite changes one only with a new column, or a new table.
+    Stacks of users may have no name either. The new column has no CHECK, as SQLite can change one only by replacing the
+    column or the table.
     """
     db.execute("ALTER TABLE operations RENAME COLUMN nameless TO stackless")
     db.execute("DROP INDEX stacks_of_operations")
@@ -701,9 +704,9 @@ def stackless_operations(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def urls_of_stacks(db: sqlite_utils.Database) -> None:
     """
-    Let stacks have URLs, a list of texts in JSON, and count the changes of what people say of them.
+    Add the URLs of stacks, a JSON list of texts, and a version that counts the changes by users.
 
-    The indexes have the order of lists, of all stacks and of those of a target.
+    The indexes have the order of lists: of all stacks, and of the stacks of a target.
     """
     db.execute("ALTER TABLE stacks ADD COLUMN urls TEXT NOT NULL DEFAULT '[]'")
     db.execute("ALTER TABLE stacks ADD COLUMN version BIGINT NOT NULL DEFAULT 1")
@@ -713,9 +716,9 @@ def urls_of_stacks(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def ends_of_uninstalls(db: sqlite_utils.Database) -> None:
-    """Say in the plans of uninstalls from before there was a choice that they delete their stack."""
+    """Set the field ``then`` of older plans of uninstalls: they delete their stack."""
     rows = db.execute("SELECT plan, header FROM plan_bodies JOIN plans ON name = plan WHERE kind = 'UNINSTALL'")
-    # In a message, a field that is written behind it counts: Plan.then, number 19, is AFTER_UNINSTALL_DELETE.
+    # A field appended to a serialised message overrides an earlier one: field 19, Plan.then, is AFTER_UNINSTALL_DELETE.
     db.conn.executemany(
         "UPDATE plan_bodies SET header = ? WHERE plan = ?",
         [(bytes(header) + b"\x98\x01\x02", plan) for plan, header in rows.fetchall()],
@@ -724,13 +727,13 @@ def ends_of_uninstalls(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def operations_by_lease(db: sqlite_utils.Database) -> None:
-    """Find the last operations on a stack; their leases tell the order, whatever clocks say."""
+    """Add an index for the last operations on a stack: the order of their leases does not depend on clocks."""
     db.execute("CREATE INDEX operations_by_lease ON operations (stack, token)")
 
 
 @MIGRATIONS()
 def looks(db: sqlite_utils.Database) -> None:
-    """Keep the last look at each stack; ``counts`` is a JSON object of the numbers of resources by status."""
+    """Store the last drift detection of each stack; ``counts`` is a JSON object of numbers of resources by status."""
     db.execute(
         """
         CREATE TABLE looks (
@@ -745,7 +748,7 @@ def looks(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def plans_of_new_nameless_stacks(db: sqlite_utils.Database) -> None:
-    """Let plans be for a stack without a name that is still to be created, and find what stacks have by key."""
+    """Mark plans that create a stack without a name, and index the stacks without a name."""
     db.execute("ALTER TABLE plans ADD COLUMN creates_nameless_stack INTEGER NOT NULL DEFAULT 0")
     db.execute(
         "CREATE INDEX nameless_stacks ON stacks (platform, org, create_time) WHERE name = '' AND state = 'ACTIVE'"
@@ -779,7 +782,7 @@ def _stored_events(db: sqlite_utils.Database, operation: str) -> bytes:
 
 
 def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collection[InventoryEntry] | None:
-    """What a stack owns; None when its generation is another one, as no plan of *generation* can be applied then."""
+    """The inventory of a stack; None when its generation is not *generation*, as no plan of that can be applied."""
     moved = db.execute("SELECT 1 FROM stacks WHERE id = ? AND generation <> ?", [stack, generation]).fetchone()
     if moved:
         return None
@@ -799,7 +802,7 @@ def _recorded(db: sqlite_utils.Database, stack: str, generation: int) -> Collect
 
 
 def _translate_journal(db: sqlite_utils.Database, operation: str, plan: Translated) -> None:
-    """Translate the blocked steps and the events of an operation that runs *plan*, or ran it."""
+    """Translate the blocked steps and the events of an operation that runs or ran *plan*."""
     for (body,) in db.execute("SELECT body FROM old_blocks WHERE operation = ?", [operation]).fetchall():
         blocks = blocks_of(frozen.Operation.FromString(body), plan.plan.steps)
         db.execute("INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [operation, *blocks])

@@ -40,7 +40,7 @@ class SqliteStacks:
         choosing = [
             ("id IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(wanted.ids)).decode(), wanted.ids),
             ("name IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(wanted.names)).decode(), wanted.names),
-            # Of SQLite's patterns only sets of characters are none of ours.
+            # SQLite's patterns also have sets of characters, such as [ab]; ours do not, so the bracket is escaped.
             ("name GLOB ?", wanted.glob.replace("[", "[[]"), wanted.glob),
         ]
         if chosen := [(condition, value) for condition, value, is_asked in choosing if is_asked]:
@@ -50,7 +50,7 @@ class SqliteStacks:
         return list(map(_stack, rows))
 
     def insert(self, stack: Stack) -> bool:
-        """Add a stack with a lease that is over."""
+        """Add a stack with an expired lease."""
         record = stack.record
         added = self._db.execute(
             """
@@ -80,7 +80,7 @@ class SqliteStacks:
         return True
 
     def edit(self, stack: Stack) -> bool:
-        """Write what people say of a stack."""
+        """Write the fields of a stack that users set, except its policy."""
         record = stack.record
         edited = self._db.execute(
             """
@@ -92,7 +92,7 @@ class SqliteStacks:
         return bool(edited.rowcount)
 
     def update(self, stack: Stack) -> None:
-        """Write what changes of a stack."""
+        """Write the other changing fields of a stack."""
         self._db.execute(
             """
             UPDATE stacks
@@ -115,7 +115,7 @@ class SqliteStacks:
         )
 
     def delete(self, stack: str) -> None:
-        """Remove a stack; its lease, its inventory and what it has go with it by foreign key."""
+        """Remove a stack; foreign keys remove its lease, inventory, ownerships and other rows with it."""
         self._db.execute("DELETE FROM stacks WHERE id = ?", [stack])
 
 

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class SqliteTransaction:
-    """One transaction; SQLite has a single writer, so its start has locked all stacks already."""
+    """One transaction. SQLite has a single writer, so a write transaction locks all stacks when it starts."""
 
     def __init__(self, db: sqlite_utils.Database, clock: Clock) -> None:
         self.stacks = SqliteStacks(db)
@@ -51,11 +51,11 @@ class SqliteTransaction:
         self._clock = LockedClock(clock)
 
     def now(self) -> int:
-        """Tell the time: SQLite has no clock of its own, so this is the clock of the process."""
+        """Return the time of the process's clock, as SQLite has none of its own."""
         return self._clock.now()
 
     def lock_stack(self, choice: Choice) -> Stack | None:
-        """Read the stack."""
+        """Return the stack, which the transaction has locked already."""
         self._clock.before_lock()
         return self.stacks.find(choice)
 
@@ -65,18 +65,18 @@ class SqliteStore:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """
-        Open *path*, made when missing, and bring its schema up to date.
+        Open *path*, which is created when missing, and migrate its schema.
 
-        All processes on one file are on one machine, so *clock* measures the leases of all of them alike.
+        All processes that share a file run on one machine, so the same *clock* measures the leases of all of them.
 
         Raises:
-            OSError: The file cannot be opened, or is no such database.
+            OSError: The file cannot be opened, or is not such a database.
         """
         self._database = Database(path, MIGRATIONS)
         self._clock = clock
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run *work* while nobody else writes."""
+        """Run *work* in a write transaction; no other one runs at the same time."""
         return await self._database.write(lambda db: work(SqliteTransaction(db, self._clock)))
 
     async def read(self, work: Callable[[Reading], T]) -> T:
@@ -84,11 +84,11 @@ class SqliteStore:
         return await self._database.read(lambda db: work(SqliteTransaction(db, self._clock)))
 
     async def sweep(self, limits: Limits) -> Swept:
-        """Remove one batch of what is no longer of use, and give some of the space back that is free in the file."""
+        """Remove one batch of rows that are no longer needed, and release some of the free space of the file."""
         swept = await self._database.write(lambda db: sweeping.sweep(db, limits, self._clock()))
-        has_space = await self._database.write(sweeping.give_back)
+        has_space = await self._database.write(sweeping.release_space)
         return replace(swept, has_more=swept.has_more or has_space)
 
     async def close(self) -> None:
-        """Let the work in hand end, and close the file."""
+        """Wait until the running work ends, and close the file."""
         self._database.close()

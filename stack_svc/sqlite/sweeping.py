@@ -1,15 +1,15 @@
-"""Housekeeping in SQLite: what is no longer of use goes, one batch at a time (scale.md 2, S6)."""
+"""The sweep in SQLite: removes rows that are no longer needed, one batch at a time (scale.md 2, S6)."""
 
 import sqlite_utils
 
 from stack_svc.sqlite.leases import IS_FREE
 from stack_svc.sqlite.operations import IS_FINISHED, IS_UNFINISHED
-from stack_svc.store.leases import GIVEN_BACK
+from stack_svc.store.leases import RELEASED
 from stack_svc.store.operations import GONE
 from stack_svc.store.store import Limits, Swept
 
 _PAGES = 1024
-"""Most pages, of 4 KiB each, that one sweep gives back."""
+"""Largest number of pages, of 4 KiB each, that one sweep releases."""
 
 
 def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
@@ -39,8 +39,8 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
         known,
     ).fetchall()
     db.conn.executemany("DELETE FROM requests WHERE result = ?", [(name,) for name, _ in ended])
-    # Where a clock was set back, its holder lives and could renew what it had.
-    db.conn.executemany("UPDATE leases SET expires = ? WHERE stack = ?", [(GIVEN_BACK, stack) for _, stack in ended])
+    # A lease may be free because a clock was set back; its holder is then alive, and must not renew it.
+    db.conn.executemany("UPDATE leases SET expires = ? WHERE stack = ?", [(RELEASED, stack) for _, stack in ended])
     attachments = _sweep_attachments(db, limits, now)
     stacks = rows(
         f"""
@@ -56,9 +56,10 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
 
 def _sweep_attachments(db: sqlite_utils.Database, limits: Limits, now: int) -> int:
     """
-    Remove attachments that no plan and no revision names; how many went.
+    Remove attachments that no plan and no revision names; the number of removed ones.
 
-    The oldest ones are looked at. Those of use count as stored now, so that each is looked at once in its time.
+    Only the oldest ones are checked. The time of those in use is set to now, so each is checked once per
+    ``limits.attachment_age``.
     """
     oldest = db.execute(
         """
@@ -75,17 +76,17 @@ def _sweep_attachments(db: sqlite_utils.Database, limits: Limits, now: int) -> i
     return len(unused)
 
 
-def give_back(db: sqlite_utils.Database) -> bool:
-    """Give some of the free pages of the file back to the file system; whether there are more."""
+def release_space(db: sqlite_utils.Database) -> bool:
+    """Return some free pages of the file to the file system; whether more are left."""
     free = int(db.execute("PRAGMA freelist_count").fetchone()[0])
     for _ in range(min(free, _PAGES)):
-        # One by one: the module sqlite3 ends a statement without columns after its first step, which is one page.
+        # The module sqlite3 ends a statement without columns after its first step, which frees one page.
         db.execute("PRAGMA incremental_vacuum(1)")
     return free > _PAGES
 
 
 def _sweep_operations(db: sqlite_utils.Database, limits: Limits, now: int) -> tuple[int, bool]:
-    """Remove finished operations beyond *limits*; how many went, and whether there are more."""
+    """Remove finished operations beyond *limits*; the number of removed ones, and whether more are left."""
     known = {
         "most": limits.batch,
         "kept": limits.operations,
@@ -94,10 +95,10 @@ def _sweep_operations(db: sqlite_utils.Database, limits: Limits, now: int) -> tu
     }
     measured = db.execute(_MEASURE, known).rowcount
     beyond = db.execute(_BEYOND, known).fetchall()
-    going = [(name,) for name, before in beyond[: limits.batch] if before < limits.batch_bytes]
-    # With their plans and journals, which refer to them.
-    db.conn.executemany("DELETE FROM operations WHERE name = ?", going)
-    return len(going), len(beyond) > len(going) or measured == limits.batch
+    removed = [(name,) for name, before in beyond[: limits.batch] if before < limits.batch_bytes]
+    # Foreign keys remove their plans and journals with them.
+    db.conn.executemany("DELETE FROM operations WHERE name = ?", removed)
+    return len(removed), len(beyond) > len(removed) or measured == limits.batch
 
 
 _MEASURE = f"""
@@ -112,9 +113,9 @@ _MEASURE = f"""
     WHERE name IN (SELECT name FROM operations WHERE size IS NULL AND {IS_FINISHED} LIMIT :most)
 """  # noqa: S608
 """
-Measure finished operations, which change no more. SQLite knows the length of a blob without reading it.
+Measures finished operations, which no longer change. SQLite knows the length of a blob without reading it.
 
-The constants stand for the other columns of rows and for their indexes.
+The constants are estimates of the other columns and of the indexes.
 """
 
 _BEYOND = f"""
@@ -134,4 +135,4 @@ _BEYOND = f"""
     )
     SELECT name, before FROM beyond ORDER BY update_time, name LIMIT :most + 1
 """  # noqa: S608
-"""One more than a batch of the operations that go, oldest first, each with the bytes of those before it."""
+"""Operations beyond the limits, oldest first, each with the total size of those before it; one more than a batch."""

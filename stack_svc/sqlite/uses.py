@@ -20,8 +20,8 @@ class SqliteUses:
         self._db = db
 
     def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
-        """Tell who uses what."""
-        # What is asked for travels as one JSON parameter. CROSS JOIN: look each up by key.
+        """Read the users of items."""
+        # All items are one JSON parameter, so this is one query. CROSS JOIN makes SQLite look each item up by key.
         return _owners(
             self._db.execute(
                 f"""
@@ -35,8 +35,8 @@ class SqliteUses:
         )
 
     def of_stack(self, target: Target, stack: str) -> list[Owner]:
-        """Tell who uses what a stack owns."""
-        # CROSS JOIN: uses are few, and what a stack owns may be much.
+        """Read the users of the items that a stack owns."""
+        # CROSS JOIN makes SQLite start with the uses, which are few; a stack may own many items.
         return _owners(
             self._db.execute(
                 f"""
@@ -51,22 +51,22 @@ class SqliteUses:
         )
 
     def add(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> None:
-        """Let a stack use something."""
+        """Make a stack a user of items."""
         self._db.conn.executemany(
             "INSERT INTO uses (platform, org, what, stack, name, operation, since) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (platform, org, what, stack, operation) DO UPDATE SET name = excluded.name",
             [(target.platform, target.org, what, stack, wanted[what], operation, now) for what in sorted(wanted)],
         )
 
-    def give_back(self, stack: str, target: Target, whats: Collection[str]) -> None:
-        """Let a stack no longer use something by its record."""
+    def remove(self, stack: str, target: Target, whats: Collection[str]) -> None:
+        """Remove recorded uses."""
         self._db.conn.executemany(
             "DELETE FROM uses WHERE platform = ? AND org = ? AND what = ? AND stack = ? AND operation = ''",
             [(target.platform, target.org, what, stack) for what in sorted(whats)],
         )
 
     def drop(self, stack: str, operation: str) -> None:
-        """Let a stack no longer use what an operation claims to."""
+        """Remove the uses that an operation claims."""
         self._db.execute("DELETE FROM uses WHERE stack = ? AND operation = ?", [stack, operation])
 
 

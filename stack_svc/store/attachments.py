@@ -1,30 +1,30 @@
-"""What travels beside plans, as the store keeps it: packages that revisions keep, and baselines (journal.proto)."""
+"""Attachments of plans, as stored: the packages of revisions, and baselines (journal.proto)."""
 
 from collections.abc import Mapping, Set
 from typing import Protocol
 
 
 class AttachmentsReading(Protocol):
-    """Attachments, read."""
+    """Read access to attachments."""
 
     def numbers(self, digest: str) -> Set[int]:
-        """Tell the numbers of the parts that are there, without reading them."""
+        """Return the numbers of the stored parts, without reading their bodies."""
 
     def parts(self, digest: str) -> Mapping[int, bytes]:
-        """Read the parts of an attachment by number, as far as they are there: pieces of its text, compressed."""
+        """Read the stored parts of an attachment, by number; each is a compressed part of its text."""
 
     def has(self, digest: str) -> bool:
-        """Tell whether there is a complete one of that digest."""
+        """Return whether a complete attachment with that digest is stored."""
 
 
 class Attachments(AttachmentsReading, Protocol):
-    """Attachments, read and written."""
+    """Read and write access to attachments."""
 
     def keep(self, digest: str, now: int) -> bool:
-        """Let one count as stored *now*; False: there is no complete one of that digest."""
+        """Set the time of an attachment to *now*; False: no complete attachment with that digest is stored."""
 
     def put(self, digest: str, number: int, body: bytes, now: int) -> None:
-        """Add a part of one that is not complete; it takes the place of a part with that number."""
+        """Add a part of an incomplete attachment; it replaces a part with the same number."""
 
     def complete(self, digest: str, count: int) -> None:
-        """Say that one has all its parts, whose numbers are below *count*; others are removed."""
+        """Mark an attachment as complete; its parts have numbers below *count*, and all others are removed."""

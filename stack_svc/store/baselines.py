@@ -1,4 +1,4 @@
-"""What platforms held of the resources of stacks after their last write, as the store keeps it."""
+"""The baselines of the resources of stacks, as stored."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol
@@ -7,27 +7,27 @@ from services.core.model import Baseline, Key
 
 
 class BaselinesReading(Protocol):
-    """Baselines, read."""
+    """Read access to baselines."""
 
     def lacking(self, stack: str, keys: Collection[Key]) -> list[Key]:
-        """Tell which of *keys*, of entries of a stack, have no baseline, in any order."""
+        """Return those of *keys*, which are of entries of a stack, that have no baseline, in any order."""
 
     def of(self, stack: str, keys: Collection[Key]) -> list[Baseline]:
-        """Read the baselines of a stack for *keys*, as far as there are any, in any order."""
+        """Read the stored baselines of a stack for *keys*, in any order."""
 
     def page(self, stack: str, after: Key, most: int) -> list[Baseline]:
-        """Read at most so many baselines of a stack behind *after*, sorted by kind and name."""
+        """Read at most *most* baselines of a stack after *after*, sorted by kind and name."""
 
 
 class Baselines(BaselinesReading, Protocol):
-    """Baselines, read and written; they go with their entries."""
+    """Read and write access to baselines; a baseline is removed with its entry."""
 
     def put(self, stack: str, baselines: Collection[Baseline]) -> None:
         """
-        Write baselines of entries that exist, in the place of those that they have.
+        Write baselines of existing entries; each replaces the baseline that its entry has.
 
-        One without a spec says only which labels are missing, and is left out where there is none to change.
+        A baseline without a spec changes only the missing labels, and only of an entry that has a baseline.
         """
 
     def rebind(self, stack: str, ids: Mapping[str, str]) -> None:
-        """Let references of the baselines of a stack to some ids be to others."""
+        """Replace resource ids in the references of the baselines of a stack; *ids* maps old ids to new ones."""

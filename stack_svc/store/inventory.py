@@ -1,4 +1,4 @@
-"""What stacks own, as the store keeps it: the map from object keys to resources."""
+"""The inventories of stacks, as stored: maps from object keys to resources."""
 
 from collections.abc import Collection
 from typing import Protocol
@@ -7,27 +7,27 @@ from services.core.model import InventoryEntry, Key, ResourceKey, Target
 
 
 class InventoryReading(Protocol):
-    """Inventories, read."""
+    """Read access to inventories."""
 
     def page(self, stack: str, after: Key, most: int) -> list[InventoryEntry]:
-        """Read at most so many entries of a stack behind *after*, sorted by kind and name."""
+        """Read at most *most* entries of a stack after *after*, sorted by kind and name."""
 
     def of_nameless(
         self, target: Target, resources: Collection[ResourceKey], keys: Collection[Key]
     ) -> list[tuple[str, Key, str]]:
         """
-        Read what active stacks of *target* without a name own of *resources*, or have for *keys*.
+        Read the entries of *resources* or *keys* that active stacks of *target* without a name own.
 
         Returns:
-            Stack, key and resource id of each; those of the newest stack first, then by key.
+            Stack, key and resource id of each entry; entries of the newest stack first, then by key.
         """
 
     def entries(self, stack: str, keys: Collection[Key]) -> list[InventoryEntry]:
-        """Read the entries of a stack for *keys*, as far as there are any, in any order."""
+        """Read the existing entries of a stack for *keys*, in any order."""
 
 
 class Inventory(InventoryReading, Protocol):
-    """Inventories, read and written."""
+    """Read and write access to inventories."""
 
     def change(self, stack: str, target: Target, removed: Collection[Key], entries: Collection[InventoryEntry]) -> None:
-        """Remove the entries of some keys, and then write *entries*; what else is kept of those of their keys stays."""
+        """Remove the entries of *removed*, then write *entries*; an entry that is overwritten keeps its baseline."""

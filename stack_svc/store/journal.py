@@ -1,4 +1,4 @@
-"""The journal of each operation, as the store keeps it: one row for each write, appended and never changed."""
+"""The journal of each operation, as stored: one row for each write, appended and never changed."""
 
 from typing import NamedTuple, Protocol
 
@@ -8,9 +8,9 @@ class Row(NamedTuple):
     One write of an operation.
 
     Attributes:
-        position: From 1, without gaps. At 0 stands what an older version kept: the last record of each step, and all
+        position: From 1, without gaps. Row 0 holds the data of an older version: the last record of each step, and all
             events until then.
-        token: Fencing token of the lease that it was written under.
+        token: Fencing token of the lease under which it was written.
         last_seq: Seq of the last event up to this write.
         records: A ``pkger.journal.v1.StoredRecords`` in its wire format.
         events: A ``pkger.journal.v1.StoredEvents`` in its wire format.
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 class JournalReading(Protocol):
-    """Journals, read."""
+    """Read access to journals."""
 
     def row(self, operation: str, position: int) -> Row | None:
         """Read one write."""
@@ -36,15 +36,15 @@ class JournalReading(Protocol):
 
     def rows_after(self, operation: str, seq: int, most_bytes: int) -> tuple[list[Row], bool]:
         """
-        Read the writes with events behind *seq*, in order, until their events take *most_bytes* or more.
+        Read the writes with events after *seq*, in order, until their events take *most_bytes* or more.
 
         Returns:
-            The writes, and whether there are more of them.
+            The writes, and whether more follow.
         """
 
 
 class Journal(JournalReading, Protocol):
-    """Journals, read and written."""
+    """Read and write access to journals."""
 
     def append(self, operation: str, row: Row) -> None:
-        """Add a write behind the last one."""
+        """Add a write after the last one."""

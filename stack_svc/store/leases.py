@@ -1,24 +1,24 @@
-"""Who works on which stack, as the store keeps it."""
+"""The leases of stacks, as stored."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
-GIVEN_BACK = 0
-"""``expires`` of a lease that its operation gave back: long past."""
+RELEASED = 0
+"""``expires`` of a lease that its operation released: long past."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """
-    The right to write for a stack, held or over.
+    The right of an operation to change a stack, held or over.
 
     Attributes:
-        holder: Who has it, or had it last; empty when nobody ever had it.
-        operation: Name of the operation that it is for.
-        token: Fencing token: higher than that of any lease on the stack before. It may be raised while the lease lasts.
-        ttl: How long it lasts without renewal, in microseconds.
-        expires: When it ends; 0 when it was given back.
-        last_token: Token of the lease on the stack before it; 0: there was none.
+        holder: The applier that holds it, or that held it last; empty for a new stack.
+        operation: Name of its operation.
+        token: Fencing token, higher than that of any earlier lease on the stack; it may be raised while it is held.
+        ttl: Its duration without renewal, in microseconds.
+        expires: When it ends; 0 when it was released.
+        last_token: Token of the lease before it on the stack; 0: there was none.
     """
 
     holder: str = ""
@@ -30,14 +30,14 @@ class Lease:
 
 
 class LeasesReading(Protocol):
-    """Leases, read."""
+    """Read access to leases."""
 
     def of(self, stack: str) -> Lease | None:
         """Read the last lease on a stack; None when there is no such stack."""
 
 
 class Leases(LeasesReading, Protocol):
-    """Leases, read and written. Each stack has one from its start, which is over."""
+    """Read and write access to leases. A new stack has one that is over."""
 
     def put(self, stack: str, lease: Lease) -> None:
-        """Replace the lease on a stack that exists."""
+        """Replace the lease on an existing stack."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 
 class LockedTooLateError(AssertionError):
-    """A rule read the clock and then asked for a lock: what it decides from may have changed while it waited."""
+    """A rule locked a stack after it read the clock: while it waited for the lock, its time may have become stale."""
 
 
 class LockedClock:
@@ -16,16 +16,16 @@ class LockedClock:
 
     def before_lock(self) -> None:
         """
-        Let a lock be taken.
+        Check that a lock may be taken.
 
         Raises:
-            LockedTooLateError: The clock was read before.
+            LockedTooLateError: The clock has been read.
         """
         if self._now is not None:
             raise LockedTooLateError("a stack was locked after the clock was read")
 
     def now(self) -> int:
-        """Tell the time, the same however often it is asked."""
+        """Return the time; each call returns the same one."""
         if self._now is None:
             self._now = self._clock()
         return self._now

@@ -1,4 +1,4 @@
-"""The last looks at stacks, as the store keeps them."""
+"""The last drift detection of each stack, as stored."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,12 +9,12 @@ from services.core.drift import DriftCounts
 @dataclass(frozen=True, slots=True)
 class Look:
     """
-    What the last look at a whole stack found.
+    The result of the last drift detection of a whole stack.
 
     Attributes:
         time: When it ended, in microseconds since 1970.
-        generation: Generation of the stack that it saw.
-        counts: How many resources were how.
+        generation: Generation of the stack at that time.
+        counts: Numbers of resources by drift status.
     """
 
     time: int
@@ -23,14 +23,14 @@ class Look:
 
 
 class LooksReading(Protocol):
-    """Last looks, read."""
+    """Read access to the last drift detections."""
 
     def find(self, stack: str) -> Look | None:
-        """Read the last look at a stack; None: there was none."""
+        """Read the last drift detection of a stack; None: there was none."""
 
 
 class Looks(LooksReading, Protocol):
-    """Last looks, read and written; they go with their stacks."""
+    """Read and write access to the last drift detections; they are removed with their stacks."""
 
     def put(self, stack: str, look: Look) -> None:
-        """Write the last look at a stack that exists, in the place of the one before."""
+        """Write the last drift detection of an existing stack; it replaces the one before."""

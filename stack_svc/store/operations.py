@@ -1,4 +1,4 @@
-"""Operations, as the store keeps them: they outlive their stack."""
+"""Operations, as stored: they outlive their stack."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,14 +13,13 @@ Place = tuple[int, str]
 START: Place = (2**63 - 1, "")
 """Before every operation, as the newest come first."""
 
-
 GONE = "its applier was gone before it sent anything"
-"""Cause of an operation that never started and whose lease ended."""
+"""Cause of an operation that never started and whose lease expired."""
 
 
 class Blocks(NamedTuple):
     """
-    What an operation is blocked by.
+    The reason and the steps that block an operation.
 
     Attributes:
         reason: Number of a ``pkger.model.v1.BlockedReason``.
@@ -39,14 +38,14 @@ NOT_BLOCKED = Blocks(0, 0)
 
 class Filter(NamedTuple):
     """
-    Which operations are listed.
+    A filter on the operations that a list returns.
 
     Attributes:
-        stack: Only those on this stack, by id; empty for all.
-        states: Only those in one of these states; empty for all.
-        kinds: Only those of one of these kinds; empty for all.
-        since: Only those that began then or later, in microseconds since 1970.
-        until: Only those that began before, likewise.
+        stack: Id of their stack; empty for all.
+        states: States that they may be in; empty for all.
+        kinds: Kinds that they may have; empty for all.
+        since: Earliest time at which they began, in microseconds since 1970.
+        until: They began before this time, likewise.
     """
 
     stack: str = ""
@@ -59,35 +58,35 @@ class Filter(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Operation:
     """
-    An operation as the store has it.
+    An operation as it is stored.
 
     Attributes:
-        name: As its applier chose it.
+        name: Its name, chosen by its applier.
         stack: Id of its stack, which may be gone.
         stackless: Whether it works on behalf of no stack; ``stack`` then only carries its lease.
         stack_name: Name of the stack when it began.
-        target: Where it works.
-        kind: What it is for.
+        target: The target of its stack, or of the operation itself when it has no stack.
+        kind: Its kind, such as an apply.
         state: How far it is.
-        holder: Who works on it, or did last.
+        holder: The applier that runs it, or that ran it last.
         token: Fencing token of its last lease.
         create_time: In microseconds since 1970, as is ``update_time``.
-        update_time: When its applier last wrote or renewed; never before ``create_time``.
-        rolling_back: Whether it turned back; once true, always true, also when it is BLOCKED.
-        sealed: Whether it passed the point of no return.
-        cancel_requested: Whether somebody asked it to turn back.
-        cause: What failed; empty when nothing did.
+        update_time: Time of the last write or renewal by its applier; never before ``create_time``.
+        rolling_back: Whether it is rolling back; once true, it stays true, also while the operation is BLOCKED.
+        sealed: Whether it passed the seal.
+        cancel_requested: Whether a client asked to cancel it.
+        cause: The failure that made it fail, roll back or block; empty when nothing failed.
         step_count: Number of steps of its plan; 0 while it has none.
         done_count: How many of them are in effect.
         position: Of its last write; 0 while there is none.
         last_seq: Seq of its last event; 0 while it has none.
         last_event: That event in the wire format; empty unless it is finished.
         plan: Name of its plan; empty while it has none.
-        blocks: What it is blocked by, without the steps.
-        defects: How many attempts to resume it a defect has ended since somebody last recovered it.
-        author: Who asked for it, as the client says.
-        handed_over: How often the generation of its stack has moved since it began, as another stack handed something
-            over to that.
+        blocks: The reason that it is blocked for and the number of blocked steps, without the steps.
+        defects: Number of attempts to resume it that ended with a defect, since it was last recovered.
+        author: Name of its author, as the client gave it.
+        handed_over: Number of times that other stacks have handed resources over to its stack since it began; each adds
+            one to the generation of its stack.
     """
 
     name: str
@@ -117,18 +116,18 @@ class Operation:
     author: str = ""
 
     @property
-    def going(self) -> OperationState:
-        """Its state but for what blocks it: where whoever claims a BLOCKED one takes it up again."""
+    def unblocked_state(self) -> OperationState:
+        """Its state, or for a BLOCKED operation the state in which its next holder resumes it."""
         if self.state is not OperationState.BLOCKED:
             return self.state
         return OperationState.ROLLING_BACK if self.rolling_back else OperationState.APPLYING
 
 
 class OperationsReading(Protocol):
-    """Operations, read."""
+    """Read access to operations."""
 
     def stack_of(self, name: str) -> str | None:
-        """Tell on which stack an operation is, by id, which never changes; None when there is no such operation."""
+        """Return the id of the stack of an operation, which never changes; None when there is no such operation."""
 
     def find(self, name: str) -> Operation | None:
         """Read one operation."""
@@ -143,26 +142,26 @@ class OperationsReading(Protocol):
         """Read the operations on a stack whose last lease has *token* or a higher one, by token."""
 
     def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
-        """Read at most so many operations behind *after*, newest first."""
+        """Read at most *most* operations after *after*, newest first."""
 
     def abandoned(self, now: int, most: int) -> list[str]:
-        """Name at most so many operations that are neither finished nor BLOCKED, with a free lease, oldest first."""
+        """Return the names of at most *most* unfinished, not BLOCKED operations with a free lease, oldest first."""
 
     def blocked_steps(self, name: str) -> bytes:
         """Read the blocked steps of an operation, as in ``Blocks.body``; empty when there are none."""
 
 
 class Operations(OperationsReading, Protocol):
-    """Operations, read and written."""
+    """Read and write access to operations."""
 
     def insert(self, operation: Operation) -> bool:
         """Add an operation; False: the name is taken, or the stack has another unfinished one."""
 
     def update(self, operation: Operation) -> None:
-        """Write all of an operation that exists but for what it was made with, its plan and its blocks."""
+        """Write the fields of an existing operation that change, except its plan and its blocks."""
 
     def block(self, name: str, blocks: Blocks) -> None:
-        """Keep what an operation is blocked by, which was blocked by nothing."""
+        """Store the blocks of an operation that has none."""
 
     def unblock(self, name: str) -> None:
-        """Forget what an operation was blocked by."""
+        """Remove the blocks of an operation."""

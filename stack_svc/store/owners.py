@@ -1,4 +1,4 @@
-"""Who has what only one stack at a time may have, as the store keeps it: the one place of that rule (engine.md I8)."""
+"""The owners of items that one stack at most may own, as stored: the only place of this rule (engine.md I8)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from typing import Protocol
 from services.core.model import Target
 
 RECORDED = ""
-"""In place of an operation: the stack has it for good, by its record."""
+"""In place of an operation: the record of the stack contains the item, so no operation's end releases it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
     """
-    A stack that has something or, in ``stack_svc.store.uses``, that uses it.
+    A stack that owns an item or, in ``stack_svc.store.uses``, uses it.
 
     Attributes:
-        what: What it has, as ``stack_svc.owners`` writes it.
-        name: Name of the object that it is for; empty when no object is.
+        what: The item, as text made by ``stack_svc.owners.text_of`` or ``removal_of``.
+        name: Name of the object that the item is for; empty when it is for none.
         stack: Id of the stack.
         stack_name: Its name; may be empty.
-        operation: Name of the operation that claims it until its end; ``RECORDED`` for what is recorded.
-        since: When it was taken, in microseconds since 1970.
+        operation: Name of the operation that claims the item until its end; ``RECORDED`` for an item of the record.
+        since: Time at which the stack took it, in microseconds since 1970.
     """
 
     what: str
@@ -33,36 +33,36 @@ class Owner:
 
 
 class OwnersReading(Protocol):
-    """Owners, read."""
+    """Read access to owners."""
 
     def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
-        """Tell who has which of *whats*, sorted by that; nothing of those that nobody has."""
+        """Read the owners of the items *whats*, sorted by item; items without an owner are left out."""
 
 
 class Owners(OwnersReading, Protocol):
-    """Owners, read and written."""
+    """Read and write access to owners."""
 
     def take(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> list[Owner]:
         """
-        Let a stack have something: for *operation*, or for good when that is ``RECORDED``.
+        Make a stack the owner of items: for *operation*, or by its record when that is ``RECORDED``.
 
-        What the stack has already stays as it is when an operation asks, and is its own for good from now on when the
-        record does.
+        An item that the stack owns already stays as it is when an operation claims it, and becomes recorded when the
+        record takes it.
 
         Args:
             stack: Id of the stack.
-            target: Where it works.
+            target: Target of the stack.
             operation: Name of its operation.
-            wanted: What it wants, with the name of the object that each is for.
+            wanted: The items, each with the name of the object that it is for.
             now: The time.
 
         Returns:
-            Who is in the way, sorted by what they have: other stacks and, for the record, other objects of the same
-            stack. If anybody is, nothing is written.
+            The conflicting owners, sorted by item: other stacks and, for the record, other objects of the same stack.
+            If there is any, nothing is written.
         """
 
-    def give_back(self, stack: str, target: Target, whats: Collection[str]) -> None:
-        """Let a stack no longer have *whats*, as far as it has them."""
+    def release(self, stack: str, target: Target, whats: Collection[str]) -> None:
+        """Release those of the items *whats* that the stack owns."""
 
     def drop(self, stack: str, operation: str) -> None:
-        """Let a stack no longer have what *operation* claims."""
+        """Release all items that *operation* claims for the stack."""

@@ -1,4 +1,4 @@
-"""Plans, as the store keeps them."""
+"""Plans, as stored."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +14,7 @@ START: Place = (2**63 - 1, "")
 
 
 class PlanState(StrEnum):
-    """As in plan.proto, which says what each means. EXPIRED is never stored: it is PENDING for too long."""
+    """The states of plan.proto. EXPIRED is not stored: it is a PENDING plan whose time has passed."""
 
     PENDING = "PENDING"
     APPLYING = "APPLYING"
@@ -26,21 +26,21 @@ class PlanState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Header:
     """
-    What a plan says of itself.
+    The fields of a plan that never change.
 
     Attributes:
-        name: As its planner, or the applier that made it for itself, chose it.
-        stack: Id of its stack; empty for one that is still to be created, and for none.
+        name: Its name, chosen by its planner, or by the applier that made it for its own operation.
+        stack: Id of its stack; empty when the stack does not exist yet, and for a plan without a stack.
         stack_name: Name of that stack; may be empty.
-        target: Where it works.
+        target: The target of its operation.
         digest: Its digest.
         base_generation: Generation of the stack that it was made from.
-        kind: What it is for.
+        kind: The kind of its operation.
         step_count: Number of its steps.
-        package_digest: Digest of the package that its revision keeps; empty: there is none.
-        baselines_digest: Digest of the baselines of what it does not write; empty: there are none.
-        rollback_of: The revision that it goes back to; 0 for any other.
-        creates_nameless_stack: Whether its stack is one without a name that is still to be created.
+        package_digest: Digest of the package of its revision; empty: there is none.
+        baselines_digest: Digest of the baselines of resources that it does not write; empty: there are none.
+        rollback_of: The revision that it rolls back to; 0 when it is no rollback.
+        creates_nameless_stack: Whether it creates a stack without a name.
     """
 
     name: str
@@ -60,14 +60,14 @@ class Header:
 @dataclass(frozen=True, slots=True)
 class StoredPlan(Header):
     """
-    A plan as the store has it.
+    A plan as it is stored.
 
     Attributes:
-        state: What became of it; PENDING also when it expired.
-        problem: What it was made from that has changed; empty unless it is STALE.
-        operation: Name of the operation that runs or ran it; empty for none.
+        state: Its state; PENDING also for an expired plan.
+        problem: The change that made it stale; empty unless it is STALE.
+        operation: Name of the operation that runs or ran it; empty: there is none.
         create_time: In microseconds since 1970.
-        expires: Until when it can be applied, likewise; None for the plan that an operation made for itself.
+        expires: Time until which it can be applied, likewise; None for the plan that an operation made for itself.
     """
 
     state: PlanState
@@ -78,14 +78,14 @@ class StoredPlan(Header):
 
 
 class Work(NamedTuple):
-    """Header and body of a plan in their wire format: what an apply needs of it."""
+    """Header and body of a plan in their wire format: the parts that an apply needs."""
 
     header: bytes
     body: bytes
 
 
 class PlansReading(Protocol):
-    """Plans, read."""
+    """Read access to plans."""
 
     def find(self, name: str) -> StoredPlan | None:
         """Read one plan."""
@@ -98,18 +98,18 @@ class PlansReading(Protocol):
 
     def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
         """
-        Read at most so many plans behind *after*, newest first, with their headers in the wire format.
+        Read at most *most* plans after *after*, newest first, with their headers in the wire format.
 
         Args:
             target: Only plans for this target; None for all.
             stack_name: Only plans for stacks of this name; empty for all.
             after: The last plan of the page before.
-            most: Plans to read.
+            most: Largest number of plans.
         """
 
 
 class Plans(PlansReading, Protocol):
-    """Plans, read and written."""
+    """Read and write access to plans."""
 
     def insert(self, plan: StoredPlan, work: Work, content: bytes) -> bool:
         """Add a plan; False: the name is taken, or the operation has another plan."""
@@ -118,4 +118,4 @@ class Plans(PlansReading, Protocol):
         """Write state, problem and operation of a plan that exists."""
 
     def delete(self, name: str) -> None:
-        """Remove a plan with all that belongs to it; nothing happens if there is none."""
+        """Remove a plan with its body and content, if it exists."""

@@ -1,16 +1,16 @@
-"""Answers to request ids, as the store keeps them."""
+"""Answers to request ids, as stored."""
 
 from typing import NamedTuple, Protocol
 
 
 class Answer(NamedTuple):
     """
-    What was answered to a request.
+    The answer to a request.
 
     Attributes:
         digest: Digest of the content of the request.
-        result: Name or id of what the request made.
-        expires: Until when it counts, in microseconds since 1970.
+        result: Name or id of the record that the request made.
+        expires: Time at which it expires, in microseconds since 1970.
     """
 
     digest: str
@@ -19,17 +19,17 @@ class Answer(NamedTuple):
 
 
 class RequestsReading(Protocol):
-    """Requests, read."""
+    """Read access to requests."""
 
     def find(self, request: str) -> Answer | None:
-        """Read the answer to a request, also when it expired."""
+        """Read the answer to a request, even an expired one."""
 
 
 class Requests(RequestsReading, Protocol):
-    """Requests, read and written."""
+    """Read and write access to requests."""
 
-    def remember(self, request: str, answer: Answer, now: int) -> Answer | None:
-        """Keep an answer, unless there is one that has not expired: that one is returned."""
+    def put(self, request: str, answer: Answer, now: int) -> Answer | None:
+        """Store an answer, unless there is one that has not expired; return that one, or None."""
 
     def forget(self, result: str) -> None:
-        """Let the requests that were answered with *result* be made anew."""
+        """Remove the answers with *result*, so that their request ids can be used again."""

@@ -1,4 +1,4 @@
-"""The history of stacks, as the store keeps it."""
+"""The history of stacks, as stored."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,27 +7,26 @@ from typing import Protocol
 from services.core.model import OperationKind
 
 NEWEST = 2**63 - 1
-"""Behind every revision, as the newest come first."""
-
+"""Higher than the number of every revision."""
 
 START = ("", 0)
-"""Before every revision of all stacks: an id of a stack and a number."""
+"""Before every revision of all stacks: id of a stack and number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
     """
-    What an operation that changed anything made of a stack.
+    The state of a stack after an operation that changed it.
 
     Attributes:
-        number: From 1 on; each stack counts for itself, and no number is used twice.
-        kind: What the operation was for.
+        number: From 1 on, within the stack; no number is used twice.
+        kind: Kind of the operation.
         package_digest: Digest of its package; empty for an uninstall, which has none.
         sources: Names of the sources of the package.
-        author: Who asked for it; nobody has verified that.
-        operation: Name of the operation, which may be kept no longer.
-        leftover_count: Number of things that the operation left to be done.
-        rollback_of: The revision whose package it went back to; 0 for any other.
+        author: Name of the author of the operation, unverified.
+        operation: Name of the operation, which may have been removed.
+        leftover_count: Number of leftovers of the operation.
+        rollback_of: The revision whose package it rolled back to; 0 when it was no rollback.
         create_time: When the operation ended, in microseconds since 1970.
     """
 
@@ -43,30 +42,30 @@ class Revision:
 
 
 class RevisionsReading(Protocol):
-    """Revisions, read."""
+    """Read access to revisions."""
 
     def find(self, stack: str, number: int) -> Revision | None:
         """Read one revision of a stack."""
 
     def page(self, stack: str, before: int, most: int) -> list[Revision]:
-        """Read at most so many revisions of a stack with lower numbers than *before*, newest first."""
+        """Read at most *most* revisions of a stack with numbers below *before*, newest first."""
 
     def page_of_stacks(self, stacks: Collection[str], after: tuple[str, int], most: int) -> list[tuple[str, Revision]]:
         """
-        Read at most so many revisions of some stacks, sorted by id of the stack, newest first.
+        Read at most *most* revisions of some stacks, sorted by id of the stack, newest first.
 
-        They are behind *after*, the stack and the number of the last one of the page before.
+        They follow *after*, the stack and the number of the last revision of the page before.
         """
 
     def bounds(self, stack: str) -> tuple[int, int]:
-        """Tell the lowest and the highest number that a stack keeps; 0 and 0 when it keeps none."""
+        """Return the lowest and the highest number of the stored revisions of a stack; 0 and 0 when there are none."""
 
 
 class Revisions(RevisionsReading, Protocol):
-    """Revisions, read and written."""
+    """Read and write access to revisions."""
 
     def add(self, stack: str, revision: Revision) -> None:
         """Add a revision with a new number."""
 
     def prune(self, stack: str, oldest: int) -> None:
-        """Remove the revisions of a stack with lower numbers than *oldest*."""
+        """Remove the revisions of a stack with numbers below *oldest*."""

@@ -1,4 +1,4 @@
-"""Stacks, as the store keeps them."""
+"""Stacks, as stored."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from services.core.model import StackRecord, Target
 
 class State(StrEnum):
     """
-    Whether a stack exists for everybody.
+    Whether a stack is visible to all clients.
 
-    PENDING is the stack of a first apply that is not over: only who knows its id sees it, and when its operation died
-    before it sent anything, it belongs to the next who wants the name. STACKLESS is one that carries the lease of an
-    operation on behalf of no stack and owns nothing; it goes away with the operation.
+    PENDING is the stack of a first apply that has not ended. It is found by its id only. When its applier died before
+    it sent anything, another operation or stack may take its name. STACKLESS is a row that only carries the lease of an
+    operation without a stack; it is removed with the operation.
     """
 
     PENDING = "PENDING"
@@ -31,7 +31,7 @@ class Named:
 
 
 Choice = str | Named
-"""How a caller names a stack: by id or by target and name."""
+"""How a caller names a stack: by id, or by target and name."""
 
 Place = tuple[str, str]
 """Name and id of the last stack of a page."""
@@ -42,13 +42,15 @@ START: Place = ("", "")
 
 class Filter(NamedTuple):
     """
-    Which stacks are listed: of those of a target, the ones that ids, names or a pattern choose; without these, all.
+    A filter on the stacks that a list returns: those of *target* that *ids*, *names* or *glob* choose.
+
+    Without ids, names and a pattern, all stacks of the target are listed.
 
     Attributes:
-        target: Only those of this target; None for all.
-        ids: Those with one of these ids.
-        names: Those with one of these names; the empty one is that of all stacks without a name.
-        glob: Those with a name like this: ``*`` stands for any characters, ``?`` for any single one.
+        target: Their target; None for all.
+        ids: Chooses stacks by id.
+        names: Chooses stacks by name; the empty name chooses all stacks without a name.
+        glob: Chooses stacks whose name matches: ``*`` stands for any characters, ``?`` for any single one.
     """
 
     target: Target | None = None
@@ -60,14 +62,14 @@ class Filter(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Stack:
     """
-    A stack as the store has it.
+    A stack as it is stored.
 
     Attributes:
-        record: What plans are made from, without resources.
+        record: The header of its record, from which plans are made; without the inventory.
         description: Free text.
-        state: Whether it exists for everybody.
+        state: Whether it is visible to all clients.
         create_time: In microseconds since 1970, as is ``update_time``.
-        update_time: When the record last changed; never before ``create_time``.
+        update_time: Time of the last change of its record; never before ``create_time``.
         resource_count: Number of resources that it owns.
         version: Counts the changes of name, description and URLs.
     """
@@ -82,36 +84,36 @@ class Stack:
 
     @property
     def called(self) -> str:
-        """What people call it: its name, or its id when it has none."""
+        """Its name for messages; its id when it has none."""
         return self.record.name or self.record.id
 
     @property
     def is_pending(self) -> bool:
-        """Whether it goes away unless its operation succeeds."""
+        """Whether it is removed unless its operation succeeds."""
         return self.state is State.PENDING
 
 
 class StacksReading(Protocol):
-    """Stacks, read."""
+    """Read access to stacks."""
 
     def find(self, choice: Choice) -> Stack | None:
         """Read a stack in any state."""
 
     def page(self, wanted: Filter, after: Place, most: int) -> list[Stack]:
-        """Read at most so many of the active stacks that are *wanted* and behind *after*, sorted by name and id."""
+        """Read at most *most* of the active stacks that match *wanted* and follow *after*, sorted by name and id."""
 
 
 class Stacks(StacksReading, Protocol):
-    """Stacks, read and written."""
+    """Read and write access to stacks."""
 
     def insert(self, stack: Stack) -> bool:
-        """Add an empty stack, with a lease that is over, and lock it; False: the name or the id is taken."""
+        """Add an empty stack with an expired lease, and lock it; False: the name or the id is taken."""
 
     def edit(self, stack: Stack) -> bool:
-        """Write name, description, URLs, version and update time of a stack that exists; False: the name is taken."""
+        """Write name, description, URLs, version and update time of an existing stack; False: the name is taken."""
 
     def update(self, stack: Stack) -> None:
-        """Write state, generation, sources, times and number of resources of a stack that exists."""
+        """Write the other changing fields of an existing stack, such as state, generation, sources and times."""
 
     def delete(self, stack: str) -> None:
         """Remove a stack with its lease and its inventory."""

@@ -22,128 +22,128 @@ T = TypeVar("T")
 
 
 class Reading(Protocol):
-    """What a transaction reads, all from one consistent snapshot."""
+    """The read access of a transaction; it reads one consistent snapshot."""
 
     @property
     def stacks(self) -> StacksReading:
-        """Stacks, read."""
+        """Read access to stacks."""
 
     @property
     def leases(self) -> LeasesReading:
-        """Leases, read."""
+        """Read access to leases."""
 
     @property
     def operations(self) -> OperationsReading:
-        """Operations, read."""
+        """Read access to operations."""
 
     @property
     def journal(self) -> JournalReading:
-        """Journals, read."""
+        """Read access to journals."""
 
     @property
     def inventory(self) -> InventoryReading:
-        """Inventories, read."""
+        """Read access to inventories."""
 
     @property
     def owners(self) -> OwnersReading:
-        """Owners, read."""
+        """Read access to owners."""
 
     @property
     def uses(self) -> UsesReading:
-        """Uses, read."""
+        """Read access to uses."""
 
     @property
     def plans(self) -> PlansReading:
-        """Plans, read."""
+        """Read access to plans."""
 
     @property
     def attachments(self) -> AttachmentsReading:
-        """Attachments, read."""
+        """Read access to attachments."""
 
     @property
     def baselines(self) -> BaselinesReading:
-        """Baselines, read."""
+        """Read access to baselines."""
 
     @property
     def looks(self) -> LooksReading:
-        """Last looks, read."""
+        """Read access to last looks."""
 
     @property
     def revisions(self) -> RevisionsReading:
-        """Revisions, read."""
+        """Read access to revisions."""
 
     @property
     def requests(self) -> RequestsReading:
-        """Answers to requests, read."""
+        """Read access to answers to requests."""
 
     def now(self) -> int:
-        """Tell the time by the store's clock: one value for each transaction, read after its locks."""
+        """Return the time of the store's clock: one value for each transaction, read after its locks."""
 
 
 class Transaction(Reading, Protocol):
-    """What a transaction reads and writes."""
+    """The read and write access of a transaction."""
 
     @property
     def stacks(self) -> Stacks:
-        """Stacks, read and written."""
+        """Read and write access to stacks."""
 
     @property
     def leases(self) -> Leases:
-        """Leases, read and written."""
+        """Read and write access to leases."""
 
     @property
     def operations(self) -> Operations:
-        """Operations, read and written."""
+        """Read and write access to operations."""
 
     @property
     def journal(self) -> Journal:
-        """Journals, read and written."""
+        """Read and write access to journals."""
 
     @property
     def inventory(self) -> Inventory:
-        """Inventories, read and written."""
+        """Read and write access to inventories."""
 
     @property
     def owners(self) -> Owners:
-        """Owners, read and written."""
+        """Read and write access to owners."""
 
     @property
     def uses(self) -> Uses:
-        """Uses, read and written."""
+        """Read and write access to uses."""
 
     @property
     def plans(self) -> Plans:
-        """Plans, read and written."""
+        """Read and write access to plans."""
 
     @property
     def attachments(self) -> Attachments:
-        """Attachments, read and written."""
+        """Read and write access to attachments."""
 
     @property
     def baselines(self) -> Baselines:
-        """Baselines, read and written."""
+        """Read and write access to baselines."""
 
     @property
     def looks(self) -> Looks:
-        """Last looks, read and written."""
+        """Read and write access to last looks."""
 
     @property
     def revisions(self) -> Revisions:
-        """Revisions, read and written."""
+        """Read and write access to revisions."""
 
     @property
     def requests(self) -> Requests:
-        """Answers to requests, read and written."""
+        """Read and write access to answers to requests."""
 
     def lock_stack(self, choice: Choice) -> Stack | None:
         """
-        Keep all others from writing for the stack of *choice* until the end of the transaction.
+        Lock the stack of *choice* against writes by other transactions until the end of this one.
 
         Returns:
             The stack, in any state; None when there is none.
 
         Raises:
-            LockedTooLateError: The clock was read before.
+            LockedTooLateError: The clock has been read.
         """
 
 
@@ -152,37 +152,37 @@ class Store(Protocol):
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """
-        Run *work* in one transaction, which is committed durably before this returns, or undone when *work* raises.
+        Run *work* in one transaction. It is committed durably before this returns, or rolled back when *work* raises.
 
         Raises:
-            ServiceUnavailable: The store is out of order. Whether the transaction was committed is known only where the
-                store says so.
+            ServiceUnavailable: The store fails. Unless the error says so, it is unknown whether the transaction was
+                committed.
         """
 
     async def read(self, work: Callable[[Reading], T]) -> T:
-        """Run *work* on one consistent snapshot of all that was committed before the call; errors as for ``write``."""
+        """Run *work* on one snapshot of all transactions committed before the call; errors as for ``write``."""
 
     async def sweep(self, limits: "Limits") -> "Swept":
-        """Remove what is no longer of use: one batch, so that calls do not wait for long (S6)."""
+        """Remove one batch of rows that are no longer needed; a batch is small, so that calls do not wait long (S6)."""
 
     async def close(self) -> None:
-        """Let the work in hand end, and close the store."""
+        """Wait until the running work ends, and close the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """
-    What a store keeps of finished operations, with their plans and events; those that ended first go first.
+    Limits on the finished operations that a store retains, with their plans and events; the oldest are removed first.
 
-    The last one of each stack that is there is always kept.
+    The last operation of each existing stack is always retained.
 
     Attributes:
-        operations: How many there are at most.
-        age: Microseconds since they ended, at most.
-        bytes: What all of them together take at most.
-        attachment_age: Microseconds that an attachment is kept which no plan and no revision names.
-        batch: Most rows of each table that one sweep removes or ends.
-        batch_bytes: Most bytes of finished operations that one sweep removes, unless a single one has more.
+        operations: Largest number of them.
+        age: Microseconds for which they are retained after their end.
+        bytes: Largest size of all of them together.
+        attachment_age: Microseconds for which an attachment that no plan and no revision names is retained.
+        batch: Largest number of rows of each table that one sweep removes or ends.
+        batch_bytes: Largest size of the finished operations that one sweep removes, unless a single one is larger.
     """
 
     operations: int = 1000
@@ -199,13 +199,13 @@ class Swept:
     How many rows a sweep removed or ended.
 
     Attributes:
-        requests: Answers to requests that were kept long enough.
+        requests: Expired answers to requests.
         plans: Plans that expired unused.
         operations: Finished operations beyond the limits.
-        ended: Operations that never started and whose lease is over: they are FAILED now.
-        stacks: Stacks that only existed for an operation, which is over.
+        ended: Operations that never started and whose lease is over; they are FAILED now.
+        stacks: Stacks that existed only for an operation that has ended.
         attachments: Attachments that no plan and no revision names.
-        has_more: Whether there is more to do than the rows tell: bytes to remove, or space to give back.
+        has_more: Whether more is left than the row counts show: operations to remove, or space to release.
     """
 
     requests: int = 0
@@ -218,11 +218,11 @@ class Swept:
 
     @property
     def rows(self) -> int:
-        """All of them together."""
+        """The sum of all counts."""
         return sum(self._counts)
 
     def is_full(self, limits: Limits) -> bool:
-        """Whether the sweep ended because of its size, so that there may be more to do."""
+        """Whether the sweep reached its limit, so that more rows may be left."""
         return self.has_more or limits.batch in self._counts
 
     @property

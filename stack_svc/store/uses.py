@@ -1,4 +1,4 @@
-"""Who uses what another stack owns, as the store keeps it: recorded, or claimed by an operation (engine.md 11.8)."""
+"""The uses of items that other stacks own, as stored: recorded, or claimed by an operation (engine.md 11.8)."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol
@@ -8,34 +8,34 @@ from stack_svc.store.owners import Owner
 
 
 class UsesReading(Protocol):
-    """Uses, read."""
+    """Read access to uses."""
 
     def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
-        """Tell who uses which of *whats*, sorted by that, then by since when and by stack."""
+        """Read the users of the items *whats*, sorted by item, then by time and by stack."""
 
     def of_stack(self, target: Target, stack: str) -> list[Owner]:
-        """Tell who uses what *stack* owns by its record, sorted as by ``of``."""
+        """Read the users of the items that *stack* owns by its record, sorted as by ``of``."""
 
 
 class Uses(UsesReading, Protocol):
-    """Uses, read and written."""
+    """Read and write access to uses."""
 
     def add(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> None:
         """
-        Let a stack use something: for *operation*, or by its record when that is ``RECORDED``.
+        Make a stack a user of items: for *operation*, or by its record when that is ``RECORDED``.
 
-        What it uses so already stays as it is.
+        A use that exists already keeps its time.
 
         Args:
             stack: Id of the stack.
-            target: Where it works.
+            target: Target of the stack.
             operation: Name of its operation.
-            wanted: What it uses, with the name of the object that each is for.
+            wanted: The items, each with the name of the object that it is for.
             now: The time.
         """
 
-    def give_back(self, stack: str, target: Target, whats: Collection[str]) -> None:
-        """Let a stack no longer use *whats* by its record, as far as it does."""
+    def remove(self, stack: str, target: Target, whats: Collection[str]) -> None:
+        """Remove the recorded uses of the items *whats* by a stack."""
 
     def drop(self, stack: str, operation: str) -> None:
-        """Let a stack no longer use what *operation* claims to."""
+        """Remove all uses that *operation* claims for the stack."""

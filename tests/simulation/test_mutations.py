@@ -48,7 +48,7 @@ def test_a_text_that_does_not_fit_once_is_refused(old: str, count: int) -> None:
 def test_a_mutation_without_effect_is_not_found() -> None:
     """The same text again: the search ends at its bound, and finds nothing."""
     found = search(
-        Mutation("none", "stack_svc/store/leases.py", "GIVEN_BACK = 0\n", "GIVEN_BACK = 0\n", frozenset({"I2"}), 2)
+        Mutation("none", "stack_svc/store/leases.py", "RELEASED = 0\n", "RELEASED = 0\n", frozenset({"I2"}), 2)
     )
     assert (found.kind, found.seeds, list(found.others)) == ("", 2, [])
 

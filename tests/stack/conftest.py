@@ -1,4 +1,4 @@
-"""A stack service for each test that asks for one: on a store as it is, and on one that is strict with the rules."""
+"""A stack service for each test that asks for one: over a plain store, and over a store that enforces the protocol."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

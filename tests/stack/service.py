@@ -1,4 +1,4 @@
-"""A stack service on a port of its own, as its callers see it, with a clock that the test turns."""
+"""A stack service on a port of its own, as its callers see it, with a clock that the test sets."""
 
 import secrets
 import sqlite3
@@ -43,7 +43,7 @@ ELSEWHERE = model.Target(org="another")
 
 @dataclass
 class Clock:
-    """Stands still until it is turned; microseconds."""
+    """A clock that moves only when the test sets it; in microseconds."""
 
     now: int = 1_700_000_000_000_000
 
@@ -51,21 +51,21 @@ class Clock:
         return self.now
 
     def forward(self, seconds: float) -> None:
-        """Turn the clock; a negative number sets it back."""
+        """Move the clock forward; a negative number sets it back."""
         self.now += int(seconds * 1_000_000)
 
 
 @dataclass
 class Begun:
     """
-    An operation as its applier knows it.
+    An operation, as its applier knows it.
 
     Attributes:
         operation: Its name.
         stack: The stack as it was when the operation began.
         token: Fencing token of the lease.
         expire_time: When the lease ends.
-        is_pending: Whether the stack goes away unless the operation succeeds.
+        is_pending: Whether the stack is removed unless the operation succeeds.
         last_seq: Seq of its last event; 0: it did not start.
         position: Position of its last write; 0: it did not start.
     """
@@ -78,9 +78,9 @@ class Begun:
     last_seq: int = 0
     position: int = 0
 
-    def next_event(self, **happening: object) -> OperationEvent:
-        """The event behind the last one; the last one stays the last one."""
-        return OperationEvent(operation=self.operation, seq=self.last_seq + 1, **happening)  # type: ignore[arg-type]
+    def next_event(self, **content: object) -> OperationEvent:
+        """The event after the last one; ``last_seq`` does not change."""
+        return OperationEvent(operation=self.operation, seq=self.last_seq + 1, **content)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -89,8 +89,8 @@ class Client:
     Calls one stack service.
 
     Attributes:
-        address: Where it is.
-        store: What is behind it, for a service of this process.
+        address: Address of the service.
+        store: The store of the service, if it runs in this process.
     """
 
     address: str
@@ -103,7 +103,7 @@ class Client:
         self.journal = JournalServiceStub(self.peer.channel)
 
     async def sweep(self, operations: int = 1000) -> Swept:
-        """Keep house; *operations* is how many finished ones stay."""
+        """Sweep; *operations* finished operations are retained."""
         assert self.store
         return await self.store.sweep(Limits(operations))
 
@@ -156,7 +156,7 @@ class Client:
         return await self.peer.call(self.stacks.ListResources, request)
 
     async def resources(self, stack_id: str) -> tuple[model.InventoryEntry, ...]:
-        """All that a stack owns."""
+        """The inventory of a stack."""
         pages = [await self.resources_page(stack_id)]
         while token := pages[-1].next_page_token:
             pages.append(await self.resources_page(stack_id, page_token=token))
@@ -239,7 +239,7 @@ class Client:
         request_id: str = "",
         request_digest: str = "",
     ) -> Begun:
-        """Begin an operation and start it with a plan of so many *steps*; None: do not start it."""
+        """Begin an operation and start it with a plan of *steps* steps; None: do not start it."""
         operation = operation or f"operations/{secrets.token_hex(8)}"
         request = journal_pb2.BeginOperationRequest(
             target=target_to_pb(none or target),
@@ -272,7 +272,7 @@ class Client:
         return await self.peer.call(self.journal.BeginOperation, request)
 
     async def start(self, begun: Begun, steps: int = 3, stored_plan: str = "", content: bytes = b"") -> None:
-        """Start an operation with a new plan of so many *steps* and with *content*, or with a stored one."""
+        """Start an operation with a new plan of *steps* steps and with *content*, or with a stored plan."""
         request = start_request(begun, steps)
         request.plan.content = content
         if stored_plan:
@@ -293,9 +293,9 @@ class Client:
         done_count: int = 0,
     ) -> bool:
         """
-        Write to the journal, with an event for each of *seqs*; whether the operation is to turn back.
+        Write to the journal, with an event for each of *seqs*; return whether a cancel was requested.
 
-        It goes behind the last write unless *position* says where.
+        The write follows the last one, unless *position* is given.
         """
         position = begun.position + 1 if position is None else position
         events = [stage_started(begun.operation, seq) for seq in seqs]
@@ -316,10 +316,10 @@ class Client:
         return answer.cancel_requested
 
     async def append(
-        self, begun: Begun, *records: journal_pb2.StepRecord, done_count: int = 0, **happening: object
+        self, begun: Begun, *records: journal_pb2.StepRecord, done_count: int = 0, **content: object
     ) -> None:
-        """Write one event to the journal, and *records* beside it."""
-        event = begun.next_event(**happening)
+        """Write one event and *records* to the journal."""
+        event = begun.next_event(**content)
         request = journal_pb2.AdvanceOperationRequest(
             operation=begun.operation,
             token=begun.token,
@@ -345,7 +345,7 @@ class Client:
         base_generation: int | None = None,
         state: OperationState.ValueType = OPERATION_STATE_SUCCEEDED,
     ) -> Stack:
-        """End an operation that leaves just *resources* behind; the stack afterwards."""
+        """End an operation with a record of exactly *resources*; return the stack afterwards."""
         record = await self.changes_to(begun.stack.id, resources, sources)
         answer = await self.finish(begun, state, base_generation, record=record)
         stack = await self.get(begun.stack.id)
@@ -355,7 +355,7 @@ class Client:
     async def changes_to(
         self, stack_id: str, resources: Iterable[model.InventoryEntry], sources: Iterable[str] = ()
     ) -> journal_pb2.Record:
-        """What changes in the record of a stack that is to own just *resources*."""
+        """The changes that give a stack an inventory of exactly *resources*."""
         wanted, recorded = list(resources), tuple[model.InventoryEntry, ...]()
         with suppress(StackNotFound):
             recorded = await self.resources(stack_id)
@@ -411,7 +411,7 @@ class Client:
         sources: Iterable[str] = (),
         target: model.Target = HERE,
     ) -> Stack:
-        """A whole operation that leaves *resources* behind."""
+        """Run a whole operation, whose record has exactly *resources*."""
         return await self.record(await self.begin(name, target=target), resources, sources)
 
     async def abandoned(self) -> list[str]:
@@ -471,7 +471,7 @@ class Client:
 async def stack_service(
     path: Path, clock: Clock, wrapped: Callable[[Store], Store] = lambda store: store
 ) -> AsyncIterator[Client]:
-    """A stack service over the database at *path*, *wrapped* in another store, and a client of it."""
+    """A stack service over the database at *path*, with its store *wrapped* by another one, and a client of it."""
     store = SqliteStore(path, clock)
     try:
         async with serving(registrations(wrapped(store), MachineIds()), SERVICES, "127.0.0.1:0", grace=0) as address:
@@ -489,13 +489,13 @@ def entry(
     origin: model.Origin = model.Origin.CREATED,
     labels: Iterable[str] = (),
 ) -> model.InventoryEntry:
-    """What a stack owns for one object."""
+    """The entry of one object."""
     associations = tuple(model.Key(model.LABEL, label) for label in labels)
     return model.InventoryEntry(model.Key(kind, name), resource_id or f"id-{name}", origin, associations)
 
 
 def a_plan(steps: int, operation: str = "operations/1", **fields: object) -> journal_pb2.NewPlan:
-    """A plan with so many steps, named after its operation; with *fields* of its header."""
+    """A plan of *steps* steps, named after its operation; *fields* are further fields of its header."""
     header = Plan(
         name=operation.replace("operations", "plans"),
         kind=OPERATION_KIND_APPLY,
@@ -516,12 +516,12 @@ def a_create(number: int) -> plan_pb2.Step:
 
 
 def request_key(request_id: str, digest: str) -> journal_pb2.RequestKey | None:
-    """The key of a request; none without an id."""
+    """The key of a request; None without an id."""
     return journal_pb2.RequestKey(id=request_id, digest=digest) if request_id else None
 
 
 def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest:
-    """The start of an operation, with a plan of so many *steps*."""
+    """The start of an operation, with a plan of *steps* steps."""
     return journal_pb2.StartOperationRequest(
         operation=begun.operation,
         token=begun.token,
@@ -531,7 +531,7 @@ def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest
 
 
 def stage_started(operation: str, seq: int) -> OperationEvent:
-    """Some event."""
+    """An event of a running operation."""
     return OperationEvent(operation=operation, seq=seq, stage_started=operation_pb2.StageStarted(stage=seq))
 
 
@@ -540,12 +540,12 @@ def duration(seconds: float) -> Duration:
 
 
 def microseconds(stack: Stack) -> tuple[int, int]:
-    """When the stack was made and last changed."""
+    """Create time and update time of the stack."""
     return stack.create_time.ToMicroseconds(), stack.update_time.ToMicroseconds()
 
 
 def finish_many(path: Path, count: int, clock: Clock) -> None:
-    """Put so many operations into the store at *path* that failed just now, behind the back of its service."""
+    """Write *count* operations that failed just now into the store at *path*, without its service."""
     with sqlite3.connect(path) as connection:
         connection.executemany(
             "INSERT INTO operations (name, stack, stackless, stack_name, platform, org, kind, state, holder, token,"

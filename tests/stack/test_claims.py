@@ -1,4 +1,4 @@
-"""What operations claim: nobody else has it from the intent on, until the end (engine.md 11.1)."""
+"""Claims of operations: an item is claimed by one operation, from the intent to the end (engine.md 11.1)."""
 
 import pytest
 from pkger.journal.v1 import journal_pb2
@@ -28,7 +28,7 @@ def claims(*claimed: Claimed, step: int = 0, name: str = "b") -> list[journal_pb
 async def claim(
     service: Client, begun: Begun, *claimed: Claimed, released: tuple[Claimed, ...] = ()
 ) -> list[journal_pb2.RefusedClaim]:
-    """Claim something with an intent; who is in the way."""
+    """Make claims with an intent; return the conflicting stacks."""
     request = journal_pb2.AdvanceOperationRequest(
         operation=begun.operation,
         token=begun.token,
@@ -44,7 +44,7 @@ async def claim(
 
 
 async def is_free(service: Client, *claimed: Claimed) -> bool:
-    """Whether a third stack gets all of it; it gives it back."""
+    """Whether a third stack gets all of the claims; it releases them."""
     begun = await service.begin("third")
     refused = await claim(service, begun, *claimed)
     await service.abandon(begun)
@@ -52,7 +52,7 @@ async def is_free(service: Client, *claimed: Claimed) -> bool:
 
 
 @pytest.mark.parametrize("what", EVERYTHING, ids=lambda what: type(what).__name__)
-async def test_what_one_operation_claims_no_other_gets(service: Client, what: Claimed) -> None:
+async def test_an_item_is_claimed_by_one_operation_at_a_time(service: Client, what: Claimed) -> None:
     first, second = await service.begin("first"), await service.begin("second")
     assert await claim(service, first, what) == []
 
@@ -68,7 +68,7 @@ async def test_what_one_operation_claims_no_other_gets(service: Client, what: Cl
     assert await claim(service, second, what) == []
 
 
-async def test_a_write_with_a_refused_claim_is_none(service: Client) -> None:
+async def test_a_write_with_a_refused_claim_changes_nothing(service: Client) -> None:
     first, second = await service.begin("first"), await service.begin("second")
     await claim(service, first, BUCKET)
     free = ClaimedName("Bucket", "free")
@@ -82,7 +82,7 @@ async def test_a_write_with_a_refused_claim_is_none(service: Client) -> None:
     assert await claim(service, second, free) == []
 
 
-async def test_a_write_that_is_sent_again_claims_again(service: Client) -> None:
+async def test_a_repeated_write_repeats_its_claims(service: Client) -> None:
     first = await service.begin("first")
     await claim(service, first, BUCKET)
     first.position, first.last_seq = first.position - 1, first.last_seq - 1
@@ -90,7 +90,7 @@ async def test_a_write_that_is_sent_again_claims_again(service: Client) -> None:
     assert await claim(service, first, BUCKET) == []
 
 
-async def test_what_a_stack_owns_it_may_claim_and_keeps(service: Client) -> None:
+async def test_a_stack_may_claim_its_own_resource_and_keeps_it(service: Client) -> None:
     stack = await service.apply("first", [entry("b", "1")])
     begun = await service.begin("first")
     assert await claim(service, begun, BUCKET) == []
@@ -98,13 +98,13 @@ async def test_what_a_stack_owns_it_may_claim_and_keeps(service: Client) -> None
     assert [owner[2] for owner in await service.owners([("Bucket", "1")])] == [stack.id]
 
 
-async def test_what_a_stack_owns_no_other_claims(service: Client) -> None:
+async def test_no_stack_claims_a_resource_of_another(service: Client) -> None:
     stack = await service.apply("first", [entry("b", "1")])
     [refused] = await claim(service, await service.begin("second"), BUCKET)
     assert (refused.stack_id, refused.operation) == (stack.id, "")
 
 
-async def test_the_record_takes_what_was_claimed_and_the_rest_is_free(service: Client) -> None:
+async def test_recorded_claims_stay_and_other_claims_are_released(service: Client) -> None:
     first = await service.begin("first")
     await claim(service, first, *EVERYTHING, ClaimedResource("Bucket", "2"))
 
@@ -114,7 +114,7 @@ async def test_the_record_takes_what_was_claimed_and_the_rest_is_free(service: C
     assert await is_free(service, *EVERYTHING[1:], ClaimedResource("Bucket", "2"))
 
 
-async def test_nothing_that_is_claimed_can_be_recorded_by_another_stack(service: Client) -> None:
+async def test_a_claimed_resource_is_not_recorded_by_another_stack(service: Client) -> None:
     first, second = await service.begin("first"), await service.begin("second")
     await claim(service, first, BUCKET)
     with pytest.raises(ResourceOwned, match=f"{first.operation} of stack 'first'"):
@@ -122,7 +122,7 @@ async def test_nothing_that_is_claimed_can_be_recorded_by_another_stack(service:
     await service.record(first, [entry("b", "1")])
 
 
-async def test_a_blocked_operation_keeps_what_it_claimed(service: Client) -> None:
+async def test_a_blocked_operation_keeps_its_claims(service: Client) -> None:
     first, second = await service.begin("first"), await service.begin("second")
     await claim(service, first, BUCKET)
     await service.abandon(first, state=OPERATION_STATE_BLOCKED)
@@ -130,13 +130,13 @@ async def test_a_blocked_operation_keeps_what_it_claimed(service: Client) -> Non
     assert await claim(service, second, BUCKET)
 
     heir, _ = await service.claim(first.operation)
-    await service.advance(heir, rollback=True, cause="somebody looked")
+    await service.advance(heir, rollback=True, cause="recovered")
     assert await claim(service, second, BUCKET)
     await service.abandon(heir, state=OPERATION_STATE_ROLLED_BACK)
     assert await claim(service, second, BUCKET) == []
 
 
-async def test_what_is_released_is_free(service: Client) -> None:
+async def test_a_released_claim_is_free(service: Client) -> None:
     first = await service.begin("first")
     name = ClaimedName("Dashboard", "board")
     await claim(service, first, name, BUCKET)
@@ -154,7 +154,7 @@ async def test_a_stackless_operation_claims_until_its_end(service: Client) -> No
     assert await claim(service, second, BUCKET) == []
 
 
-async def test_what_a_plan_adopts_is_claimed_when_it_starts(service: Client) -> None:
+async def test_adopted_resources_are_claimed_when_a_plan_starts(service: Client) -> None:
     first, second = await service.begin("first", steps=None), await service.begin("second", steps=None)
     taken: list[Claimed] = [ClaimedResource("Bucket", "1"), ClaimedName("Bucket", "b"), ClaimedResource("Bucket", "2")]
     request = start_request(first, 3)
@@ -174,7 +174,7 @@ async def test_what_a_plan_adopts_is_claimed_when_it_starts(service: Client) -> 
     await service.abandon(second)
 
 
-async def test_who_claims_a_resource_is_told(service: Client) -> None:
+async def test_owners_include_claims_of_running_operations(service: Client) -> None:
     first = await service.begin("first")
     await claim(service, first, BUCKET)
     assert await service.owners([("Bucket", "1")]) == [("Bucket", "1", first.stack.id, "first", "b")]

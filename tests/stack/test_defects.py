@@ -32,8 +32,8 @@ def a_blocked_step(number: int) -> operation_pb2.BlockedStep:
     return operation_pb2.BlockedStep(step=a_create(number), message="open")
 
 
-async def test_the_third_defect_blocks_an_operation_whoever_met_it(tmp_path: Path, clock: Clock) -> None:
-    """Each by another applier, at another process of the store; the lease is given back each time."""
+async def test_the_third_defect_blocks_an_operation_at_any_applier(tmp_path: Path, clock: Clock) -> None:
+    """Each defect occurs at another applier and in another process of the store; each time the lease is released."""
     path = tmp_path / "stack.db"
     async with stack_service(path, clock) as service:
         begun = await service.begin("prod", steps=3)
@@ -51,11 +51,11 @@ async def test_the_third_defect_blocks_an_operation_whoever_met_it(tmp_path: Pat
 
     async with stack_service(path, clock) as service:
         begun, _ = await service.claim(begun.operation)
-        told = await report(service, begun, "KeyError: 2", a_blocked_step(1))
+        reported = await report(service, begun, "KeyError: 2", a_blocked_step(1))
         cause = "a defect keeps it from being resumed, 3 times in a row: KeyError: 2"
         finished = operation_pb2.Finished(state=OPERATION_STATE_BLOCKED, cause=cause)
-        assert (told.finished.seq, told.finished.finished) == (2, finished)
-        assert list((await service.events(begun.operation, 1)).events) == [told.finished]
+        assert (reported.finished.seq, reported.finished.finished) == (2, finished)
+        assert list((await service.events(begun.operation, 1)).events) == [reported.finished]
         operation = await service.operation(begun.operation)
         assert (operation.state, operation.cause) == (OPERATION_STATE_BLOCKED, cause)
         assert (operation.blocked_reason, operation.blocked_step_count) == (BLOCKED_REASON_DEFECT, 1)
@@ -65,14 +65,14 @@ async def test_the_third_defect_blocks_an_operation_whoever_met_it(tmp_path: Pat
             await service.begin("prod")
 
 
-async def test_who_recovers_what_a_defect_blocked_counts_anew(service: Client) -> None:
+async def test_the_count_of_defects_restarts_with_a_recovery(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
     for number in range(3):
         await report(service, begun, "broken", a_blocked_step(number))
         begun, claimed = await service.claim(begun.operation)
-    # Nothing was written since: it is BLOCKED still, and the steps are those that were told last.
-    told = await report(service, begun, "broken still")
-    assert told.finished.finished.cause == "a defect keeps it from being resumed: broken still"
+    # Without a write since then it stays BLOCKED, with the steps that were reported last.
+    reported = await report(service, begun, "broken still")
+    assert reported.finished.finished.cause == "a defect keeps it from being resumed: broken still"
     assert list((await service.operation(begun.operation)).blocked_steps) == [a_blocked_step(2)]
 
     begun, claimed = await service.claim(begun.operation)
@@ -84,7 +84,7 @@ async def test_who_recovers_what_a_defect_blocked_counts_anew(service: Client) -
     assert (await report(service, begun)).HasField("finished")
 
 
-async def test_what_was_blocked_by_something_else_keeps_its_steps(service: Client) -> None:
+async def test_an_operation_blocked_for_another_reason_keeps_its_blocked_steps(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
     request = journal_pb2.FinishOperationRequest(
         operation=begun.operation,
@@ -104,7 +104,7 @@ async def test_what_was_blocked_by_something_else_keeps_its_steps(service: Clien
 
 
 @pytest.mark.parametrize("stackless", [False, True])
-async def test_what_sent_nothing_gives_way_after_a_defect(service: Client, stackless: bool) -> None:
+async def test_an_operation_that_sent_nothing_is_never_blocked_by_defects(service: Client, stackless: bool) -> None:
     begun = await service.begin("" if stackless else "prod", none=HERE if stackless else None, steps=None)
     for _ in range(4):
         assert not (await report(service, begun)).HasField("finished")
@@ -121,9 +121,7 @@ async def test_only_the_holder_of_the_lease_reports_a_defect(service: Client, cl
         await report(service, begun)
 
 
-async def test_a_journal_that_cannot_be_read_blocks_its_operation_and_is_read_again_once_it_is_mended(
-    tmp_path: Path, clock: Clock
-) -> None:
+async def test_an_unreadable_journal_blocks_its_operation_until_it_is_fixed(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "stack.db"
     async with stack_service(path, clock) as service:
         begun = await service.begin("prod", steps=3)
@@ -145,7 +143,7 @@ async def test_a_journal_that_cannot_be_read_blocks_its_operation_and_is_read_ag
 
 
 def _replace(path: Path, records: bytes) -> bytes:
-    """Put *records* into the second write of the only journal; what was there."""
+    """Put *records* into the second write of the only journal; return the records before."""
     with sqlite3.connect(path) as connection:
         [(before,)] = connection.execute("SELECT records FROM journal WHERE position = 2")
         connection.execute("UPDATE journal SET records = ? WHERE position = 2", [records])

@@ -1,4 +1,4 @@
-"""A disk that is full or cannot be written: callers are told, nothing is half written, and work goes on afterwards."""
+"""A disk that is full or cannot be written: calls fail, nothing is half written, and calls work again afterwards."""
 
 import asyncio
 import resource
@@ -41,7 +41,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 class Inline(Executor):
-    """Runs work where it is submitted, as a loop of one thread does."""
+    """An executor that runs work in the thread that submits it."""
 
     def submit(self, work: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
         done: Future[T] = Future()
@@ -72,7 +72,7 @@ async def test_a_database_works_without_a_thread_of_its_own(tmp_path: Path) -> N
         ("PRAGMA query_only = ON", "PRAGMA query_only = OFF", "attempt to write a readonly database"),
     ],
 )
-async def test_a_database_that_cannot_grow_or_be_written_says_so_until_it_can(
+async def test_a_database_that_cannot_be_written_reports_it_until_it_can(
     database: Database, tmp_path: Path, broken: str, repaired: str, problem: str
 ) -> None:
     await database.read(lambda db: db.execute(broken).fetchall())
@@ -92,7 +92,7 @@ async def test_a_database_that_cannot_grow_or_be_written_says_so_until_it_can(
     assert await database.read(lambda db: db.table("notes").count) == 1
 
 
-async def test_a_database_that_another_process_keeps_locked_says_so(database: Database, tmp_path: Path) -> None:
+async def test_a_database_locked_by_another_process_reports_it(database: Database, tmp_path: Path) -> None:
     await database.read(lambda db: db.execute("PRAGMA busy_timeout = 1").fetchall())
     other = sqlite3.connect(tmp_path / "notes.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -106,7 +106,7 @@ async def test_a_database_that_another_process_keeps_locked_says_so(database: Da
     await database.write(note)
 
 
-async def test_a_mistake_in_our_sql_is_no_fault_of_the_disk(database: Database) -> None:
+async def test_an_error_in_sql_is_not_reported_as_a_disk_failure(database: Database) -> None:
     with pytest.raises(sqlite3.OperationalError):
         await database.write(lambda db: db.execute("INSERT INTO nowhere VALUES (1)"))
     with pytest.raises(sqlite3.IntegrityError):
@@ -115,8 +115,8 @@ async def test_a_mistake_in_our_sql_is_no_fault_of_the_disk(database: Database) 
     await database.write(note)
 
 
-async def test_appliers_are_told_when_the_store_cannot_write_and_go_on_when_it_can(tmp_path: Path) -> None:
-    """A limit on the size of files stands for a full disk: nothing more is written, and what is there is read."""
+async def test_appliers_get_an_error_while_the_store_cannot_write_and_continue_afterwards(tmp_path: Path) -> None:
+    """A limit on the size of files simulates a full disk: nothing more is written, and stored data can be read."""
     async with process(tmp_path) as (server, client):
         begun = await client.begin("prod", steps=3)
         await client.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_DONE)], seqs=[2], done_count=1)

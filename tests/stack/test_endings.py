@@ -1,4 +1,4 @@
-"""JournalService: which operation may end how, and what that leaves behind."""
+"""JournalService: the states in which operations may end, and the outcomes for their stacks."""
 
 from collections.abc import Awaitable
 from itertools import product
@@ -51,7 +51,7 @@ OUTCOMES: dict[str, dict[str, object]] = {
 
 
 async def brought_to(service: Client, found: str, name: str = "prod") -> Begun:
-    """An operation on the stack of that name, at work where *found* says."""
+    """An operation on the stack *name*, brought into the state *found*."""
     begun = await service.begin(name, steps=None if found == "preparing" else 3)
     if found.startswith("sealed"):
         await service.advance(begun, seal=True)
@@ -65,7 +65,7 @@ async def brought_to(service: Client, found: str, name: str = "prod") -> Begun:
 
 @pytest.mark.parametrize("found", FOUND)
 @pytest.mark.parametrize("ends", OperationState.keys())
-async def test_an_operation_ends_as_the_engine_says_or_not_at_all(service: Client, found: str, ends: str) -> None:
+async def test_an_operation_ends_only_in_states_that_the_engine_allows(service: Client, found: str, ends: str) -> None:
     begun = await brought_to(service, found)
     before = await service.operation(begun.operation)
     ends = ends.removeprefix("OPERATION_STATE_")
@@ -85,8 +85,8 @@ async def test_an_operation_ends_as_the_engine_says_or_not_at_all(service: Clien
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("ends", ["SUCCEEDED", "ROLLED_BACK", "BLOCKED", "FAILED"])
-async def test_an_end_goes_with_some_outcomes_only(service: Client, outcome: str, ends: str) -> None:
-    """What is not over has no new record, and what sent nothing has none either."""
+async def test_each_end_allows_some_outcomes_only(service: Client, outcome: str, ends: str) -> None:
+    """A BLOCKED operation has not ended and a FAILED one sent nothing, so neither changes the record."""
     before = await service.create("prod")
     begun = await brought_to(service, "preparing" if ends == "FAILED" else "applying")
     state = OperationState.Value(f"OPERATION_STATE_{ends}")
@@ -164,7 +164,7 @@ async def test_an_operation_that_started_ends_with_an_event(service: Client) -> 
 
 
 async def test_a_refused_end_leaves_everything_as_it_was(service: Client) -> None:
-    """Event, state, record and lease go together."""
+    """Event, state, record and lease are written together or not at all."""
     await service.apply("prod", [entry("one")])
     begun = await service.begin("prod")
     before = await service.operation(begun.operation)
@@ -179,13 +179,15 @@ async def test_a_refused_end_leaves_everything_as_it_was(service: Client) -> Non
 
 
 @pytest.mark.parametrize("name", ["prod", ""])
-async def test_a_blocked_operation_blocks_its_stack_until_somebody_recovers_it(
+async def test_a_blocked_operation_blocks_its_stack_until_it_is_recovered(
     service: Client, clock: Clock, name: str
 ) -> None:
-    """The lease is free, and nobody takes it up unasked."""
+    """The lease is free, but no applier claims the operation by itself."""
     begun = await service.begin(name) if name else await service.begin(none=HERE)
-    answer = await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="nobody knows of step 1")
-    assert await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="nobody knows of step 1") == answer
+    answer = await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="the outcome of step 1 is unknown")
+    assert (
+        await service.abandon(begun, state=OPERATION_STATE_BLOCKED, cause="the outcome of step 1 is unknown") == answer
+    )
     assert (await service.get(begun.stack.id), answer.generation) == (begun.stack, 0)
     clock.forward(3600)
 
@@ -203,7 +205,7 @@ async def test_a_blocked_operation_blocks_its_stack_until_somebody_recovers_it(
     await service.begin(none=HERE)
     assert await service.abandoned() == []
     operation = await service.operation(begun.operation)
-    assert (operation.state, operation.cause) == (OPERATION_STATE_BLOCKED, "nobody knows of step 1")
+    assert (operation.state, operation.cause) == (OPERATION_STATE_BLOCKED, "the outcome of step 1 is unknown")
     assert len((await service.events(begun.operation)).events) == 2
     await service.cancel(begun.operation)
 
@@ -222,10 +224,10 @@ async def test_a_blocked_operation_blocks_its_stack_until_somebody_recovers_it(
 
 
 @pytest.mark.parametrize("rolls_back", [False, True])
-async def test_a_blocked_operation_goes_on_the_way_it_went_with_the_first_write(
+async def test_a_recovered_operation_resumes_in_its_direction_with_the_first_write(
     service: Client, clock: Clock, rolls_back: bool
 ) -> None:
-    """One whose recoverer dies before is BLOCKED still; one whose recoverer dies after is taken up by anybody."""
+    """If its applier dies before that write, the operation stays BLOCKED; if it dies later, any applier may claim."""
     begun = await brought_to(service, "rolling back and blocked" if rolls_back else "blocked")
     clock.forward(60)
     assert await service.abandoned() == []
@@ -240,7 +242,7 @@ async def test_a_blocked_operation_goes_on_the_way_it_went_with_the_first_write(
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-async def test_an_end_that_is_sent_again_with_another_state_is_refused(service: Client, outcome: str) -> None:
+async def test_a_repeated_end_with_another_state_is_refused(service: Client, outcome: str) -> None:
     await service.create("prod")
     begun = await service.begin("prod")
     await service.finish(begun, OPERATION_STATE_SUCCEEDED, **OUTCOMES[outcome])  # type: ignore[arg-type]
@@ -250,7 +252,7 @@ async def test_an_end_that_is_sent_again_with_another_state_is_refused(service: 
             await service.finish(begun, state, **OUTCOMES["abandon"])  # type: ignore[arg-type]
 
 
-async def test_a_record_that_is_sent_again_after_the_stack_is_gone_is_answered_again(service: Client) -> None:
+async def test_a_repeated_end_returns_the_same_response_after_the_stack_is_removed(service: Client) -> None:
     begun = await service.begin("prod")
     record = await service.changes_to(begun.stack.id, [entry("one")])
     answer = await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=record)
@@ -269,7 +271,7 @@ async def test_a_finished_operation_cannot_be_claimed(service: Client) -> None:
 
 
 async def test_the_store_fills_in_the_generation_of_the_last_event(service: Client) -> None:
-    """Whatever the applier sends is replaced."""
+    """It replaces the value that the applier sends."""
     await service.apply("prod", [entry("one")])
     begun = await service.begin("prod")
     finished = operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED, generation=77, cause="ü")
@@ -311,5 +313,5 @@ async def test_every_end_has_the_generation(service: Client, ends: str, outcome:
         answer = await service.finish(begun, state, **OUTCOMES[outcome])  # type: ignore[arg-type]
         assert answer.generation == generation
 
-    told = [event.finished.generation for event in (await service.events(begun.operation)).events[1:]]
-    assert told == ([] if ends == "FAILED" else [generation])
+    generations = [event.finished.generation for event in (await service.events(begun.operation)).events[1:]]
+    assert generations == ([] if ends == "FAILED" else [generation])

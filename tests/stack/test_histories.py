@@ -22,7 +22,7 @@ async def histories(service: Client, *stack_ids: str, page_size: int = 0) -> lis
 
 
 async def applied(service: Client, name: str, times: int) -> str:
-    """A stack with so many revisions; its id."""
+    """Make a stack with *times* revisions; return its id."""
     for number in range(1, times + 1):
         begun = await service.begin(name)
         await service.record(begun, [entry(f"{name}-{number}")], [f"{name}-{number}.yml"])
@@ -30,7 +30,9 @@ async def applied(service: Client, name: str, times: int) -> str:
 
 
 @pytest.mark.parametrize("page_size", [0, 1, 2, 3, 6])
-async def test_histories_come_by_stack_and_newest_first_whatever_the_pages(service: Client, page_size: int) -> None:
+async def test_histories_are_sorted_by_stack_and_newest_first_on_pages_of_any_size(
+    service: Client, page_size: int
+) -> None:
     made = {await applied(service, name, times): (name, times) for name, times in (("a", 3), ("b", 1), ("c", 2))}
     idle = (await service.create("idle")).id
     expected = [
@@ -46,7 +48,7 @@ async def test_histories_come_by_stack_and_newest_first_whatever_the_pages(servi
     assert await histories(service, idle, page_size=page_size) == []
 
 
-async def test_the_history_of_one_stack_tells_its_id(service: Client) -> None:
+async def test_the_history_of_one_stack_includes_its_id(service: Client) -> None:
     stack_id = await applied(service, "a", 2)
     request = stack_pb2.ListRevisionsRequest(stack=object_pb2.StackRef(id=stack_id))
     page = await service.peer.call(service.stacks.ListRevisions, request)
@@ -62,7 +64,7 @@ async def test_the_history_of_one_stack_tells_its_id(service: Client) -> None:
         (stack_pb2.ListRevisionsRequest(stack_ids=["1"], page_size=-1), "page_size"),
     ],
 )
-async def test_what_is_no_list_of_stacks_is_refused(
+async def test_an_invalid_list_of_stacks_is_refused(
     service: Client, request_: stack_pb2.ListRevisionsRequest, field: str
 ) -> None:
     with pytest.raises(RequestInvalid) as raised:

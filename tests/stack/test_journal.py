@@ -1,4 +1,4 @@
-"""JournalService: leases, fencing, and what an operation leaves behind."""
+"""JournalService: leases, fencing, and the records that operations leave."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -146,7 +146,7 @@ async def test_a_first_apply_that_fails_leaves_no_stack(service: Client) -> None
     assert (await service.create("prod")).id != begun.stack.id
 
 
-async def test_a_later_apply_that_fails_leaves_the_record_and_gives_the_lease_back(service: Client) -> None:
+async def test_a_later_apply_that_fails_leaves_the_record_and_releases_the_lease(service: Client) -> None:
     before = await service.apply("prod", [entry("one")], ["a.yml"])
 
     answer = await service.abandon(await service.begin("prod"), base_generation=99)
@@ -249,9 +249,7 @@ async def test_an_operation_without_an_outcome_is_refused(service: Client) -> No
         ({"ttl": Duration(seconds=600, nanos=1000)}, "ttl"),
     ],
 )
-async def test_an_operation_that_does_not_say_what_it_is_gets_no_lease(
-    service: Client, change: dict[str, object], field: str
-) -> None:
+async def test_an_incomplete_request_gets_no_lease(service: Client, change: dict[str, object], field: str) -> None:
     fields = {
         "stack": StackRef(name="prod"),
         "create_missing": True,
@@ -268,14 +266,14 @@ async def test_an_operation_that_does_not_say_what_it_is_gets_no_lease(
     assert (await service.begin("prod")).token == MADE
 
 
-async def test_a_missing_stack_is_not_made_unasked(service: Client) -> None:
+async def test_a_missing_stack_is_created_only_on_request(service: Client) -> None:
     with pytest.raises(StackNotFound) as raised:
         await service.begin("prod", create_missing=False)
 
     assert raised.value.metadata == {"stack": "prod"}
 
 
-async def test_a_leased_stack_tells_others_who_works_on_it(service: Client, clock: Clock) -> None:
+async def test_the_error_for_a_leased_stack_names_holder_and_operation(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", operation="op-1", holder="applier-1", seconds=1.5)
 
     for again in (service.begin("prod", operation="op-2"), service.begin(stack_id=begun.stack.id, operation="op-2")):
@@ -305,11 +303,11 @@ async def test_a_lease_lasts_as_long_as_it_is_renewed(service: Client, clock: Cl
     assert (await service.record(begun, [entry("one")])).generation == 1
 
 
-async def test_who_raises_its_token_writes_with_that_one_only(service: Client, clock: Clock) -> None:
+async def test_a_raised_token_replaces_the_one_before(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod")
     raised = replace(begun, token=begun.token + 1)
     clock.forward(10)
-    # An answer may get lost: then the same is asked for again.
+    # Sent twice, as the first response may be lost.
     for _ in range(2):
         renewed = await service.renew(begun, raise_to=raised.token)
         assert renewed.expire_time.ToMicroseconds() == clock.now + 30_000_000
@@ -331,12 +329,12 @@ async def test_a_token_is_raised_by_one(service: Client, too_far: int) -> None:
     await service.renew(begun)
 
 
-async def test_who_lost_its_lease_does_not_raise_its_token(service: Client, clock: Clock) -> None:
+async def test_the_token_of_a_lost_lease_cannot_be_raised(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", seconds=10)
     clock.forward(11)
     with pytest.raises(LeaseLost):
         await service.renew(begun, raise_to=begun.token + 1)
-    # The next one gets the same token as by a raise, as the clock was set back meanwhile.
+    # As the clock is set back, the next holder gets the same token as by a raise.
     clock.forward(-3600)
     claimed, _ = await service.claim(begun.operation)
     assert claimed.token == begun.token + 1
@@ -344,7 +342,7 @@ async def test_who_lost_its_lease_does_not_raise_its_token(service: Client, cloc
         await service.renew(begun, raise_to=begun.token + 1)
 
 
-async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(service: Client, clock: Clock) -> None:
+async def test_an_expired_lease_is_lost_even_if_no_other_operation_took_it(service: Client, clock: Clock) -> None:
     begun = await service.begin("prod", seconds=10)
     clock.forward(10.000001)
 
@@ -359,7 +357,7 @@ async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(service: Cl
         assert raised.value.metadata == {"stack": begun.stack.id, "token": str(begun.token)}
 
 
-async def test_a_lease_that_ran_out_is_taken_over_with_a_higher_token(service: Client, clock: Clock) -> None:
+async def test_an_expired_lease_is_acquired_with_a_higher_token(service: Client, clock: Clock) -> None:
     before = await service.apply("prod", [entry("one")])
     late = await service.begin("prod", seconds=10, steps=None)
     clock.forward(11)
@@ -387,7 +385,7 @@ async def test_a_first_apply_that_died_before_it_sent_anything_is_taken_over_by_
     assert (await service.record(heir, [entry("one")])).resource_count == 1
 
 
-async def test_what_a_first_apply_left_when_it_died_gives_way_to_a_new_stack(service: Client, clock: Clock) -> None:
+async def test_a_new_stack_takes_the_name_of_a_first_apply_that_died(service: Client, clock: Clock) -> None:
     dead = await service.begin("prod", seconds=10, steps=None)
     clock.forward(11)
 
@@ -398,7 +396,7 @@ async def test_what_a_first_apply_left_when_it_died_gives_way_to_a_new_stack(ser
         await service.record(dead, [entry("one")])
 
 
-async def test_a_token_is_of_no_use_after_its_operation_ended(service: Client) -> None:
+async def test_a_token_is_refused_after_its_operation_ended(service: Client) -> None:
     begun = await service.begin("prod")
     stack = await service.record(begun, [entry("one")])
 
@@ -410,8 +408,8 @@ async def test_a_token_is_of_no_use_after_its_operation_ended(service: Client) -
     assert await service.get(stack.id) == stack
 
 
-async def test_a_last_write_that_is_sent_again_is_answered_again(service: Client, clock: Clock) -> None:
-    """The answer to the first may have been lost on its way."""
+async def test_a_repeated_last_write_returns_the_same_response(service: Client, clock: Clock) -> None:
+    """The response to the first may have been lost."""
     begun = await service.begin("prod")
     record = await service.changes_to(begun.stack.id, [entry("one"), entry("two")], ["a.yml"])
     recorded = await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=record)
@@ -431,7 +429,7 @@ async def test_a_last_write_that_is_sent_again_is_answered_again(service: Client
     assert await service.abandon(begun) == abandoned
 
 
-async def test_another_last_write_at_the_same_place_is_refused(service: Client) -> None:
+async def test_another_last_write_at_the_same_position_is_refused(service: Client) -> None:
     begun = await service.begin("prod")
     stack = await service.record(begun, [entry("one")])
 
@@ -447,7 +445,7 @@ async def test_another_last_write_at_the_same_place_is_refused(service: Client) 
 
 
 async def test_texts_that_a_store_cannot_hold_are_replaced_in_a_record(service: Client) -> None:
-    """A driver may tell any text as an id."""
+    """A driver may return any text as an id."""
     await service.apply("prod", [entry("n\0m", "i\0d", labels=["l\0"])])
     cleaned = entry("n\ufffdm", "i\ufffdd", labels=["l\ufffd"])
     stack = await service.get_named("prod")
@@ -477,7 +475,7 @@ async def test_names_that_a_store_cannot_find_are_refused(service: Client, name:
         assert raised.value.metadata["field"] == field
 
 
-async def test_a_last_write_that_is_sent_again_is_answered_again_also_when_somebody_else_worked_on_the_stack(
+async def test_a_repeated_last_write_returns_the_same_response_after_another_operation(
     service: Client,
 ) -> None:
     begun = await service.begin("prod")
@@ -539,10 +537,10 @@ async def test_one_of_two_stacks_that_take_a_resource_at_once_gets_it(service: C
 async def test_a_record_reads_back_as_it_was_written(
     service: Client, history: list[tuple[model.InventoryEntry, ...]]
 ) -> None:
-    """And the generation counts the changes."""
+    """The generation counts the changes."""
     generation, recorded = 0, frozenset[model.InventoryEntry]()
     for shared in history:
-        # What nobody else owns cannot be shared.
+        # Only a resource that another stack owns can be shared.
         resources = [
             each._replace(origin=model.Origin.ADOPTED) if each.origin is model.Origin.SHARED else each
             for each in shared
@@ -558,5 +556,5 @@ async def test_a_record_reads_back_as_it_was_written(
     await service.remove(await service.begin("prod"))
 
 
-def test_a_duration_says_what_it_means() -> None:
+def test_a_duration_has_seconds_and_nanoseconds() -> None:
     assert duration(1.5) == Duration(seconds=1, nanos=500_000_000)

@@ -1,4 +1,4 @@
-"""The last look at a stack: what counts as one, and who is told."""
+"""The last drift detection of a stack: when it is stored, and which responses have it."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ from tests.stack.service import Client, Clock, entry
 
 
 async def look(service: Client, stack: str, generation: int, **counts: Any) -> bool:
-    """Store a look; whether it is the last one now."""
+    """Send the counts of a drift detection; return whether they were stored."""
     request = journal_pb2.RecordLookRequest(
         stack_id=stack, generation=generation, counts=drift_pb2.DriftCounts(**counts)
     )
     return (await service.peer.call(JournalServiceStub(service.peer.channel).RecordLook, request)).is_stored
 
 
-async def test_a_look_is_told_with_its_time_and_generation(service: Client, clock: Clock) -> None:
+async def test_a_drift_detection_is_returned_with_its_time_and_generation(service: Client, clock: Clock) -> None:
     stack = await service.apply("prod", [entry("one")])
     assert await look(service, stack.id, stack.generation, drifted=1, missing=2)
 
@@ -31,11 +31,11 @@ async def test_a_look_is_told_with_its_time_and_generation(service: Client, cloc
     assert found.counts == drift_pb2.DriftCounts(drifted=1, missing=2)
     assert await look(service, stack.id, stack.generation, in_sync=1)
     assert (await service.get(stack.id)).last_look.counts == drift_pb2.DriftCounts(in_sync=1)
-    # Neither the record nor its etag is another one.
+    # The etag of the record does not change.
     assert (await service.get(stack.id)).etag == stack.etag
 
 
-async def test_a_look_at_what_is_no_more_is_left_out(service: Client) -> None:
+async def test_a_drift_detection_of_an_older_generation_is_not_stored(service: Client) -> None:
     stack = await service.apply("prod", [entry("one")])
     assert await look(service, stack.id, stack.generation, in_sync=1)
     moved = await service.apply("prod", [entry("two")])
@@ -43,11 +43,11 @@ async def test_a_look_at_what_is_no_more_is_left_out(service: Client) -> None:
     assert not await look(service, stack.id, stack.generation, missing=1)
 
     found = (await service.get(stack.id)).last_look
-    # It is told as what it is: of an older generation.
+    # It is returned with its own, older generation.
     assert (found.generation, moved.generation) == (stack.generation, stack.generation + 1)
 
 
-async def test_a_look_at_a_stack_at_work_is_left_out(service: Client) -> None:
+async def test_a_drift_detection_during_an_operation_is_not_stored(service: Client) -> None:
     stack = await service.apply("prod", [entry("one")])
     begun = await service.begin("prod")
     assert not await look(service, stack.id, stack.generation, missing=1)
@@ -55,7 +55,7 @@ async def test_a_look_at_a_stack_at_work_is_left_out(service: Client) -> None:
     assert await look(service, stack.id, stack.generation, missing=1)
 
 
-async def test_a_look_needs_a_stack_and_counts(service: Client) -> None:
+async def test_a_drift_detection_needs_a_stack_and_valid_counts(service: Client) -> None:
     with pytest.raises(StackNotFound):
         await look(service, "0000000000000000", 1)
     stack = await service.create("prod")
@@ -64,14 +64,14 @@ async def test_a_look_needs_a_stack_and_counts(service: Client) -> None:
     assert not (await service.get(stack.id)).HasField("last_look")
 
 
-async def test_a_look_goes_with_its_stack(service: Client) -> None:
+async def test_a_drift_detection_is_removed_with_its_stack(service: Client) -> None:
     stack = await service.create("prod")
     assert await look(service, stack.id, 0)
     await service.delete(stack.id)
     assert not (await service.get((await service.create("prod")).id)).HasField("last_look")
 
 
-async def test_a_look_is_told_to_who_watches_the_stack(service: Client) -> None:
+async def test_watchers_of_a_stack_receive_its_drift_detection(service: Client) -> None:
     stack = await service.create("prod")
     request = stack_pb2.WatchStackRequest(stack=StackRef(id=stack.id))
     messages = service.peer.stream(service.stacks.WatchStack, request)

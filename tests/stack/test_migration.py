@@ -1,4 +1,4 @@
-"""The store of an earlier version: opened by this one, nothing is lost that anybody needs."""
+"""Stores of earlier versions: opened by this version, they lose no data that is needed."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ FIRST_JOURNAL = "nameless_stacks"
 
 
 def old_store(path: Path, clock: Clock) -> None:
-    """A store from before there was a journal, with two stacks, one of which somebody works on."""
+    """A store of a version without a journal, with two stacks, one of which is leased."""
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA foreign_keys=ON")
     MIGRATIONS.apply(sqlite_utils.Database(connection), stop_before=FIRST_JOURNAL)
@@ -65,18 +65,18 @@ def test_every_row_is_kept_as_it_was(tmp_path: Path, clock: Clock) -> None:
 
     after = content(path, *tables)
     assert after.pop("inventory") == [(*row, "PRESENT", "{}") for row in before.pop("inventory")]
-    # Without the settings, which nobody made.
+    # Without the column of settings, which was never written.
     assert after.pop("stacks") == [
         (*row[:5], *row[7:9], *row[13:], 2 if row[3] == "prod" else 0, 0, "", "{}", row[6], "[]", 1)
         for row in before["stacks"]
     ]
-    # Nobody knows the token of the lease before it: nothing below its own is older.
+    # The token of the lease before is unknown, so the lease gets its own.
     leases = [(row[0], *row[9:12], LONGEST, row[12], row[11]) for row in before.pop("stacks")]
     assert content(path, "leases")["leases"] == leases
     assert after == before
 
 
-async def test_an_old_stack_is_worked_on_and_removed_like_any_other(tmp_path: Path, clock: Clock) -> None:
+async def test_an_old_stack_is_applied_and_removed_like_any_other(tmp_path: Path, clock: Clock) -> None:
     old_store(tmp_path / "stack.db", clock)
     async with stack_service(tmp_path / "stack.db", clock) as service:
         stack = await service.get_named("prod")
@@ -94,8 +94,8 @@ async def test_an_old_stack_is_worked_on_and_removed_like_any_other(tmp_path: Pa
         assert await service.owners([("Bucket", "id-one"), ("Bucket", "id-two")]) == []
 
 
-async def test_a_lease_from_before_lasts_its_time_and_can_only_run_out(tmp_path: Path, clock: Clock) -> None:
-    """Its operation is in no journal, so its end cannot be written; the applier has ended with the old version."""
+async def test_an_old_lease_can_only_expire(tmp_path: Path, clock: Clock) -> None:
+    """Its operation is in no journal, so its end cannot be written; its applier ended with the old version."""
     old_store(tmp_path / "stack.db", clock)
     async with stack_service(tmp_path / "stack.db", clock) as service:
         with pytest.raises(StackLeased):
@@ -111,7 +111,7 @@ async def test_a_lease_from_before_lasts_its_time_and_can_only_run_out(tmp_path:
 
 
 async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, clock: Clock) -> None:
-    """One is finished, one was cut off, one never had a plan."""
+    """One is finished, one was interrupted, one never had a plan."""
     connection = sqlite3.connect(tmp_path / "stack.db")
     MIGRATIONS.apply(sqlite_utils.Database(connection), stop_before="plans")
     operation = (
@@ -151,7 +151,7 @@ async def test_the_plans_of_old_operations_get_names_and_states(tmp_path: Path, 
         }
         ended = plans["plans/0"]
         assert (ended.stack_name, ended.kind) == ("prod", plan_pb2.OPERATION_KIND_UNINSTALL)
-        # There was no choice then.
+        # The older version had no choice.
         assert ended.then == plan_pb2.AFTER_UNINSTALL_DELETE
         assert plans["plans/1"].then == plan_pb2.AFTER_UNINSTALL_UNSPECIFIED
         assert (ended.digest, ended.base_generation, ended.HasField("expire_time")) == ("sha256:00", 7, False)
@@ -177,7 +177,7 @@ CUT_OFF, CUT_OFF_FIRST, CUT_OFF_STACKLESS, BLOCKED = (
 @pytest.fixture
 async def opened(tmp_path: Path, clock: Clock) -> AsyncIterator[Client]:
     """
-    The store that ``stack-ebdd516.sql`` is a dump of, after all of its leases.
+    The store of which ``stack-ebdd516.sql`` is a dump, at a time when all of its leases have expired.
 
     The services of commit ebdd516 wrote it, with the packages of ``tests/applier/packages.py`` and a driver that waits
     in the middle of three applies.
@@ -304,8 +304,8 @@ async def test_a_blocked_operation_of_ebdd516_is_recovered(opened: Client) -> No
     await opened.advance(heir, [StepRecord(step=0, state=StepState.STEP_STATE_GIVEN_UP)], seqs=[claimed.last_seq + 1])
 
 
-def test_owners_are_kept_and_go_with_their_stack(tmp_path: Path) -> None:
-    """Their table was its own primary key before."""
+def test_owners_are_migrated_and_removed_with_their_stack(tmp_path: Path) -> None:
+    """Their table was ordered by its primary key before."""
     path = tmp_path / "stack.db"
     connection = sqlite3.connect(path)
     MIGRATIONS.apply(sqlite_utils.Database(connection), stop_before="owners_by_rowid")
@@ -329,7 +329,7 @@ def test_owners_are_kept_and_go_with_their_stack(tmp_path: Path) -> None:
 
 
 def test_rows_of_operations_without_a_stack_are_stackless(tmp_path: Path) -> None:
-    """They were called NAMELESS, which people's stacks may be, too."""
+    """They were called NAMELESS before, although stacks of users may have no name, too."""
     path = tmp_path / "stack.db"
     connection = sqlite3.connect(path)
     MIGRATIONS.apply(sqlite_utils.Database(connection), stop_before="stackless_operations")

@@ -1,4 +1,4 @@
-"""JournalService: an operation from its begin to its last write but one, and what can be read of it."""
+"""JournalService: an operation from its begin up to its end, and reads of it."""
 
 import sqlite3
 from base64 import urlsafe_b64encode
@@ -42,7 +42,7 @@ from tests.stack.service import (
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
 
 
-async def test_an_operation_tells_how_far_it_is(service: Client, clock: Clock) -> None:
+async def test_an_operation_shows_its_progress(service: Client, clock: Clock) -> None:
     began = clock.now
     begun = await service.begin("prod", operation="operations/1", holder="me", steps=None)
     assert await service.operation("operations/1") == operation_pb2.Operation(
@@ -84,15 +84,15 @@ async def test_an_operation_tells_how_far_it_is(service: Client, clock: Clock) -
 
 
 async def test_an_unknown_operation_is_not_found(service: Client) -> None:
-    stranger = await service.begin("prod")
-    stranger.operation = "operations/x"
+    unknown = await service.begin("prod")
+    unknown.operation = "operations/x"
     for call in (
         service.operation("operations/x"),
         service.events("operations/x"),
         service.claim("operations/x"),
         service.cancel("operations/x"),
-        service.start(stranger),
-        service.advance(stranger),
+        service.start(unknown),
+        service.advance(unknown),
     ):
         with pytest.raises(OperationNotFound) as raised:
             await call
@@ -100,7 +100,7 @@ async def test_an_unknown_operation_is_not_found(service: Client) -> None:
 
 
 @pytest.mark.parametrize("steps", [None, 3])
-async def test_an_operation_on_behalf_of_no_stack_has_one_that_nobody_sees_and_that_goes_away(
+async def test_an_operation_without_a_stack_has_a_hidden_row_that_is_removed_with_it(
     service: Client, steps: int | None
 ) -> None:
     begun = await service.begin(none=ELSEWHERE, steps=steps)
@@ -121,7 +121,7 @@ async def test_an_operation_on_behalf_of_no_stack_has_one_that_nobody_sees_and_t
     assert ended.state == (OPERATION_STATE_ROLLED_BACK if steps else OPERATION_STATE_FAILED)
 
 
-async def test_any_number_of_operations_on_behalf_of_no_stack_run_at_once(service: Client) -> None:
+async def test_any_number_of_operations_without_a_stack_run_at_once(service: Client) -> None:
     first, second = await service.begin(none=HERE), await service.begin(none=HERE)
 
     assert first.stack.id != second.stack.id
@@ -129,7 +129,7 @@ async def test_any_number_of_operations_on_behalf_of_no_stack_run_at_once(servic
     await service.renew(second)
 
 
-async def test_an_operation_on_behalf_of_no_stack_leaves_no_record(service: Client) -> None:
+async def test_an_operation_without_a_stack_leaves_no_record(service: Client) -> None:
     begun = await service.begin(none=HERE)
 
     with pytest.raises(RequestInvalid) as raised:
@@ -142,7 +142,7 @@ async def test_an_operation_on_behalf_of_no_stack_leaves_no_record(service: Clie
 async def test_an_operation_that_died_before_it_sent_anything_failed_with_the_next_sweep(
     service: Client, clock: Clock
 ) -> None:
-    """The stack that was made for it goes with it."""
+    """The stack that was created for it is removed with it."""
     dead = [await service.begin("prod", steps=None), await service.begin(none=HERE, steps=None)]
     clock.forward(60)
 
@@ -161,7 +161,7 @@ async def test_an_operation_that_died_before_it_sent_anything_failed_with_the_ne
 
 
 @pytest.mark.parametrize("way", ["id", "name", "none"])
-async def test_a_begin_that_is_sent_again_is_answered_again_with_the_lease_counted_from_then(
+async def test_a_repeated_begin_returns_the_same_response_and_renews_the_lease(
     service: Client, clock: Clock, way: str
 ) -> None:
     known = await service.create("prod")
@@ -179,7 +179,7 @@ async def test_a_begin_that_is_sent_again_is_answered_again_with_the_lease_count
 @pytest.mark.parametrize(
     "change",
     [
-        {"holder": "somebody else"},
+        {"holder": "another applier"},
         {"name": "other"},
         {"name": "prod", "target": ELSEWHERE},
         {"none": HERE},
@@ -195,7 +195,7 @@ async def test_a_name_of_an_operation_is_used_once(service: Client, change: dict
     assert await service.names() == []
 
 
-async def test_a_begin_that_is_sent_again_too_late_is_refused(service: Client, clock: Clock) -> None:
+async def test_a_repeated_begin_is_refused_after_the_lease_expired(service: Client, clock: Clock) -> None:
     started = await service.begin("started", operation="operations/1")
     with pytest.raises(RequestInvalid):
         await service.begin("started", operation="operations/1")
@@ -208,7 +208,7 @@ async def test_a_begin_that_is_sent_again_too_late_is_refused(service: Client, c
     assert (await service.operation(started.operation)).state == OPERATION_STATE_APPLYING
 
 
-async def test_a_start_that_is_sent_again_has_its_effect_once(service: Client) -> None:
+async def test_a_repeated_start_takes_effect_once(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
     await service.advance(begun, [StepRecord(step=1, state=DONE)], seqs=[2], done_count=1)
 
@@ -269,9 +269,7 @@ async def test_an_operation_starts_with_a_plan_and_its_first_event(
         ({"seal": True, "rollback": True}, "rollback"),
     ],
 )
-async def test_a_write_that_cannot_be_is_refused_as_a_whole(
-    service: Client, request_: dict[str, object], field: str
-) -> None:
+async def test_an_invalid_write_is_refused_as_a_whole(service: Client, request_: dict[str, object], field: str) -> None:
     begun = await service.begin("prod", steps=3)
     before = await service.operation(begun.operation)
 
@@ -283,7 +281,7 @@ async def test_a_write_that_cannot_be_is_refused_as_a_whole(
     assert len((await service.events(begun.operation)).events) == 1
 
 
-async def test_an_event_that_says_nothing_is_refused(service: Client) -> None:
+async def test_an_empty_event_is_refused(service: Client) -> None:
     begun = await service.begin("prod")
 
     with pytest.raises(RequestInvalid) as raised:
@@ -306,7 +304,7 @@ async def test_an_operation_that_did_not_start_does_not_advance(service: Client)
     assert raised.value.metadata["field"] == "operation"
 
 
-async def test_past_the_point_of_no_return_there_is_no_turning_back(service: Client) -> None:
+async def test_a_sealed_operation_does_not_roll_back(service: Client) -> None:
     sealed, turned = await service.begin("sealed"), await service.begin("turned")
     for _ in range(2):
         await service.advance(sealed, seal=True)
@@ -338,10 +336,8 @@ async def test_a_later_record_of_a_step_replaces_the_one_before(service: Client,
     assert list(answer.steps) == [other, StepRecord(step=1, state=DONE), failed]
 
 
-async def test_a_write_that_says_what_cannot_have_happened_shows_once_the_journal_is_read(
-    service: Client, clock: Clock
-) -> None:
-    """Only reading folds the writes, so only that checks where a step may get from where it is (scale.md 5)."""
+async def test_a_write_that_breaks_the_rules_is_found_when_the_journal_is_read(service: Client, clock: Clock) -> None:
+    """Only reads fold the writes, so only they check the transitions of steps (scale.md 5)."""
     begun = await service.begin("prod", steps=3)
     await service.advance(begun, [StepRecord(step=1, state=DONE)])
     await service.advance(begun, [StepRecord(step=1, state=INTENT)])
@@ -349,12 +345,12 @@ async def test_a_write_that_says_what_cannot_have_happened_shows_once_the_journa
 
     with pytest.raises(Internal):
         await service.claim(begun.operation)
-    # Nobody has the lease.
+    # The lease is free.
     assert await service.abandoned() == [begun.operation]
 
 
-async def test_events_say_what_is_known_of_steps(service: Client, clock: Clock) -> None:
-    """Records say the rest: what was there before, and what the platform made of a spec."""
+async def test_states_of_steps_are_folded_from_events(service: Client, clock: Clock) -> None:
+    """Records hold the rest: resources that existed before, and the observed spec."""
     begun = await service.begin("prod", steps=4)
     sent = operation_pb2.StepsSent(direction=operation_pb2.DIRECTION_DO, steps=[0, 1, 2])
     ended = operation_pb2.StepsEnded(
@@ -383,7 +379,7 @@ async def test_events_say_what_is_known_of_steps(service: Client, clock: Clock) 
 
 
 @pytest.mark.parametrize("step", [-1, 3])
-async def test_an_event_about_a_step_that_the_plan_has_not_is_refused(service: Client, step: int) -> None:
+async def test_an_event_about_a_step_that_is_not_in_the_plan_is_refused(service: Client, step: int) -> None:
     begun = await service.begin("prod", steps=3)
     sent = operation_pb2.StepsSent(direction=operation_pb2.DIRECTION_DO, steps=[0, step])
 
@@ -393,7 +389,7 @@ async def test_an_event_about_a_step_that_the_plan_has_not_is_refused(service: C
     assert raised.value.metadata["field"] == "steps"
 
 
-async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client) -> None:
+async def test_a_repeated_advance_takes_effect_once(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
 
     for _ in range(3):
@@ -421,8 +417,8 @@ async def test_an_advance_that_is_sent_again_has_its_effect_once(service: Client
 @pytest.mark.parametrize(
     "change", [{"seal": True}, {"rollback": True}, {"rollback": True, "cause": "it failed"}, {"done_count": 1}]
 )
-async def test_another_write_at_the_same_place_is_refused(service: Client, change: dict[str, Any]) -> None:
-    """Or its applier would go on as if it counted."""
+async def test_another_write_at_the_same_position_is_refused(service: Client, change: dict[str, Any]) -> None:
+    """Otherwise its applier would continue as if it had been written."""
     begun = await service.begin("prod", steps=3)
     await service.advance(begun, position=2)
     before = await service.operation(begun.operation)
@@ -443,7 +439,7 @@ async def test_another_write_at_the_same_place_is_refused(service: Client, chang
         OperationEvent(operation="operations/other", seq=2, stage_started=operation_pb2.StageStarted()),
     ],
 )
-async def test_an_event_that_cannot_happen_then_is_refused(service: Client, event: OperationEvent) -> None:
+async def test_an_event_of_the_wrong_type_is_refused(service: Client, event: OperationEvent) -> None:
     begun = await service.begin("prod", steps=3)
     request = journal_pb2.AdvanceOperationRequest(
         operation=begun.operation, token=begun.token, position=2, events=[event]
@@ -457,7 +453,7 @@ async def test_an_event_that_cannot_happen_then_is_refused(service: Client, even
     assert (await service.operation(begun.operation)).done_count == 0
 
 
-async def test_a_start_that_is_sent_again_with_another_event_is_refused(service: Client) -> None:
+async def test_a_repeated_start_with_another_event_is_refused(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
     request = start_request(begun, 3)
     request.accepted.accepted.digest = "another"
@@ -468,8 +464,8 @@ async def test_a_start_that_is_sent_again_with_another_event_is_refused(service:
     assert raised.value.metadata["field"] == "accepted"
 
 
-async def test_a_late_write_is_answered_and_changes_nothing(service: Client) -> None:
-    """It was sent again meanwhile, and the operation went on."""
+async def test_a_late_repeated_write_succeeds_and_changes_nothing(service: Client) -> None:
+    """It was sent twice, and the operation has continued since."""
     begun = await service.begin("prod", steps=3)
     await service.advance(begun, [StepRecord(step=1, state=INTENT)], [2], position=2)
     await service.advance(begun, [StepRecord(step=1, state=DONE)], [3], position=3, done_count=1)
@@ -517,8 +513,8 @@ async def test_an_answer_with_events_is_no_larger_than_a_message(service: Client
     begun = await service.begin("prod")
     cause = "x" * 250_000
     for seq in range(2, 6):
-        happening = operation_pb2.RollbackStarted(cause=cause)
-        event = OperationEvent(operation=begun.operation, seq=seq, rollback_started=happening)
+        started = operation_pb2.RollbackStarted(cause=cause)
+        event = OperationEvent(operation=begun.operation, seq=seq, rollback_started=started)
         request = journal_pb2.AdvanceOperationRequest(
             operation=begun.operation, token=begun.token, position=seq, events=[event]
         )
@@ -531,7 +527,7 @@ async def test_an_answer_with_events_is_no_larger_than_a_message(service: Client
     assert [event.seq for event in (await service.events(begun.operation, 4)).events] == [5]
 
 
-async def test_an_applier_learns_with_its_next_write_or_renewal_that_it_is_to_turn_back(service: Client) -> None:
+async def test_a_write_or_renewal_returns_that_a_cancel_was_requested(service: Client) -> None:
     begun = await service.begin("prod", steps=None)
     assert not (await service.renew(begun)).cancel_requested
 
@@ -547,7 +543,7 @@ async def test_an_applier_learns_with_its_next_write_or_renewal_that_it_is_to_tu
         await service.cancel(begun.operation)
 
 
-async def test_operations_are_listed_newest_first_also_when_their_stack_is_gone(service: Client, clock: Clock) -> None:
+async def test_operations_are_listed_newest_first_even_if_their_stack_is_removed(service: Client, clock: Clock) -> None:
     names = []
     for name in ("a", "b", "a"):
         names.append((await service.begin(name)).operation)
@@ -570,7 +566,7 @@ async def test_operations_are_listed_newest_first_also_when_their_stack_is_gone(
 
 @pytest.mark.parametrize(("page_size", "sizes"), [(1, [1] * 7), (3, [3, 3, 1]), (7, [7]), (0, [7]), (5000, [7])])
 async def test_pages_hold_every_operation_once(service: Client, clock: Clock, page_size: int, sizes: list[int]) -> None:
-    """Those that began at one moment, and one that begins between pages, included."""
+    """This includes operations that began at the same moment, and one that begins between two pages."""
     names = []
     for number in range(7):
         names.append((await service.begin(f"stack {number}", steps=None)).operation)
@@ -588,7 +584,7 @@ async def test_pages_hold_every_operation_once(service: Client, clock: Clock, pa
     assert listed[0] == names[6]
 
 
-async def test_a_page_has_50_operations_unless_asked_otherwise(service: Client) -> None:
+async def test_a_page_has_50_operations_by_default(service: Client) -> None:
     for _ in range(51):
         await service.begin(none=HERE, steps=None)
 
@@ -599,17 +595,17 @@ async def test_a_page_has_50_operations_unless_asked_otherwise(service: Client) 
     "token",
     ["x", *(urlsafe_b64encode(text).decode() for text in (b'["a","b"]', b"[1]", b'[18446744073709551615,"a"]'))],
 )
-async def test_a_page_token_of_somebody_else_is_refused(service: Client, token: str) -> None:
+async def test_a_page_token_of_another_origin_is_refused(service: Client, token: str) -> None:
     with pytest.raises(RequestInvalid) as raised:
         await service.operations(page_token=token)
 
     assert raised.value.metadata["field"] == "page_token"
 
 
-async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
+async def test_the_oldest_finished_operations_are_removed_above_1000(
     service: Client, tmp_path: Path, clock: Clock
 ) -> None:
-    """Unfinished ones stay, however old."""
+    """Unfinished operations of any age are retained."""
     blocked = await service.begin("blocked")
     await service.abandon(blocked, state=OPERATION_STATE_BLOCKED)
     oldest = await service.begin("oldest")
@@ -627,7 +623,7 @@ async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
         await service.operation(oldest.operation)
     await service.operation("operations/0")
     await service.operation(blocked.operation)
-    # It is the last one of its stack.
+    # It is the last operation of its stack.
     await service.operation(last.operation)
     with sqlite3.connect(tmp_path / "stack.db") as connection:
         for table in ("journal", "plans"):
@@ -638,7 +634,7 @@ async def test_the_oldest_finished_operations_go_when_there_are_more_than_1000(
     connection.close()
 
 
-async def test_what_an_operation_is_for_is_kept(service: Client) -> None:
+async def test_the_kind_of_an_operation_is_stored(service: Client) -> None:
     stack = await service.create("prod")
     request = journal_pb2.BeginOperationRequest(
         stack=StackRef(id=stack.id), operation="operations/1", kind=OPERATION_KIND_UNINSTALL, holder="me"
@@ -656,7 +652,7 @@ async def test_what_an_operation_is_for_is_kept(service: Client) -> None:
 
 
 async def test_only_its_own_token_writes_to_an_operation(service: Client) -> None:
-    """A higher one, of another operation, is no better than a lower one."""
+    """A higher token, of another operation, is refused like a lower one."""
     ended = await service.begin("prod")
     await service.record(ended)
     running = await service.begin("prod")
@@ -738,10 +734,12 @@ async def test_an_operation_that_ended_before_it_started_has_an_end_and_no_resul
     assert (failed.end_time.ToMicroseconds(), failed.HasField("result"), failed.plan) == (clock.now, False, "")
 
 
-async def test_a_list_of_operations_has_the_number_of_blocked_steps_only(service: Client) -> None:
+async def test_a_list_of_operations_has_only_the_number_of_blocked_steps(service: Client) -> None:
     begun = await service.begin("prod", steps=2000)
     blocked = [
-        operation_pb2.BlockedStep(step=a_create(number), message="nobody knows", direction=operation_pb2.DIRECTION_DO)
+        operation_pb2.BlockedStep(
+            step=a_create(number), message="the outcome is unknown", direction=operation_pb2.DIRECTION_DO
+        )
         for number in range(2000)
     ]
     unknown = operation_pb2.BLOCKED_REASON_UNKNOWN_OUTCOME

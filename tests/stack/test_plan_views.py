@@ -80,7 +80,7 @@ RULE = Key("NotificationRule", "rule")
 RED, GREEN = Key("Label", "red"), Key("Label", "green")
 OLD = {name: spec_of({"name": name, "description": "old"}) for name in ("updated", "left", "replaced")}
 ALIKE = Spec('{"name":"alike ","x":1}', "alike")
-"""What the platform writes otherwise, though it means the same."""
+"""A spec that the platform writes differently, with the same meaning."""
 
 
 def bucket(name: str) -> Key:
@@ -143,7 +143,7 @@ def content_of(
         objects=map(object_fields, items),
         skipped=[key_fields(CHAT)],
         diffs=plan_pb2.PlanDiffs(
-            # The planner keeps an old spec only where it stands nowhere else.
+            # The planner stores an old spec only if no other part has it.
             resources=[diff_fields(diff) for diff in diffs],
             label_mappings=map(mapping_fields, mappings),
         ),
@@ -166,7 +166,7 @@ def sorts(parts: list[PlanPart]) -> list[str | None]:
 
 
 def diffs_of(parts: list[PlanPart]) -> dict[str, plan_pb2.ResourceDiff]:
-    """By name; no two objects of the package share one."""
+    """The diffs by name; each object of the package has another name."""
     return {diff.key.name: diff for part in parts for diff in part.diffs.resources}
 
 
@@ -209,12 +209,12 @@ async def test_a_plan_comes_in_parts_in_a_fixed_order(service: Client) -> None:
 
 
 @pytest.mark.parametrize("view", ALL)
-async def test_a_stream_has_only_the_views_that_were_asked_for(service: Client, view: PlanView.ValueType) -> None:
+async def test_a_stream_has_only_the_requested_views(service: Client, view: PlanView.ValueType) -> None:
     await service.store_plan(stored(a_plan(), content_of()))
 
     assert sorts(await service.parts(NAME)) == ["header", "remarks"]
-    told = {PLAN_VIEW_SUMMARY: "summary_json"}.get(view, PlanView.Name(view).removeprefix("PLAN_VIEW_").lower())
-    assert sorts(await service.parts(NAME, view)) == ["header", "remarks", told]
+    requested = {PLAN_VIEW_SUMMARY: "summary_json"}.get(view, PlanView.Name(view).removeprefix("PLAN_VIEW_").lower())
+    assert sorts(await service.parts(NAME, view)) == ["header", "remarks", requested]
 
 
 async def test_a_plan_with_nothing_but_a_header_is_one_part(service: Client) -> None:
@@ -266,9 +266,9 @@ async def test_a_replaced_resource_of_another_kind_has_the_spec_that_is_deleted(
     diff = ResourceDiff(hot, "0a", EXISTS, None, None, old_kind="CheckDeadman")
     await service.store_plan(stored(a_plan(steps=steps), content_of((item,), (diff,), ())))
 
-    [told] = diffs_of(await service.parts(NAME, PLAN_VIEW_DIFFS)).values()
+    [found] = diffs_of(await service.parts(NAME, PLAN_VIEW_DIFFS)).values()
 
-    assert (told.old_spec_json, told.new_spec_json, told.resource_id) == (old.text, '{"name":"hot"}', "0a")
+    assert (found.old_spec_json, found.new_spec_json, found.resource_id) == (old.text, '{"name":"hot"}', "0a")
 
 
 async def test_ids_of_created_resources_are_filled_in(service: Client) -> None:

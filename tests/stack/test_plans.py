@@ -1,4 +1,4 @@
-"""Stored plans: kept for a day, applied once; requests, each of which begins one operation (engine.md 7, AIP-155)."""
+"""Stored plans: retained for a day, applied once. Requests: each begins one operation (engine.md 7, AIP-155)."""
 
 import asyncio
 from pathlib import Path
@@ -57,7 +57,7 @@ async def test_a_stored_plan_is_read_as_it_was_stored(service: Client, clock: Cl
         await service.plan("plans/1")
 
 
-async def test_a_plan_is_stored_once_and_its_name_is_not_given_twice(service: Client) -> None:
+async def test_a_plan_is_stored_once_under_a_unique_name(service: Client) -> None:
     await service.store_plan(planned())
     await service.store_plan(planned())
     with pytest.raises(RequestInvalid):
@@ -69,7 +69,7 @@ async def test_a_plan_is_stored_once_and_its_name_is_not_given_twice(service: Cl
     assert (await service.plan(NAME)).digest == "sha256:00"
 
 
-async def test_a_plan_waits_for_a_day_and_goes_with_the_next_sweep(service: Client, clock: Clock) -> None:
+async def test_a_plan_expires_after_a_day_and_is_removed_by_the_next_sweep(service: Client, clock: Clock) -> None:
     old, new = planned("plans/1"), planned("plans/2")
     await service.store_plan(old)
     clock.forward(DAY)
@@ -113,7 +113,7 @@ async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(servi
     begun = Begun("operations/1", answer.stack, answer.token, answer.expire_time, True)
     assert (await service.plan("plans/0123456789abcdef")).state == plan_pb2.PLAN_STATE_PENDING
 
-    # Twice: the answer to the first may have been lost.
+    # Twice: the response to the first may have been lost.
     await service.start(begun, stored_plan="plans/0123456789abcdef")
     await service.start(begun, stored_plan="plans/0123456789abcdef")
 
@@ -133,7 +133,7 @@ async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(servi
 
 
 async def test_of_two_operations_for_one_plan_one_starts(service: Client) -> None:
-    """Without a stack there is no lease that keeps them apart."""
+    """Without a stack, there is no lease that excludes the second."""
     await service.store_plan(planned())
     first, second = [await begun_for(service, NAME) for _ in range(2)]
 
@@ -145,7 +145,7 @@ async def test_of_two_operations_for_one_plan_one_starts(service: Client) -> Non
     await service.abandon(second)
 
 
-async def test_an_operation_that_does_not_start_leaves_its_plan_to_others(service: Client) -> None:
+async def test_the_plan_of_an_operation_that_does_not_start_can_be_applied_by_another(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     await service.abandon(await begun_for(service, NAME))
 
@@ -156,7 +156,7 @@ async def test_an_operation_that_does_not_start_leaves_its_plan_to_others(servic
     assert (await service.plan(NAME)).state == plan_pb2.PLAN_STATE_APPLIED
 
 
-async def test_a_blocked_operation_is_not_done_with_its_plan(service: Client) -> None:
+async def test_the_plan_of_a_blocked_operation_is_still_applying(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
     await service.start(begun, stored_plan=NAME)
@@ -168,7 +168,7 @@ async def test_a_blocked_operation_is_not_done_with_its_plan(service: Client) ->
         await service.begin_planned(NAME)
 
 
-async def test_a_plan_that_turns_out_to_be_stale_stays_so(service: Client) -> None:
+async def test_a_stale_plan_stays_stale(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
     stale = journal_pb2.StalePlan(plan=NAME, problem="Bucket 'one' is gone")
@@ -180,7 +180,7 @@ async def test_a_plan_that_turns_out_to_be_stale_stays_so(service: Client) -> No
     with pytest.raises(PlanStale) as raised:
         await service.begin_planned(NAME)
     assert raised.value.metadata == {"plan": NAME, "problem": "Bucket 'one' is gone"}
-    # The lease was given back with the refusal.
+    # The refused operation released its lease.
     await service.abandon(await service.begin("prod", steps=None))
 
 
@@ -212,7 +212,7 @@ async def test_an_operation_for_a_plan_works_on_the_stack_of_the_plan(service: C
         await service.begin_planned("plans/4")
 
 
-async def test_an_operation_for_a_plan_begins_again_when_its_answer_was_lost(service: Client) -> None:
+async def test_a_repeated_begin_for_a_plan_returns_the_same_operation(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     first = await service.begin_planned(NAME, "operations/1")
 
@@ -286,7 +286,7 @@ async def test_a_request_whose_operation_ended_before_it_started_may_begin_anoth
 async def begin_again(
     service: Client, operation: str = "operations/2", digest: str = "d-1"
 ) -> journal_pb2.BeginOperationResponse:
-    """What is answered to a second operation for request r-1."""
+    """The response to a second begin for request r-1."""
     request = journal_pb2.BeginOperationRequest(
         create_missing=True,
         operation=operation,
@@ -299,7 +299,7 @@ async def begin_again(
     return await service.peer.call(service.journal.BeginOperation, request)
 
 
-async def test_a_request_is_answered_as_before_also_when_another_operation_died_on_its_stack(
+async def test_a_repeated_request_returns_the_same_operation_even_if_another_died_on_its_stack(
     service: Client, clock: Clock
 ) -> None:
     begun = await service.begin("prod", operation="operations/1", request_id="r-1", request_digest="d-1")
@@ -312,8 +312,8 @@ async def test_a_request_is_answered_as_before_also_when_another_operation_died_
     assert (again.operation.name, again.token) == ("operations/1", 0)
 
 
-async def test_a_refused_operation_remembers_no_request(service: Client) -> None:
-    """Whoever gets an error tries again under the same id."""
+async def test_a_refused_operation_stores_no_answer_to_its_request(service: Client) -> None:
+    """A client that gets an error retries with the same id."""
     holder = await service.begin("prod")
     for _ in range(2):
         with pytest.raises(StackLeased):
@@ -323,7 +323,7 @@ async def test_a_refused_operation_remembers_no_request(service: Client) -> None
     assert (await begin_again(service)).token
 
 
-async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, clock: Clock) -> None:
+async def test_a_plan_is_removed_with_its_operation(service: Client, tmp_path: Path, clock: Clock) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
     await service.start(begun, stored_plan=NAME)
@@ -339,7 +339,7 @@ async def test_a_plan_goes_with_its_operation(service: Client, tmp_path: Path, c
     assert isinstance(raised.value, PlanNotFound)
 
 
-async def test_a_plan_that_nobody_ran_is_deleted(service: Client) -> None:
+async def test_a_plan_that_no_operation_ran_is_deleted(service: Client) -> None:
     await service.store_plan(planned())
     await service.delete_plan(NAME)
     for ask in (service.plan, service.delete_plan, service.begin_planned):
@@ -358,7 +358,7 @@ async def test_a_plan_that_is_stale_or_expired_is_deleted(service: Client, clock
         await service.plan(NAME)
 
 
-async def test_the_plan_of_an_operation_stays(service: Client) -> None:
+async def test_the_plan_of_an_operation_is_not_deleted(service: Client) -> None:
     await service.store_plan(planned())
     begun = await begun_for(service, NAME)
     await service.start(begun, stored_plan=NAME)

@@ -1,4 +1,4 @@
-"""The stack service as a process: what it wrote outlives it."""
+"""The stack service as a process: its writes outlive it."""
 
 import signal
 import sqlite3
@@ -14,8 +14,8 @@ from tests.stack.process import process
 from tests.stack.service import Clock, entry, stack_service
 
 
-async def test_a_killed_service_has_lost_nothing_it_answered(tmp_path: Path) -> None:
-    """Records, leases and request ids, as seen by the next process on the file."""
+async def test_a_killed_service_loses_nothing_that_it_confirmed(tmp_path: Path) -> None:
+    """The next process on the file has its records, leases and request ids."""
     async with process(tmp_path) as (server, client):
         made = await client.create("made", request_id="r-1")
         applied = await client.apply("applied", [entry("one", labels=["l"])], ["a.yml"])
@@ -44,7 +44,7 @@ async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_c
             await client.advance(begun, confirmed, seqs=[number + 2], seal=number == 1, done_count=2 * number + 2)
             server.kill()
             await server.wait()
-            # What is sent now, nobody confirms.
+            # Writes that are sent now are not confirmed.
             with pytest.raises(ServiceUnavailable):
                 await client.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_UNDONE)], seqs=[number + 3])
 

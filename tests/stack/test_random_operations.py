@@ -1,4 +1,4 @@
-"""Random calls of appliers that come, die, wake up and repeat themselves, against a model of what they are promised."""
+"""Random calls of appliers that start, die, resume and repeat calls, compared with a model of the guarantees."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable
@@ -52,13 +52,13 @@ PLANNED = step_life.StepState.PLANNED
 
 
 def following(state: step_life.StepState) -> list[step_life.StepState]:
-    """What may be noted of a step in *state*, what is known already included."""
+    """The states that may be recorded for a step in *state*, including *state* itself."""
     return sorted({state, *step_life.TRANSITIONS[state].values()})
 
 
 @dataclass(eq=False)
 class Row:
-    """A stack: its last token, when that lease ends (0: given back), and whether it is there and for everybody."""
+    """A stack: its last token, the end of that lease (0: released), whether it exists, and whether clients see it."""
 
     id: str
     active: bool = False
@@ -69,7 +69,7 @@ class Row:
 
 @dataclass(eq=False)
 class Run:
-    """An operation, with the id and the content of the request that it is for."""
+    """An operation, with the id and the content of its request."""
 
     name: str
     row: Row
@@ -89,14 +89,14 @@ class Run:
         return sum(state in IN_EFFECT for state in self.steps.values())
 
     @property
-    def going(self) -> str:
+    def unblocked_state(self) -> str:
         if self.state != "BLOCKED":
             return self.state
         return "ROLLING_BACK" if self.rolling_back else "APPLYING"
 
 
 class Appliers(RuleBasedStateMachine):
-    """Calls the servicer; what the model says must come of it, error or not, must come of it."""
+    """Calls the servicer; each result or error must be the one that the model predicts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class Appliers(RuleBasedStateMachine):
             assert (answer.operation.name, answer.token) == (earlier.name, 0)
             return
         for run in self.runs:
-            # What is dead on other stacks waits for the next sweep.
+            # Dead operations on other stacks remain until the next sweep.
             is_in_the_way = run.row is row or bool(request_id and run.request_id == request_id)
             if is_in_the_way and self.is_dead(run):
                 run.state = "FAILED"
@@ -185,7 +185,7 @@ class Appliers(RuleBasedStateMachine):
         assert again == answer
 
     def begun_by(self, request_id: str) -> Run | None:
-        """What a request began before; one that ended, or died, before it started does not count."""
+        """The operation that a request began before, unless it ended or died before it started."""
         for run in self.runs:
             if request_id and run.request_id == request_id and run.state != "FAILED" and not self.is_dead(run):
                 return run
@@ -229,7 +229,7 @@ class Appliers(RuleBasedStateMachine):
         times: int,
     ) -> None:
         run, token = self.picked(pick, older)
-        # A number stands for one of the states that may follow: an applier writes nothing else.
+        # A number selects one of the states that may follow: an applier writes no other.
         records = {
             n: following(run.steps.get(n, PLANNED))[way % len(following(run.steps.get(n, PLANNED)))]
             for n, way in drawn.items()
@@ -306,7 +306,7 @@ class Appliers(RuleBasedStateMachine):
             request.finished.CopyFrom(OperationEvent(operation=run.name, seq=run.last_seq + 1, finished=finished))
         error = self.fence(run, token)
         is_impossible = (
-            state not in ENDS.get(run.going, set())
+            state not in ENDS.get(run.unblocked_state, set())
             or (run.sealed and state == "ROLLED_BACK")
             or (records and (state in ("BLOCKED", "FAILED") or stackless))
         )
@@ -375,14 +375,14 @@ class Appliers(RuleBasedStateMachine):
             assert seqs == list(range(1, run.last_seq + 1))
 
     @invariant()
-    def a_stack_has_one_unfinished_operation_and_one_that_has_such_stays(self) -> None:
+    def a_stack_has_one_unfinished_operation_at_most_and_is_not_removed_meanwhile(self) -> None:
         unfinished = [run.row for run in self.runs if run.state not in FINISHED]
         assert len({row.id for row in unfinished}) == len(unfinished)
         found = self.loop.run_until_complete(self.store.read(lambda tx: [tx.stacks.find(row.id) for row in unfinished]))
         assert None not in found
 
     @invariant()
-    def the_abandoned_are_those_that_are_at_work_by_their_state_and_held_by_nobody(self) -> None:
+    def running_operations_with_a_free_lease_are_abandoned(self) -> None:
         request = journal_pb2.ListAbandonedOperationsRequest()
         answer = self.loop.run_until_complete(self.journal.ListAbandonedOperations(request, None))
         assert set(answer.operations) == {
@@ -390,14 +390,14 @@ class Appliers(RuleBasedStateMachine):
         }
 
     def is_dead(self, run: Run) -> bool:
-        """Whether an operation sent nothing, and its applier is gone."""
+        """Whether an operation sent nothing, and its lease is free."""
         return run.state == "PREPARING" and not self.held(run.row)
 
     def held(self, row: Row) -> bool:
         return row.expires >= self.clock.now
 
     def picked(self, pick: int, older: bool) -> tuple[Run, int]:
-        """An operation, recent ones more often, and its token or the one before."""
+        """Pick an operation, recent ones more often, and its token or an older one."""
         run = self.runs[-1 - pick % min(len(self.runs), 5)]
         return run, run.token - older
 
@@ -406,7 +406,7 @@ class Appliers(RuleBasedStateMachine):
         return None if is_current else LeaseLost
 
     def expect(self, call: Awaitable[T], error: type[PkgerError] | None = None) -> T | None:
-        """The answer of a call; None when it fails, as expected, with *error*."""
+        """The response of a call; None when it fails with *error*, as expected."""
         answer, raised = self.attempt(call)
         assert type(raised) is (error or type(None)), raised
         return answer
@@ -435,7 +435,7 @@ TestAppliers.settings = settings(
 
 
 class StrictAppliers(Appliers):
-    """The same, on a store that is strict with the rules."""
+    """The same on a store that enforces the protocol."""
 
     def wrapped(self, store: Store) -> Store:
         return strict(store)

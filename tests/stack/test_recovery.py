@@ -1,4 +1,4 @@
-"""JournalService: an applier dies, another carries on what it began, and the first wakes up again."""
+"""JournalService: an applier dies, another one resumes its operation, and the first one wakes up again."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -43,8 +43,10 @@ WRITES: dict[str, Callable[[Client, Begun], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("write", WRITES)
-@pytest.mark.parametrize("when", ["expired", "claimed", "blocked", "finished", "begun anew"])
-async def test_whoever_lost_its_lease_writes_nothing(service: Client, clock: Clock, write: str, when: str) -> None:
+@pytest.mark.parametrize("when", ["expired", "claimed", "blocked", "finished", "begun again"])
+async def test_an_applier_that_lost_its_lease_writes_nothing(
+    service: Client, clock: Clock, write: str, when: str
+) -> None:
     await service.apply("prod", [entry("one")])
     late = await service.begin("prod", seconds=10)
     clock.forward(11)
@@ -52,9 +54,9 @@ async def test_whoever_lost_its_lease_writes_nothing(service: Client, clock: Clo
         heir, _ = await service.claim(late.operation)
         if when == "blocked":
             await service.abandon(heir, state=OPERATION_STATE_BLOCKED)
-        if when in ("finished", "begun anew"):
+        if when in ("finished", "begun again"):
             await service.record(heir, [entry("two")])
-        if when == "begun anew":
+        if when == "begun again":
             await service.begin("prod")
     before = await service.get(late.stack.id), await service.operation(late.operation)
 
@@ -65,7 +67,7 @@ async def test_whoever_lost_its_lease_writes_nothing(service: Client, clock: Clo
     assert (await service.get(late.stack.id), await service.operation(late.operation)) == before
 
 
-async def test_an_operation_is_carried_on_by_another_applier(service: Client, clock: Clock) -> None:
+async def test_an_operation_is_resumed_by_another_applier(service: Client, clock: Clock) -> None:
     before = await service.apply("prod", [entry("one")], ["a.yml"])
     dead = await service.begin("prod", operation="operations/1", seconds=10, steps=3)
     await service.advance(dead, [StepRecord(step=number, state=INTENT) for number in range(2)], seqs=[2])
@@ -106,8 +108,8 @@ async def test_an_operation_is_carried_on_by_another_applier(service: Client, cl
     assert (ended.state, ended.done_count) == (OPERATION_STATE_SUCCEEDED, 1)
 
 
-async def test_an_operation_that_somebody_works_on_is_not_claimed(service: Client) -> None:
-    """Not even by its holder, another task of which may be at work: a claim that got no answer waits for the lease."""
+async def test_an_operation_with_a_held_lease_is_not_claimed(service: Client) -> None:
+    """Not even by its holder, another task of which may run it: a repeated claim waits until the lease is free."""
     begun = await service.begin("prod", holder="applier-1")
 
     for holder in ("applier-1", "applier-2"):
@@ -117,7 +119,7 @@ async def test_an_operation_that_somebody_works_on_is_not_claimed(service: Clien
 
 
 @pytest.mark.parametrize(("change", "field"), [({"holder": ""}, "holder"), ({"ttl": None}, "ttl")])
-async def test_a_claim_says_who_claims_for_how_long(
+async def test_a_claim_needs_a_holder_and_a_valid_duration(
     service: Client, clock: Clock, change: dict[str, object], field: str
 ) -> None:
     begun = await service.begin("prod", seconds=10)
@@ -132,7 +134,7 @@ async def test_a_claim_says_who_claims_for_how_long(
     assert await service.abandoned() == [begun.operation]
 
 
-async def test_abandoned_operations_are_those_whose_lease_ran_out_oldest_first(service: Client, clock: Clock) -> None:
+async def test_operations_with_an_expired_lease_are_abandoned_oldest_first(service: Client, clock: Clock) -> None:
     names = []
     for name in ("c", "b", "a"):
         names.append((await service.begin(name, seconds=10)).operation)
@@ -148,7 +150,7 @@ async def test_abandoned_operations_are_those_whose_lease_ran_out_oldest_first(s
     assert await service.abandoned() == names
 
 
-async def test_at_most_100_abandoned_operations_are_told(service: Client, clock: Clock) -> None:
+async def test_at_most_100_abandoned_operations_are_listed(service: Client, clock: Clock) -> None:
     for _ in range(101):
         await service.begin(none=HERE)
     clock.forward(60)
@@ -185,7 +187,9 @@ async def test_a_first_apply_that_died_after_it_sent_something_keeps_its_stack_u
         assert (await service.create("prod")).id != dead.stack.id
 
 
-async def test_a_stack_is_deleted_from_under_an_operation_that_sent_nothing(service: Client, clock: Clock) -> None:
+async def test_a_stack_with_an_operation_that_died_before_it_sent_anything_is_deleted(
+    service: Client, clock: Clock
+) -> None:
     stack = await service.create("prod")
     dead = await service.begin("prod", steps=None)
     clock.forward(60)
@@ -197,7 +201,7 @@ async def test_a_stack_is_deleted_from_under_an_operation_that_sent_nothing(serv
         await service.claim(dead.operation)
 
 
-async def test_an_operation_that_sent_nothing_may_be_claimed_too(service: Client, clock: Clock) -> None:
+async def test_an_operation_that_sent_nothing_can_be_claimed(service: Client, clock: Clock) -> None:
     dead = await service.begin("prod", steps=None)
     clock.forward(60)
 
@@ -232,7 +236,7 @@ async def test_an_operation_may_die_many_times(service: Client, clock: Clock) ->
 async def test_a_journal_that_is_larger_than_a_message_can_be_claimed(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step has its own words of a driver."""
+    """Each step has a message of the driver."""
     for module in ("services.rpc.server", "services.rpc.channel"):
         monkeypatch.setattr(f"{module}.MESSAGE_LIMIT", 1024 * 1024)
     async with stack_service(tmp_path / "small.db", clock) as small:

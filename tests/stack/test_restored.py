@@ -1,4 +1,4 @@
-"""JournalService: a store that was restored from a backup blocks what it does not know the end of (engine.md 11.4)."""
+"""JournalService: a store restored from a backup blocks the operations that were unfinished then (engine.md 11.4)."""
 
 import pytest
 from pkger.journal.v1 import journal_pb2
@@ -24,7 +24,7 @@ async def mark(service: Client) -> journal_pb2.MarkRestoredResponse:
 async def block(
     service: Client, begun: Begun, reason: operation_pb2.BlockedReason.ValueType, seen_token: int = 0
 ) -> None:
-    """End an operation BLOCKED, by one step if it is about a step."""
+    """Block an operation, with one blocked step unless the reason concerns no step."""
     steps = [operation_pb2.BlockedStep(step=a_create(1))] if reason == BLOCKED_REASON_CONFLICT else []
     request = journal_pb2.FinishOperationRequest(
         operation=begun.operation,
@@ -41,7 +41,7 @@ async def block(
 
 
 async def last_token(service: Client, operation: str) -> tuple[int, int]:
-    """The token of a claim of an operation, and the one before it."""
+    """Claim an operation; return the token of the claim and the one before it."""
     _, claimed = await service.claim(operation)
     return claimed.token, claimed.last_token
 
@@ -55,7 +55,7 @@ async def test_every_lease_comes_with_the_token_before_it(service: Client, clock
         holder="me",
         ttl=duration(30),
     )
-    # Asked again, as the answer was lost.
+    # Sent again, as the response was lost.
     for _ in range(2):
         answer = await service.peer.call(service.journal.BeginOperation, begin)
         assert (answer.token, answer.last_token) == (clock.now, 0)
@@ -66,7 +66,9 @@ async def test_every_lease_comes_with_the_token_before_it(service: Client, clock
 
 
 @pytest.mark.parametrize("ahead", [5, -5], ids=["ahead of the clock", "behind the clock"])
-async def test_tokens_count_on_from_what_the_platform_has_seen(service: Client, clock: Clock, ahead: int) -> None:
+async def test_new_tokens_are_higher_than_the_token_that_the_platform_has_seen(
+    service: Client, clock: Clock, ahead: int
+) -> None:
     begun = await service.begin("prod", steps=3)
     seen = begun.token + ahead
     await block(service, begun, BLOCKED_REASON_STORE_RESTORED, seen)
@@ -82,7 +84,7 @@ async def test_only_a_restored_store_takes_a_token_of_the_platform(service: Clie
     assert await last_token(service, begun.operation) == (begun.token + 1, begun.token)
 
 
-async def test_a_restored_store_blocks_what_is_unfinished(service: Client, clock: Clock) -> None:
+async def test_a_restored_store_blocks_unfinished_operations(service: Client, clock: Clock) -> None:
     await service.apply("finished", [entry("one")])
     blocked = await service.begin("blocked", steps=3)
     await block(service, blocked, BLOCKED_REASON_CONFLICT)
@@ -100,7 +102,7 @@ async def test_a_restored_store_blocks_what_is_unfinished(service: Client, clock
     for name in marked.blocked:
         operation = await service.operation(name)
         assert (operation.state, operation.blocked_reason) == (OPERATION_STATE_BLOCKED, BLOCKED_REASON_STORE_RESTORED)
-        assert operation.cause == "the store was restored from a backup; nobody knows what became of it since"
+        assert operation.cause == "the store was restored from a backup; changes after the backup are unknown"
         last = (await service.events(name)).events[-1]
         assert (last.finished.state, last.finished.cause) == (OPERATION_STATE_BLOCKED, operation.cause)
     assert [each.step.number for each in (await service.operation(blocked.operation)).blocked_steps] == [1]
@@ -117,7 +119,7 @@ async def test_a_restored_store_blocks_what_is_unfinished(service: Client, clock
     assert (await service.operation(at_work.operation)).state == OPERATION_STATE_SUCCEEDED
 
 
-async def test_to_mark_a_restored_store_again_changes_nothing(service: Client) -> None:
+async def test_marking_a_restored_store_again_changes_nothing(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
     await mark(service)
     before = await service.operation(begun.operation), await service.events(begun.operation)

@@ -1,4 +1,4 @@
-"""Finished operations take no more room than the settings say, on the disk as well (engine.md 11.7, case 15)."""
+"""Finished operations take no more space than the settings allow, on the disk as well (engine.md 11.7, case 15)."""
 
 import sqlite3
 from pathlib import Path
@@ -13,7 +13,7 @@ MIB = 1024 * 1024
 
 
 def used(path: Path) -> int:
-    """Bytes of the database at *path*, with its log, once that is written back."""
+    """Size of the database at *path* with its log, after a checkpoint, in bytes."""
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -21,7 +21,7 @@ def used(path: Path) -> int:
 
 
 async def applied(service: Client, clock: Clock, number: int, content: int) -> None:
-    """One apply whose plan has a content of so many bytes."""
+    """Run an apply whose plan has a content of *content* bytes."""
     clock.forward(1)
     begun = await service.begin("prod", operation=f"operations/{number}", steps=None)
     await service.start(begun, content=bytes(content))
@@ -36,10 +36,10 @@ async def kept(service: Client, limits: Limits) -> None:
 
 async def applies(path: Path, clock: Clock, small: int, large: int) -> tuple[int, int]:
     """
-    Applies, a few of them large, with a sweep after each tenth.
+    Run applies, a few of them large, with a sweep after each tenth.
 
     Returns:
-        The largest size of the store after a sweep, and that at the end.
+        The largest size of the store after a sweep, and the size at the end.
     """
     limits, sizes = Limits(operations=100, bytes=8 * MIB), []
     async with stack_service(path, clock) as service:
@@ -61,11 +61,11 @@ async def test_the_store_stays_below_its_bound(tmp_path: Path, clock: Clock) -> 
 async def test_the_store_stays_below_its_bound_after_5000_applies(tmp_path: Path, clock: Clock) -> None:
     most, last = await applies(tmp_path / "stack.db", clock, 5000, 20)
     assert most < 10 * MIB
-    # The last large one is gone by then.
+    # The last large operation has been removed by then.
     assert last < 2 * MIB
 
 
-async def test_the_space_of_what_is_removed_is_given_back(tmp_path: Path, clock: Clock) -> None:
+async def test_the_space_of_removed_rows_is_released(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "stack.db"
     async with stack_service(path, clock) as service:
         for number in range(4):
@@ -101,12 +101,12 @@ async def test_the_file_of_an_earlier_version_can_shrink_once_it_was_opened(tmp_
         ("PKGER_KEEP_BYTES", "512 MiB", "1,000,000,000,000,000"),
     ],
 )
-def test_a_bound_that_is_none_is_refused(variable: str, value: str, most: str) -> None:
+def test_an_invalid_bound_is_refused(variable: str, value: str, most: str) -> None:
     with pytest.raises(SettingInvalid) as raised:
         load({variable: value})
     assert str(raised.value) == f"Error: {variable}={value}: write a whole number from 1 to {most}"
 
 
-def test_bounds_are_taken() -> None:
+def test_bounds_are_read_from_the_environment() -> None:
     keep = load({"PKGER_KEEP_OPERATIONS": "7", "PKGER_KEEP_DAYS": "8", "PKGER_KEEP_BYTES": "9"}).keep
     assert (keep.operations, keep.days, keep.bytes) == (7, 8, 9)

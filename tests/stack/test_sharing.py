@@ -1,4 +1,4 @@
-"""Who owns what, and who uses it (engine.md 11.8)."""
+"""Owners and users of shared resources (engine.md 11.8)."""
 
 import pytest
 from pkger.journal.v1 import journal_pb2
@@ -26,7 +26,7 @@ def shared(name: str = "raw", labels: tuple[str, ...] = ()) -> InventoryEntry:
 
 
 async def holders(service: Client) -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]:
-    """Who owns the bucket and who uses it, each with the labels that it wants."""
+    """Owner and users of the bucket, each with the labels that it wants."""
     request = stack_pb2.FindOwnersRequest(target=target_to_pb(HERE), resources=[ResourceId(kind=RAW[0], id=RAW[1])])
     answer = await service.peer.call(service.stacks.FindOwners, request)
     owners, users = (
@@ -37,15 +37,15 @@ async def holders(service: Client) -> tuple[list[tuple[str, list[str]]], list[tu
 
 
 async def start(service: Client, begun: Begun, *used: Claimed) -> None:
-    """Start an operation that uses something."""
+    """Start an operation with claims to use."""
     request = start_request(begun, 1)
     request.claims.extend(claim_to_pb(Claim(0, Key("Bucket", "raw"), each, ClaimMode.USE)) for each in used)
     await service.peer.call(service.journal.StartOperation, request)
     begun.position, begun.last_seq = 1, 1
 
 
-async def take_away(service: Client, begun: Begun, what: Claimed) -> list[str]:
-    """Claim to remove something; the stacks that use it."""
+async def claim_removal(service: Client, begun: Begun, what: Claimed) -> list[str]:
+    """Claim to remove an item; return the stacks that use it."""
     request = journal_pb2.AdvanceOperationRequest(
         operation=begun.operation,
         token=begun.token,
@@ -60,16 +60,16 @@ async def take_away(service: Client, begun: Begun, what: Claimed) -> list[str]:
     return [refused.stack_name for refused in answer.refused]
 
 
-async def let_go(
+async def release_bucket(
     service: Client, begun: Begun, name: str = "raw", labels: tuple[Use, ...] = ()
 ) -> journal_pb2.FinishOperationResponse:
-    """End an operation that leaves the bucket to others, with labels."""
+    """End an operation that leaves the bucket, with labels, to its users."""
     key = key_to_pb(Key("Bucket", name))
     changes = PlanRecord(removed=[key], staying=[key], staying_labels=map(use_to_pb, labels))
     return await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=journal_pb2.Record(changes=changes))
 
 
-async def test_an_owner_and_its_users_are_told_apart(service: Client, clock: Clock) -> None:
+async def test_owners_and_users_are_listed_separately(service: Client, clock: Clock) -> None:
     labels = [entry("l", kind="Label"), entry("raw", labels=["l"])]
     await service.apply("owner", labels)
     await service.apply("second", [shared("theirs")])
@@ -80,7 +80,7 @@ async def test_an_owner_and_its_users_are_told_apart(service: Client, clock: Clo
     assert [each.resource_count for each in (await service.page()).stacks] == [2, 1, 1]
 
 
-async def test_what_nobody_owns_is_adopted_by_who_records_a_use_of_it(service: Client) -> None:
+async def test_a_recorded_use_of_an_unowned_resource_adopts_it(service: Client) -> None:
     stack = await service.apply("second", [shared()])
     assert await holders(service) == ([("second", [])], [])
     assert [each.origin for each in await service.resources(stack.id)] == [Origin.ADOPTED]
@@ -92,12 +92,12 @@ async def test_the_oldest_user_inherits(service: Client, clock: Clock, removes: 
     for name in ("second", "third"):
         await service.apply(name, [shared()])
         clock.forward(1)
-    # Whoever writes its entry anew is as old a user as before.
+    # A user that writes its entry again keeps its time.
     await service.apply("second", [entry("l", kind="Label"), shared(labels=("l",))])
     before = await service.get_named("second")
 
     begun = await service.begin("owner")
-    await (service.remove(begun) if removes else let_go(service, begun))
+    await (service.remove(begun) if removes else release_bucket(service, begun))
 
     assert await holders(service) == ([("second", ["id-l"])], [("third", [])])
     after = await service.get_named("second")
@@ -106,7 +106,7 @@ async def test_the_oldest_user_inherits(service: Client, clock: Clock, removes: 
     assert entry("raw", labels=["l"]) in await service.resources(after.id)
 
 
-async def test_an_heir_at_work_ends_as_it_was_planned(service: Client) -> None:
+async def test_a_running_operation_of_an_heir_ends_as_planned(service: Client) -> None:
     await service.apply("owner", [entry("raw")])
     await service.apply("second", [shared()])
     begun = await service.begin("second")
@@ -118,13 +118,13 @@ async def test_an_heir_at_work_ends_as_it_was_planned(service: Client) -> None:
     assert entry("raw", labels=["l"]) in await service.resources(stack.id)
 
 
-async def test_who_inherits_what_it_lets_go_has_to_keep_it(service: Client) -> None:
+async def test_a_stack_that_inherits_a_resource_it_releases_has_to_keep_it(service: Client) -> None:
     await service.apply("owner", [entry("raw")])
     await service.apply("second", [shared("theirs")])
     begun = await service.begin("second")
     await service.remove(await service.begin("owner"))
 
-    answer = await let_go(service, begun, "theirs")
+    answer = await release_bucket(service, begun, "theirs")
 
     assert [(key.kind, key.name) for key in answer.orphaned] == [("Bucket", "theirs")]
     assert await holders(service) == ([("second", [])], [])
@@ -133,14 +133,14 @@ async def test_who_inherits_what_it_lets_go_has_to_keep_it(service: Client) -> N
     assert await service.resources(begun.stack.id) == (kept,)
 
 
-async def test_or_hands_it_on(service: Client) -> None:
+async def test_a_stack_that_inherits_a_resource_it_releases_may_hand_it_over(service: Client) -> None:
     await service.apply("owner", [entry("raw")])
     for name in ("second", "third"):
         await service.apply(name, [shared()])
     begun = await service.begin("second")
     await service.remove(await service.begin("owner"))
 
-    assert not (await let_go(service, begun)).orphaned
+    assert not (await release_bucket(service, begun)).orphaned
 
     assert await holders(service) == ([("third", [])], [])
 
@@ -151,33 +151,33 @@ async def test_a_label_that_no_other_record_wants_has_to_stay(service: Client) -
     await service.apply("second", [label._replace(origin=Origin.SHARED), shared(labels=("l",))])
     used = Use(Key("Bucket", "raw"), *RAW, "id-l")
     begun, theirs = await service.begin("second"), await service.begin("owner")
-    assert not (await let_go(service, begun, labels=(used,))).orphaned_labels
+    assert not (await release_bucket(service, begun, labels=(used,))).orphaned_labels
 
-    answer = await let_go(service, theirs, labels=(used,))
+    answer = await release_bucket(service, theirs, labels=(used,))
 
     assert list(answer.orphaned_labels) == [use_to_pb(used)]
     assert list(answer.orphaned) == [key_to_pb(Key("Bucket", "raw"))]
 
 
 @pytest.mark.parametrize("what", [RESOURCE, LABELLED], ids=["resource", "label"])
-async def test_what_is_used_cannot_be_taken_away(service: Client, what: Claimed) -> None:
+async def test_a_used_item_cannot_be_removed(service: Client, what: Claimed) -> None:
     label = entry("l", kind="Label")
     await service.apply("owner", [label, entry("raw", labels=["l"])])
     second, owner = await service.begin("second", steps=None), await service.begin("owner")
     await start(service, second, RESOURCE, LABELLED)
-    assert await take_away(service, owner, what) == ["second"]
+    assert await claim_removal(service, owner, what) == ["second"]
 
     await service.record(second, [label._replace(origin=Origin.SHARED), shared(labels=("l",))])
 
-    assert await take_away(service, owner, what) == ["second"]
+    assert await claim_removal(service, owner, what) == ["second"]
     await service.remove(await service.begin("second"))
-    assert await take_away(service, owner, what) == []
+    assert await claim_removal(service, owner, what) == []
 
 
-async def test_what_is_taken_away_cannot_be_used(service: Client) -> None:
+async def test_an_item_that_is_being_removed_cannot_be_used(service: Client) -> None:
     await service.apply("owner", [entry("raw")])
     owner, second = await service.begin("owner"), await service.begin("second", steps=None)
-    assert await take_away(service, owner, RESOURCE) == []
+    assert await claim_removal(service, owner, RESOURCE) == []
 
     with pytest.raises(ResourceOwned, match=f"{owner.operation} of stack 'owner'"):
         await start(service, second, RESOURCE)
@@ -186,17 +186,17 @@ async def test_what_is_taken_away_cannot_be_used(service: Client) -> None:
     await start(service, second, RESOURCE)
 
 
-async def test_what_no_record_has_cannot_be_used(service: Client) -> None:
+async def test_a_resource_without_a_recorded_owner_cannot_be_used(service: Client) -> None:
     second = await service.begin("second", steps=None)
     with pytest.raises(PlanStale, match="no stack owns any more"):
         await start(service, second, RESOURCE)
     first = await service.begin("first")
-    await take_away(service, first, RESOURCE)
+    await claim_removal(service, first, RESOURCE)
     with pytest.raises(ResourceOwned, match=first.operation):
         await start(service, second, RESOURCE)
 
 
-async def test_an_unknown_way_to_claim_is_refused(service: Client) -> None:
+async def test_an_unknown_claim_mode_is_refused(service: Client) -> None:
     begun = await service.begin("s", steps=None)
     request = start_request(begun, 1)
     request.claims.add(key=key_to_pb(Key("Bucket", "raw")), secret="k", mode=99)

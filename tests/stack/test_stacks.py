@@ -1,4 +1,4 @@
-"""StackService: create, get, list, delete, and who owns what."""
+"""StackService: create, get, list and delete stacks, and find owners."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -102,7 +102,7 @@ async def test_a_request_id_is_free_again_after_a_day(service: Client, clock: Cl
     assert (await service.create("two", request_id="r-1")).name == "two"
 
 
-async def test_a_failed_request_does_not_use_its_id_up(service: Client) -> None:
+async def test_the_id_of_a_failed_request_can_be_used_again(service: Client) -> None:
     taken = await service.create("prod")
     with pytest.raises(StackExists):
         await service.create("prod", request_id="r-1")
@@ -174,7 +174,7 @@ async def test_pages_hold_every_stack_once(service: Client, page_size: int, size
     assert [stack.name for page in pages for stack in page.stacks] == sorted([*names, "stack 3"])
 
 
-async def test_a_page_has_100_stacks_unless_asked_otherwise(service: Client) -> None:
+async def test_a_page_has_100_stacks_by_default(service: Client) -> None:
     for number in range(101):
         await service.create(f"{number:03}")
 
@@ -205,7 +205,7 @@ async def test_a_stack_made_between_pages_moves_none_of_the_others(service: Clie
         urlsafe_b64encode(b'["a", "b"]').decode(),
     ],
 )
-async def test_a_page_token_of_somebody_else_is_refused(service: Client, token: str) -> None:
+async def test_a_page_token_of_another_origin_is_refused(service: Client, token: str) -> None:
     with pytest.raises(RequestInvalid) as raised:
         await service.page(page_token=token)
 
@@ -239,7 +239,7 @@ async def test_a_stack_that_owns_something_is_not_deleted(service: Client) -> No
     assert await service.get(stack.id) == stack
 
 
-async def test_a_stack_that_is_worked_on_is_not_deleted(service: Client) -> None:
+async def test_a_stack_with_a_running_operation_is_not_deleted(service: Client) -> None:
     begun = await service.begin(stack_id=(await service.create("prod")).id, operation="op-7", holder="me")
 
     with pytest.raises(StackLeased) as raised:
@@ -281,7 +281,7 @@ async def test_resources_are_read_in_pages_sorted_by_kind_and_name(service: Clie
 
 
 @pytest.mark.parametrize(("page_size", "length"), [(0, 1000), (5000, 5000), (6000, 5000)])
-async def test_a_page_has_1000_resources_unless_asked_otherwise_and_5000_at_most(
+async def test_a_page_has_1000_resources_by_default_and_5000_at_most(
     service: Client, page_size: int, length: int
 ) -> None:
     stack = await service.apply("prod", [entry(f"{number}") for number in range(5001)])
@@ -316,17 +316,17 @@ async def test_pages_of_resources_are_of_one_generation(service: Client) -> None
 
 
 async def test_pages_of_resources_are_of_one_stack(service: Client) -> None:
-    """Another one that got the name since is no continuation."""
+    """A page token does not continue with another stack that has taken the name."""
     await service.apply("prod", [entry("one"), entry("two")])
     first = await service.resources_page(name="prod", page_size=1)
     await service.remove(await service.begin("prod"))
     await service.apply("prod", [entry("one"), entry("two")])
 
-    with pytest.raises(RequestInvalid, match="of another stack"):
+    with pytest.raises(RequestInvalid, match="belongs to another stack"):
         await service.resources_page(name="prod", page_token=first.next_page_token)
 
 
-async def test_resources_of_no_stack_and_pages_of_somebody_else_are_refused(service: Client) -> None:
+async def test_resources_of_no_stack_and_page_tokens_of_another_origin_are_refused(service: Client) -> None:
     stack = await service.create("prod")
     with pytest.raises(StackNotFound):
         await service.resources_page(name="other")

@@ -76,7 +76,9 @@ async def test_urls_are_kept_in_order_and_not_fetched(service: Client) -> None:
         (["https://example.com/" + "x" * LONGEST], 0, "at most 2,048 characters"),
     ],
 )
-async def test_what_no_parser_would_fetch_is_no_url(plain: Client, urls: list[str], place: int, problem: str) -> None:
+async def test_a_url_that_the_parser_would_not_fetch_is_refused(
+    plain: Client, urls: list[str], place: int, problem: str
+) -> None:
     made = await plain.create("prod", urls=[JSON])
     with pytest.raises(RequestInvalid) as created:
         await plain.create("other", urls=urls)
@@ -98,7 +100,7 @@ async def test_a_stack_has_at_most_100_urls(plain: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["p.jsonnet", "p.JSONNET", "p" + quote(".j", safe="").replace(".", "%2e") + "sonnet"])
-async def test_programs_are_urls_where_they_are_evaluated(plain: Client, name: str) -> None:
+async def test_urls_of_programs_are_accepted_where_programs_are_evaluated(plain: Client, name: str) -> None:
     url = f"https://example.com/{name}"
     with pytest.raises(EncodingInvalid) as raised:
         await plain.create("prod", urls=[YML, url])
@@ -150,7 +152,7 @@ async def test_an_update_that_changes_nothing_moves_nothing(service: Client, clo
     assert await service.update(made.id, name="prod", description="text", urls=[YML]) == made
 
 
-async def test_an_etag_is_that_of_one_state_of_the_stack(service: Client) -> None:
+async def test_each_change_of_a_stack_changes_its_etag(service: Client) -> None:
     etags = [(made := await service.create("prod")).etag]
     for changes in ({"name": "a"}, {"name": "prod"}, {"description": "x"}, {"urls": [YML]}):
         etags.append((await service.update(made.id, **changes)).etag)
@@ -167,8 +169,8 @@ async def test_an_etag_is_that_of_one_state_of_the_stack(service: Client) -> Non
     assert (await service.get(made.id)).etag == etags[-1]
 
 
-async def test_the_same_update_is_made_once(service: Client) -> None:
-    """Also by the old name, which the stack lost by it, and after somebody else changed the stack."""
+async def test_a_repeated_update_takes_effect_once(service: Client) -> None:
+    """Also with the old name, which the update replaced, and after another client changed the stack."""
     made = await service.create("prod")
     by_name = StackRef(name="prod")
     renamed = await service.update("", name="other", etag=made.etag, request_id="r-1", stack=by_name)
@@ -193,7 +195,7 @@ async def test_a_stack_is_renamed_to_a_name_only(plain: Client, name: str) -> No
     assert (await plain.update(made.id, name="x" * 200)).name == "x" * 200
 
 
-async def test_a_name_is_of_one_stack_upper_and_lower_case_being_different(service: Client) -> None:
+async def test_a_name_is_unique_and_case_sensitive(service: Client) -> None:
     prod, other = await service.create("prod"), await service.create("other")
     await service.create("free", target=ELSEWHERE)
     with pytest.raises(StackExists) as raised:
@@ -223,7 +225,7 @@ async def test_a_first_apply_keeps_its_name_from_others_and_is_no_stack_yet(serv
         await service.update(made.id, name="second")
 
 
-async def test_a_stack_is_updated_while_an_operation_is_at_work_on_it(service: Client) -> None:
+async def test_a_stack_is_updated_while_an_operation_runs_on_it(service: Client) -> None:
     begun = await service.begin(stack_id=(await service.create("prod", urls=[YML])).id)
 
     await service.update(begun.stack.id, name="other", description="x", urls=[JSON])

@@ -25,7 +25,7 @@ from stack_svc.__main__ import opened
 from stack_svc.announcing import Watchers
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Stack, State
-from stack_svc.watching import Happened, Look, Phase, Position, changes
+from stack_svc.watching import Phase, PhaseChange, Position, Snapshot, changes
 from tests.stack.service import Client, Clock, entry
 
 BEGUN, BLOCKED, ENDED = Phase.BEGUN, Phase.BLOCKED, Phase.ENDED
@@ -37,25 +37,25 @@ def an_operation(name: str, token: int, state: OperationState = OperationState.S
     return Operation(name, "s", False, "prod", Target(), OperationKind.APPLY, state, "me", token, 1, 1)
 
 
-def told(position: Position, stack: Stack | None, *operations: Operation, record: str = "r") -> list[object]:
-    """What a watcher at *position* is told, in short; it has nothing more to be told then."""
+def reported(position: Position, stack: Stack | None, *operations: Operation, record: str = "r") -> list[object]:
+    """Names of the changes that a watcher at *position* receives; it checks that no more follow."""
     found: list[object] = []
     last = position
-    for change, after in changes(position, Look(stack, operations), record):
+    for change, after in changes(position, Snapshot(stack, operations), record):
         match change:
-            case Happened(operation, phase):
+            case PhaseChange(operation, phase):
                 found.append((operation.name, phase))
             case _:
                 found.append("record" if change else "gone")
         last = after
     later = [operation for operation in operations if operation.token >= last.token]
-    again = [change for change, _ in changes(last, Look(stack, later), record)]
+    again = [change for change, _ in changes(last, Snapshot(stack, later), record)]
     assert again == ([None] if stack is None else [])
     return found
 
 
 AT_A = Position("s", "r", "a", 5, BEGUN)
-"""Where operation "a" has begun."""
+"""The position after operation "a" has begun."""
 
 
 @pytest.mark.parametrize(
@@ -80,32 +80,32 @@ AT_A = Position("s", "r", "a", 5, BEGUN)
         (AT_A._replace(record="older"), [an_operation("a", 5)], [("a", ENDED), "record"]),
     ],
 )
-def test_what_is_different_since_a_position_is_told_once(
+def test_each_change_since_a_position_is_reported_once(
     position: Position, operations: list[Operation], expected: list[object]
 ) -> None:
-    assert told(position, STACK, *operations) == expected
+    assert reported(position, STACK, *operations) == expected
 
 
-def test_a_stack_that_is_gone_is_told_last() -> None:
-    assert told(AT_A, None, an_operation("a", 5)) == [("a", ENDED), "gone"]
-    assert told(Position(), None) == ["gone"]
+def test_the_removal_of_a_stack_is_reported_last() -> None:
+    assert reported(AT_A, None, an_operation("a", 5)) == [("a", ENDED), "gone"]
+    assert reported(Position(), None) == ["gone"]
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No watcher looks by itself: what one is told of here, it was woken for."""
+def no_periodic_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switch periodic reads off: watchers receive a change only if it wakes them."""
     monkeypatch.setattr(announcing, "LONGEST_SECONDS", 3600.0)
 
 
 class Watch:
-    """A watcher, and what it was told."""
+    """A watcher, and the position of the last change that it received."""
 
     def __init__(self, messages: AsyncIterator[stack_pb2.WatchStackResponse]) -> None:
         self._messages = messages
         self.position = ""
 
     async def next(self) -> str:
-        """What comes next, in a word and a number or a name."""
+        """The next change: its type, with a name and a generation."""
         message = await anext(self._messages)
         self.position = message.position
         what = str(message.WhichOneof("change"))
@@ -114,7 +114,7 @@ class Watch:
         return what if what == "gone" else f"{what} {getattr(message, what).name}"
 
     async def rest(self) -> list[str]:
-        """All that follows, to the end."""
+        """All changes until the end."""
         found = []
         while True:
             try:
@@ -129,7 +129,7 @@ def watch(client: Client, stack_id: str = "", name: str = "", position: str = ""
     return Watch(client.peer.stream(client.stacks.WatchStack, request))
 
 
-async def test_a_watcher_is_told_of_each_change_to_the_end(service: Client) -> None:
+async def test_a_watcher_receives_each_change_until_the_removal(service: Client) -> None:
     made = await service.create("prod")
     watching = watch(service, name="prod")
     assert await watching.next() == "stack prod 0"
@@ -159,7 +159,7 @@ async def test_an_operation_with_nothing_to_do_changes_no_record(service: Client
     assert await watching.next() == "stack prod 1"
 
 
-async def test_a_watcher_goes_on_from_a_position(service: Client) -> None:
+async def test_a_watcher_resumes_from_a_position(service: Client) -> None:
     made = await service.create("prod")
     first = watch(service, made.id)
     await first.next()
@@ -177,7 +177,7 @@ async def test_a_watcher_goes_on_from_a_position(service: Client) -> None:
     later = watch(service, position=again.position)
     await service.remove(begun)
     assert await later.rest() == ["operation_ended operations/2", "gone"]
-    # Whoever missed the end learns of it.
+    # A watcher that missed the end receives it.
     assert await watch(service, position=first.position).rest() == [
         "operation_begun operations/1",
         "operation_ended operations/1",
@@ -187,7 +187,7 @@ async def test_a_watcher_goes_on_from_a_position(service: Client) -> None:
     ]
 
 
-async def test_a_blocked_operation_is_told_each_time(service: Client, clock: Clock) -> None:
+async def test_each_block_of_an_operation_is_reported(service: Client, clock: Clock) -> None:
     begun = await service.begin(stack_id=(await service.create("prod")).id, operation="operations/1")
     watching = watch(service, begun.stack.id)
     assert [await watching.next() for _ in range(2)] == ["stack prod 0", "operation_begun operations/1"]
@@ -200,7 +200,7 @@ async def test_a_blocked_operation_is_told_each_time(service: Client, clock: Clo
         assert await watching.next() == "operation_blocked operations/1"
 
 
-async def test_what_another_process_writes_is_told_when_the_watcher_looks_by_itself(
+async def test_writes_of_another_process_are_found_by_the_periodic_read(
     service: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announcing, "LONGEST_SECONDS", 0.01)
@@ -208,14 +208,14 @@ async def test_what_another_process_writes_is_told_when_the_watcher_looks_by_its
     watching = watch(service, made.id)
     await watching.next()
 
-    # Past the service: its store wakes nobody up.
+    # Written without the service, so no watcher is woken.
     assert service.store
     await service.store.write(lambda tx: tx.stacks.delete(made.id))
 
     assert await watching.rest() == ["gone"]
 
 
-async def test_a_stack_is_watched_only_if_it_is_there(service: Client) -> None:
+async def test_only_an_existing_stack_is_watched(service: Client) -> None:
     pending = await service.begin("first")
     for call in (watch(service, "0" * 16), watch(service, name="none"), watch(service, pending.stack.id)):
         with pytest.raises(StackNotFound):
@@ -226,7 +226,7 @@ async def test_a_stack_is_watched_only_if_it_is_there(service: Client) -> None:
         assert raised.value.metadata["field"] == field
 
 
-async def test_a_stack_that_is_deleted_without_an_operation_is_gone(service: Client) -> None:
+async def test_the_deletion_of_a_stack_without_an_operation_is_reported(service: Client) -> None:
     made = await service.create("prod")
     watching = watch(service, made.id)
     await watching.next()
@@ -238,7 +238,7 @@ async def test_a_stack_that_is_deleted_without_an_operation_is_gone(service: Cli
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A socket with a short path, which stays the same through restarts."""
+    """A socket with a short path, which does not change with restarts."""
     folder = tempfile.mkdtemp(prefix="pkger-")
     yield f"unix:{folder}/stack.sock"
     shutil.rmtree(folder)
@@ -246,7 +246,7 @@ def address() -> Iterator[str]:
 
 @asynccontextmanager
 async def running(folder: Path, address: str) -> AsyncIterator[str]:
-    """The stack service as its process runs it."""
+    """The stack service, as its process runs it."""
     async with (
         opened(Settings({}, "", folder, folder)) as service,
         serving(service.register, service.names, address, 5, service.drain, service.loops) as listening,
@@ -259,7 +259,7 @@ async def create(peer: Peer, name: str) -> stack_pb2.Stack:
     return (await peer.call(stub.CreateStack, stack_pb2.CreateStackRequest(name=name))).stack
 
 
-async def test_a_restart_of_the_store_does_not_end_a_watch(tmp_path: Path, address: str) -> None:
+async def test_a_watch_survives_a_restart_of_the_store(tmp_path: Path, address: str) -> None:
     async with Peer("stack", address) as peer:
         async with running(tmp_path, address):
             made = await create(peer, "prod")
@@ -279,14 +279,14 @@ async def test_a_restart_of_the_store_does_not_end_a_watch(tmp_path: Path, addre
             assert await watching.rest() == ["gone"]
 
 
-async def test_a_store_that_stays_away_ends_a_watch(address: str) -> None:
+async def test_a_watch_ends_when_the_store_stays_unreachable(address: str) -> None:
     async with Peer("stack", address, ready_seconds=0.05) as peer:
         request = stack_pb2.WatchStackRequest(stack=StackRef(name="prod"))
         with pytest.raises(ServiceUnavailable):
             await Watch(watch_stack(peer, request, patience=0.1)).next()
 
 
-async def test_nobody_is_woken_for_another_stack() -> None:
+async def test_a_change_wakes_only_the_watchers_of_its_stack() -> None:
     watchers = Watchers()
     with watchers.waiting("a") as mine, watchers.waiting("b") as theirs:
         watchers.wake("a")
@@ -295,4 +295,4 @@ async def test_nobody_is_woken_for_another_stack() -> None:
         assert not mine.is_set()
         await watchers.close()
         with pytest.raises(ServiceUnavailable):
-            await watchers.news(mine)
+            await watchers.next_change(mine)

@@ -1,5 +1,5 @@
 """
-Messages of ``pkger.model.v1`` as of commit ebdd516, made at run time in a descriptor pool of their own.
+Messages of ``pkger.model.v1`` as of commit ebdd516, built at run time in a descriptor pool of their own.
 
 ``model.binpb`` is their descriptor set: ``protoc --include_imports --descriptor_set_out`` of the protos of that commit.
 """

@@ -1,4 +1,4 @@
-"""Translates frozen messages to those that the store holds now."""
+"""Translates frozen messages to the messages that the store holds now."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ class Translated(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The blocked steps of an operation; ``body`` is a ``pkger.model.v1.Operation`` that has only those."""
+    """The blocked steps of an operation; ``body`` is a ``pkger.model.v1.Operation`` with no other field."""
 
     reason: int
     step_count: int
@@ -49,8 +49,8 @@ def plan_of(old: Any, kind: model.OperationKind, recorded: Collection[model.Inve
 
     Args:
         old: The plan.
-        kind: What it is for.
-        recorded: What its stack owns; None: the plan changes no record, or can no longer be applied.
+        kind: Kind of its operation.
+        recorded: Inventory of its stack; None: the plan changes no record, or can no longer be applied.
     """
     plan = model.Plan(
         target=model.Target(old.target.platform or model.DEFAULT_PLATFORM, old.target.org or model.DEFAULT_ORG),
@@ -96,8 +96,8 @@ def event_of(body: bytes, header: plan_pb2.Plan) -> bytes:
     """
     Translate a frozen OperationEvent of an operation that runs the plan with *header*.
 
-    The wire format of all other events than ``accepted`` and ``finished`` is unchanged. ``finished`` gets the
-    generation that its plan was made from, and the next one where it succeeded with a change.
+    Only ``accepted`` and ``finished`` have changed their wire format. ``finished`` gets the generation that its plan
+    was made from, or the next one if the operation succeeded with a change.
     """
     old = messages.OperationEvent.FromString(body)
     event = operation_pb2.OperationEvent(

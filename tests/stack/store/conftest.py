@@ -1,4 +1,4 @@
-"""The stores that keep the promises of the conformance suites."""
+"""The stores that the conformance suites test."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ async def sqlite(path: Path, clock: Clock) -> AsyncIterator[Store]:
 
 @pytest.fixture(params=[sqlite])
 def opened(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Callable[[], Any]:
-    """Opens a store; another one over the same data, each time."""
+    """Opens a store; each call opens another one over the same data."""
     return lambda: request.param(tmp_path, clock)
 
 

@@ -1,4 +1,4 @@
-"""Stores around a store that hold the rules above them to the rules of the protocol (scale.md 2)."""
+"""Wrappers of a store that check that their callers keep to the protocol of a store (scale.md 2)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +14,7 @@ class _RolledBackError(Exception):
 
 
 class Twice:
-    """Runs each piece of work a first time, takes that back, and runs it again (S1)."""
+    """Runs each piece of work once, rolls it back, and runs it again (S1)."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -49,8 +49,8 @@ _LATE = {
     "operations": {"update", "block", "unblock"},
     "journal": {"append"},
     "inventory": {"change"},
-    "owners": {"give_back", "drop"},
-    "uses": {"add", "give_back", "drop"},
+    "owners": {"release", "drop"},
+    "uses": {"add", "remove", "drop"},
     "plans": {"update"},
     "attachments": {"put", "complete"},
     "revisions": {"add", "prune"},
@@ -58,7 +58,7 @@ _LATE = {
     "looks": {"put"},
     "requests": {"forget"},
 }
-"""Writes that answer nothing: they may be sent as late as with the commit."""
+"""Writes that return nothing: they may be delayed until the commit."""
 
 _AT_ONCE = {
     "stacks": {"insert", "edit"},
@@ -66,13 +66,13 @@ _AT_ONCE = {
     "operations": {"insert"},
     "owners": {"take"},
     "plans": {"insert"},
-    "requests": {"remember"},
+    "requests": {"put"},
 }
-"""Writes that answer what they conflict with: they are sent behind all before them."""
+"""Writes that return conflicts: they are sent at once, after all delayed ones."""
 
 
 class Late:
-    """Sends writes as late as it may, so that nothing reads what it wrote (S4); lets nobody write unlocked (S2, S5)."""
+    """Delays writes, so that work cannot read its own writes (S4), and refuses writes without a lock (S2, S5)."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -124,7 +124,7 @@ class _LateTransaction:
             write()
 
     def check(self, table: str, name: str, subject: Any) -> None:
-        """See to it that a write is about a stack that is locked; a new one is from then on."""
+        """Check that a write is about a locked stack; an inserted stack counts as locked."""
         match table, name:
             case "stacks", "insert":
                 self._locked.add(subject.record.id)
@@ -165,5 +165,5 @@ class _LateTable:
 
 
 def strict(store: Store) -> Store:
-    """*store*, with both around it."""
+    """*store*, wrapped in both."""
     return Late(Twice(store))

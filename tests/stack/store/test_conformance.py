@@ -1,4 +1,4 @@
-"""What every store promises (scale.md 2): the laws of each of its methods, races with a winner each, housekeeping."""
+"""The guarantees of every store (scale.md 2): the laws of its methods, races with one winner, sweeps."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from services.core.errors import StackNotFound
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, ResourceKey, Target
 from services.engine.operation import OperationState
 from stack_svc.store.journal import Row
-from stack_svc.store.leases import GIVEN_BACK, Lease
+from stack_svc.store.leases import RELEASED, Lease
 from stack_svc.store.locks import LockedTooLateError
 from stack_svc.store.operations import START as FIRST_OPERATION
 from stack_svc.store.operations import Blocks, Filter, Operation
@@ -50,7 +50,7 @@ async def test_a_stack_reads_back_as_it_was_written(store: Store) -> None:
     assert await store.read(lambda tx: (tx.stacks.find("s1"), tx.leases.of("s1"))) == (None, None)
 
 
-async def test_what_people_say_of_a_stack_is_edited_and_nothing_else(store: Store) -> None:
+async def test_an_edit_of_a_stack_changes_only_fields_that_users_set(store: Store) -> None:
     there, nameless = a_stack("s3", "free", Target(org="there")), a_stack("s2", "")
     await with_stack(store, nameless, there)
     stack = a_stack(resource_count=3)
@@ -113,7 +113,7 @@ async def test_stacks_are_chosen_by_id_by_name_or_by_a_pattern(store: Store, wan
         (a_stack("s2", "prod", Target(platform="other")), True),
     ],
 )
-async def test_an_id_and_a_name_are_of_one_stack(store: Store, other: Stack, is_added: bool) -> None:
+async def test_ids_and_names_of_stacks_are_unique(store: Store, other: Stack, is_added: bool) -> None:
     await with_stack(store)
     assert await store.write(lambda tx: tx.stacks.insert(other)) is is_added
     found = await store.read(lambda tx: tx.stacks.page(ALL, FIRST_STACK, 9))
@@ -129,10 +129,10 @@ async def test_any_number_of_stacks_have_no_name_and_are_found_by_id(store: Stor
 
 
 NAMES = ["A", "Z", "a", "é", "\ufb00", "\U00010400"]
-"""In the order of code points; other orders are those of languages, of UTF-16, and without case."""
+"""Names in the order of code points, in which languages, UTF-16 and comparisons without case differ."""
 
 
-async def test_lists_are_in_the_order_of_code_points_and_go_on_behind_a_key(store: Store) -> None:
+async def test_lists_are_in_the_order_of_code_points_and_start_after_a_key(store: Store) -> None:
     for number, name in enumerate(reversed(NAMES)):
         await store.write(lambda tx, n=number, name=name: tx.stacks.insert(a_stack(f"s{n}", name)))  # type: ignore[misc]
     entries = [an_entry(name) for name in NAMES]
@@ -155,7 +155,7 @@ async def test_a_lease_reads_back_as_it_was_written(store: Store) -> None:
 
 
 async def test_the_last_operations_on_a_stack_are_found_by_their_leases(store: Store) -> None:
-    """Whatever their clocks said."""
+    """Their order does not depend on clocks."""
     finished = {"state": OperationState.SUCCEEDED}
     for name, stack, token, time in (("a", "s1", 7, 50), ("b", "s1", 9, 40), ("c", "s2", 8, 60), ("d", "s1", 8, 45)):
         made = an_operation(name, stack, token=token, create_time=time, update_time=99, **finished)
@@ -292,7 +292,7 @@ async def test_a_journal_is_read_in_order(store: Store) -> None:
     assert await after(3, 1) == ([3], False)
 
 
-async def test_what_a_stack_owns_reads_back_as_it_was_written(store: Store) -> None:
+async def test_an_inventory_reads_back_as_it_was_written(store: Store) -> None:
     await with_stack(store)
     label = (Key("Label", "ü"), Key("Label", "b"))
     entries = [
@@ -311,7 +311,7 @@ async def test_what_a_stack_owns_reads_back_as_it_was_written(store: Store) -> N
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == [changed, entries[2]]
 
 
-async def test_stacks_without_a_name_are_found_by_what_they_own(store: Store) -> None:
+async def test_stacks_without_a_name_are_found_by_their_entries(store: Store) -> None:
     old, new = a_stack("s2", "", create_time=7, update_time=7), a_stack("s3", "", create_time=8, update_time=8)
     pending, there = a_stack("s4", "", state=State.PENDING), a_stack("s5", "", target=Target(org="there"))
     await with_stack(store, old, new, pending, there)
@@ -338,7 +338,7 @@ async def test_objects_of_a_stack_swap_their_resources(store: Store) -> None:
     assert await store.read(lambda tx: tx.inventory.page("s1", FIRST_ENTRY, 9)) == swapped
 
 
-async def test_what_a_stack_has_no_other_gets(store: Store) -> None:
+async def test_an_item_has_one_owner(store: Store) -> None:
     await with_stack(store, a_stack("s2", "other"))
     assert await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"n:b": "two", "n:a": "one"}, 7)) == []
     one, two = Owner("n:a", "one", "s1", "prod", "o1", 7), Owner("n:b", "two", "s1", "prod", "o1", 7)
@@ -355,7 +355,7 @@ async def test_what_a_stack_has_no_other_gets(store: Store) -> None:
     assert await store.read(lambda tx: tx.owners.of(HERE, asked)) == [one, two]
 
 
-async def test_what_is_recorded_stays_when_an_operation_asks_for_it(store: Store) -> None:
+async def test_a_recorded_item_stays_recorded_when_an_operation_claims_it(store: Store) -> None:
     await with_stack(store)
     await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 7))
     assert await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"i:1": "another", "i:2": "two"}, 8)) == []
@@ -367,7 +367,7 @@ async def test_what_is_recorded_stays_when_an_operation_asks_for_it(store: Store
     assert await store.read(lambda tx: tx.owners.of(HERE, ["i:1", "i:2"])) == [kept]
 
 
-async def test_what_an_operation_claimed_is_recorded(store: Store) -> None:
+async def test_a_claimed_item_becomes_recorded(store: Store) -> None:
     await with_stack(store)
     await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"i:1": "", "i:2": "two"}, 7))
     assert await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 9)) == []
@@ -377,28 +377,28 @@ async def test_what_an_operation_claimed_is_recorded(store: Store) -> None:
     ]
 
 
-async def test_two_objects_of_a_stack_do_not_share_what_it_has(store: Store) -> None:
+async def test_two_objects_of_a_stack_do_not_share_an_item(store: Store) -> None:
     await with_stack(store)
     await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 7))
     [owner] = await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "two", "i:2": "two"}, 8))
     assert (owner.what, owner.name) == ("i:1", "one")
 
     def swap(tx: Transaction) -> list[Owner]:
-        tx.owners.give_back("s1", HERE, ["i:1"])
+        tx.owners.release("s1", HERE, ["i:1"])
         return tx.owners.take("s1", HERE, RECORDED, {"i:1": "two"}, 8)
 
     assert await store.write(swap) == []
 
 
-async def test_a_stack_gives_back_what_it_has_and_no_more(store: Store) -> None:
+async def test_a_stack_releases_only_its_own_items(store: Store) -> None:
     await with_stack(store, a_stack("s2", "other"))
     await store.write(lambda tx: tx.owners.take("s1", HERE, "o1", {"n:a": "", "n:b": ""}, 7))
-    await store.write(lambda tx: tx.owners.give_back("s2", HERE, ["n:a"]))
-    await store.write(lambda tx: tx.owners.give_back("s1", HERE, ["n:b", "n:c"]))
+    await store.write(lambda tx: tx.owners.release("s2", HERE, ["n:a"]))
+    await store.write(lambda tx: tx.owners.release("s1", HERE, ["n:b", "n:c"]))
     assert [each.what for each in await store.read(lambda tx: tx.owners.of(HERE, ["n:a", "n:b"]))] == ["n:a"]
 
 
-async def test_what_a_stack_owns_goes_with_it(store: Store) -> None:
+async def test_the_inventory_of_a_stack_is_removed_with_it(store: Store) -> None:
     await with_stack(store)
     await store.write(lambda tx: tx.inventory.change("s1", HERE, [], [an_entry("one", "1")]))
     await store.write(lambda tx: tx.owners.take("s1", HERE, RECORDED, {"i:1": "one"}, 7))
@@ -448,10 +448,10 @@ async def test_plans_are_listed_newest_first_by_target_and_stack(store: Store) -
 
 async def test_a_request_has_one_answer_until_that_expires(store: Store) -> None:
     first, second = Answer("d1", "r1", 10), Answer("d2", "r2", 20)
-    assert await store.write(lambda tx: tx.requests.remember("r", first, 5)) is None
-    assert await store.write(lambda tx: tx.requests.remember("r", second, 10)) == first
+    assert await store.write(lambda tx: tx.requests.put("r", first, 5)) is None
+    assert await store.write(lambda tx: tx.requests.put("r", second, 10)) == first
     assert await store.read(lambda tx: tx.requests.find("r")) == first
-    assert await store.write(lambda tx: tx.requests.remember("r", second, 11)) is None
+    assert await store.write(lambda tx: tx.requests.put("r", second, 11)) is None
     assert await store.read(lambda tx: tx.requests.find("r")) == second
     await store.write(lambda tx: tx.requests.forget("r2"))
     assert await store.read(lambda tx: tx.requests.find("r")) is None
@@ -467,7 +467,7 @@ async def test_work_that_raises_leaves_nothing_behind(store: Store) -> None:
     assert await store.read(lambda tx: tx.stacks.find("s1")) is None
 
 
-async def test_what_was_written_is_there_for_all_and_work_reads_one_snapshot(opened: Callable[[], Any]) -> None:
+async def test_committed_writes_are_visible_to_all_and_work_reads_one_snapshot(opened: Callable[[], Any]) -> None:
     loop = asyncio.get_running_loop()
     async with opened() as first, opened() as second:
 
@@ -481,7 +481,7 @@ async def test_what_was_written_is_there_for_all_and_work_reads_one_snapshot(ope
         assert await first.read(lambda tx: tx.stacks.find("s1")) == a_stack()
 
 
-async def test_a_transaction_has_one_time_which_it_reads_behind_its_locks(store: Store, clock: Clock) -> None:
+async def test_a_transaction_has_one_time_which_it_reads_after_its_locks(store: Store, clock: Clock) -> None:
     def times(tx: Transaction) -> tuple[int, int]:
         first = tx.now()
         clock.forward(1)
@@ -499,7 +499,7 @@ async def test_a_transaction_has_one_time_which_it_reads_behind_its_locks(store:
         await store.write(locks_late)
 
 
-async def test_the_stack_that_is_locked_is_told(store: Store) -> None:
+async def test_lock_stack_returns_the_stack(store: Store) -> None:
     await with_stack(store)
     assert await store.write(lambda tx: tx.lock_stack(Named(HERE, "prod"))) == a_stack()
     assert await store.write(lambda tx: tx.lock_stack("s2")) is None
@@ -512,7 +512,7 @@ RACES: dict[str, Race] = {
     "an operation": lambda tx, n: tx.operations.insert(an_operation(holder=str(n))),
     "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operations/{n}", "s")),
     "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), WORK, b""),
-    "a request": lambda tx, n: tx.requests.remember("r", Answer("d", str(n), 9), 1) is None,
+    "a request": lambda tx, n: tx.requests.put("r", Answer("d", str(n), 9), 1) is None,
     "something": lambda tx, n: not tx.owners.take(f"t{n}", HERE, "", {"s:key": ""}, 1),
 }
 
@@ -548,13 +548,13 @@ async def test_one_of_many_takes_a_lease(opened: Callable[[], Any]) -> None:
         assert lease.token == 1
 
 
-async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock: Clock) -> None:
+async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store, clock: Clock) -> None:
     now = clock.now
     over, held = Lease("me", "", 1, 10, now - 1), Lease("me", "", 1, 10, now)
 
     def fill(tx: Transaction) -> None:
         for n in range(3):
-            tx.requests.remember(f"old {n}", Answer("d", "r", now - 1), 1)
+            tx.requests.put(f"old {n}", Answer("d", "r", now - 1), 1)
             tx.plans.insert(a_plan(f"plans/old {n}", expires=now - 1), WORK, b"")
             finished = an_operation(
                 f"operations/f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=now - 10 + n
@@ -564,7 +564,7 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
             tx.stacks.insert(a_stack(f"d{n}", "", state=State.STACKLESS))
             tx.leases.put(f"d{n}", over)
             tx.operations.insert(an_operation(f"operations/dead {n}", f"d{n}"))
-            tx.requests.remember(f"dead {n}", Answer("d", f"operations/dead {n}", now + 1), 1)
+            tx.requests.put(f"dead {n}", Answer("d", f"operations/dead {n}", now + 1), 1)
         tx.stacks.insert(a_stack("p", "pending", state=State.PENDING))
         tx.leases.put("p", held)
         tx.operations.insert(an_operation("operations/p", "p"))
@@ -574,7 +574,7 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
         tx.stacks.insert(a_stack("active", "active"))
         tx.plans.insert(a_plan("plans/new", expires=now), WORK, b"")
         tx.plans.insert(a_plan("plans/used", expires=None, operation="operations/f2"), WORK, b"")
-        tx.requests.remember("new", Answer("d", "r", now), 1)
+        tx.requests.put("new", Answer("d", "r", now), 1)
 
     await store.write(fill)
     limits = Limits(operations=2, batch=2)
@@ -586,7 +586,7 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
     assert first.is_full(limits)
     assert (second.requests, second.plans, second.ended, second.stacks) == (1, 1, 1, 1)
     total = first.operations + second.operations + third.operations
-    # Of six finished ones, two stay: those that ended last.
+    # Of six finished operations, the two that ended last are retained.
     assert total == 4
     kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
     assert {each.name for each in kept if each.state is OperationState.FAILED} <= {
@@ -602,8 +602,8 @@ async def test_a_sweep_removes_what_is_of_no_use_in_batches(store: Store, clock:
         assert (await store.read(lambda tx, s=stack: tx.stacks.find(s)) is not None) is is_there  # type: ignore[misc]
 
 
-async def test_a_sweep_takes_the_lease_of_what_it_ends(store: Store, clock: Clock) -> None:
-    """A lease that ends later than it can last is over, and its holder, who does not know, could renew it."""
+async def test_a_sweep_releases_the_lease_of_an_operation_that_it_ends(store: Store, clock: Clock) -> None:
+    """A lease that ends later than its duration allows is over, and its holder must not renew it."""
     far = Lease("me", "operations/dead", 1, 10, clock.now + 11)
 
     def fill(tx: Transaction) -> None:
@@ -613,7 +613,7 @@ async def test_a_sweep_takes_the_lease_of_what_it_ends(store: Store, clock: Cloc
 
     await store.write(fill)
     assert (await store.sweep(Limits())).ended == 1
-    assert await store.read(lambda tx: tx.leases.of("s")) == replace(far, expires=GIVEN_BACK)
+    assert await store.read(lambda tx: tx.leases.of("s")) == replace(far, expires=RELEASED)
 
 
 async def filled(store: Store, clock: Clock, *operations: tuple[str, str, int, int]) -> None:
@@ -630,15 +630,15 @@ async def filled(store: Store, clock: Clock, *operations: tuple[str, str, int, i
 
 
 async def swept(store: Store, limits: Limits) -> list[str]:
-    """Names of the operations that are left after all sweeps, newest first."""
+    """Names of the operations that are retained by all sweeps, newest first."""
     while (await store.sweep(limits)).is_full(limits):
         pass
     kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
     return [each.name for each in sorted(kept, key=lambda each: each.update_time, reverse=True)]
 
 
-async def test_finished_operations_stay_until_the_first_limit(store: Store, clock: Clock) -> None:
-    """Those of a stack that is gone, so that none stays as its last one."""
+async def test_finished_operations_are_retained_until_the_first_limit(store: Store, clock: Clock) -> None:
+    """Their stack has been removed, so none is retained as its last one."""
     await filled(store, clock, *((f"operations/{n}", "gone", 10 * n, 10_000) for n in range(9)))
     assert len(await swept(store, Limits())) == 9
     assert len(await swept(store, Limits(age=70_000_000))) == 8
@@ -647,7 +647,7 @@ async def test_finished_operations_stay_until_the_first_limit(store: Store, cloc
     assert await swept(store, Limits(operations=1, age=0, bytes=1)) == []
 
 
-async def test_the_last_operation_of_a_stack_always_stays(store: Store, clock: Clock) -> None:
+async def test_the_last_operation_of_a_stack_is_always_retained(store: Store, clock: Clock) -> None:
     await filled(
         store,
         clock,
@@ -661,8 +661,8 @@ async def test_the_last_operation_of_a_stack_always_stays(store: Store, clock: C
     assert await swept(store, Limits(operations=1, age=0, bytes=1)) == ["operations/last"]
 
 
-async def test_a_sweep_ends_where_it_has_removed_enough(store: Store, clock: Clock) -> None:
-    """Calls wait for it; a single operation may be as large as it is."""
+async def test_a_sweep_ends_when_it_has_removed_enough(store: Store, clock: Clock) -> None:
+    """Calls wait for a sweep, so it is bounded; a single operation may exceed the bound."""
     await filled(store, clock, *((f"operations/{n}", "gone", 10 * n, 10_000) for n in range(6)))
     limits = Limits(operations=1, batch_bytes=15_000)
     first = await store.sweep(limits)
@@ -671,16 +671,16 @@ async def test_a_sweep_ends_where_it_has_removed_enough(store: Store, clock: Clo
     assert ((await store.sweep(single)).operations, len(await swept(store, single))) == (1, 1)
 
 
-async def test_a_strict_store_shows_work_that_breaks_the_rules(store: Store) -> None:
-    """Or the suites that run on it would prove nothing."""
+async def test_a_strict_store_detects_work_that_breaks_the_rules(store: Store) -> None:
+    """Otherwise the suites that run on it would prove nothing."""
     await with_stack(store)
 
-    def reads_what_it_wrote(tx: Transaction) -> Lease | None:
+    def reads_its_own_write(tx: Transaction) -> Lease | None:
         tx.lock_stack("s1")
         tx.leases.put("s1", Lease("me"))
         return tx.leases.of("s1")
 
-    assert await Late(store).write(reads_what_it_wrote) == Lease()
+    assert await Late(store).write(reads_its_own_write) == Lease()
     assert await store.read(lambda tx: tx.leases.of("s1")) == Lease("me")
     with pytest.raises(BrokenRuleError, match="not locked"):
         await Late(store).write(lambda tx: tx.leases.put("s1", Lease()))

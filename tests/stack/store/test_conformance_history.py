@@ -1,4 +1,4 @@
-"""What every store promises of the history of stacks: attachments, revisions, baselines, last looks."""
+"""The guarantees of every store for the history of stacks: attachments, revisions, baselines, drift detections."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def put(tx: Transaction, digest: str, *bodies: bytes, now: int = 1) -> None:
     tx.attachments.complete(digest, len(bodies))
 
 
-async def test_an_attachment_is_there_once_it_is_complete(store: Store) -> None:
+async def test_an_attachment_exists_once_it_is_complete(store: Store) -> None:
     await store.write(lambda tx: tx.attachments.put("d", 1, b"second", 5))
 
     def look(reading: Reading) -> tuple[bool, set[int]]:
@@ -45,12 +45,14 @@ async def test_an_attachment_is_there_once_it_is_complete(store: Store) -> None:
 
 
 @pytest.mark.parametrize("field", ["package_digest", "baselines_digest", "revision"])
-async def test_an_attachment_goes_when_nothing_names_it_for_its_time(store: Store, clock: Clock, field: str) -> None:
+async def test_an_attachment_that_nothing_names_is_removed_after_its_time(
+    store: Store, clock: Clock, field: str
+) -> None:
     await with_stack(store)
 
     def fill(tx: Transaction) -> None:
         put(tx, "named", b"", now=clock.now)
-        put(tx, "nobody's", b"", now=clock.now)
+        put(tx, "nameless", b"", now=clock.now)
         tx.attachments.put("half", 0, b"", clock.now)
         if field == "revision":
             tx.revisions.add("s1", a_revision(1, "named"))
@@ -62,12 +64,12 @@ async def test_an_attachment_goes_when_nothing_names_it_for_its_time(store: Stor
     assert (await store.sweep(Limits())).attachments == 0
     clock.now += 1
     assert (await store.sweep(Limits())).attachments == 2
-    names = ("named", "nobody's")
+    names = ("named", "nameless")
     assert await store.read(lambda tx: [tx.attachments.has(each) for each in names]) == [True, False]
     assert await store.read(lambda tx: tx.attachments.numbers("half")) == set()
 
 
-async def test_one_that_is_kept_again_counts_as_new(store: Store, clock: Clock) -> None:
+async def test_an_attachment_that_is_kept_again_starts_a_new_period(store: Store, clock: Clock) -> None:
     await store.write(lambda tx: put(tx, "d", b"", now=clock.now))
     clock.now += DAY + 1
     assert await store.write(lambda tx: tx.attachments.keep("d", tx.now()))
@@ -99,7 +101,7 @@ async def test_revisions_are_read_newest_first_and_pruned_oldest_first(store: St
     assert await store.read(lambda tx: tx.revisions.page("s1", NEWEST, 9)) == []
 
 
-async def test_baselines_stay_with_their_entries(store: Store) -> None:
+async def test_a_baseline_is_removed_with_its_entry_only(store: Store) -> None:
     await with_stack(store)
     first, second = an_entry("a"), an_entry("b")
     rule = Baseline(
@@ -123,13 +125,13 @@ async def test_baselines_stay_with_their_entries(store: Store) -> None:
     changed = rule._replace(missing_labels=(), references=(Reference("/endpoint", "Endpoint", "id-2"),))
     assert await store.read(lambda tx: tx.baselines.of("s1", [first.key])) == [changed]
 
-    # A row that changes in place keeps its baseline; one that goes takes it along.
+    # An entry that is updated keeps its baseline; the baseline of a removed entry is removed, too.
     moved = first._replace(resource_id="id-new", policy='{"protect":true}')
     await store.write(lambda tx: tx.inventory.change("s1", HERE, [second.key], [moved]))
     assert await store.read(lambda tx: tx.baselines.page("s1", Key("", ""), 9)) == [changed]
 
 
-async def test_the_last_look_takes_the_place_of_the_one_before(store: Store) -> None:
+async def test_the_last_drift_detection_replaces_the_one_before(store: Store) -> None:
     await with_stack(store)
     look = Look(5, 2, DriftCounts(gone=1, in_sync=7))
     assert await store.read(lambda tx: tx.looks.find("s1")) is None

@@ -1,4 +1,4 @@
-"""What the conformance suites write."""
+"""Values that the conformance suites write."""
 
 from dataclasses import replace
 from typing import Any
