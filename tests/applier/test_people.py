@@ -58,7 +58,7 @@ async def test_what_somebody_changes_before_it_is_sent_stays(faulty: World, how:
 
     assert (end(events).state, reasons(events)) == (ROLLED_BACK, [CHANGED])
     field = "/description" if how == "edits" else "/name"
-    assert f'{field} is "theirs", and not' in end(events).cause
+    assert f'{field} is "theirs", expected' in end(events).cause
     assert await resource(case, "Bucket") == theirs
     assert json.loads((await resource(case, "Label")).spec_json)["color"] == "#000001"
 
