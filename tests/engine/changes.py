@@ -16,14 +16,14 @@ class Change:
     Attributes:
         before: The applied package.
         after: The wanted package.
-        people: Unowned resources on the platform.
+        unowned: Unowned resources on the platform.
         held_secrets: Keys of the secrets that the platform holds.
         secrets: Keys of the secrets that are given with the wanted package.
     """
 
     before: Objects
     after: Objects
-    people: Objects = ()
+    unowned: Objects = ()
     held_secrets: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
 
@@ -54,11 +54,11 @@ REVERSIBLE = (_CRIMSON, _BLUE, _bucket("blue"), _board("cpu", "blue", descriptio
 
 CHANGES = {
     # Everything is created; an unowned dashboard equals the ones of the package.
-    "fresh": Change((), FRESH, people=(_board("theirs"),)),
+    "fresh": Change((), FRESH, unowned=(_board("theirs"),)),
     # Creates, an update, attaches, detaches, deletions that can be undone and, last, the deletion of a bucket.
-    "mixed": Change(FRESH, MIXED, people=(_board("theirs"),)),
+    "mixed": Change(FRESH, MIXED, unowned=(_board("theirs"),)),
     # The same without an irreversible step; an unowned label is adopted.
-    "reversible": Change(FRESH, REVERSIBLE, people=(an_object("Label", "blue", description="theirs"),)),
+    "reversible": Change(FRESH, REVERSIBLE, unowned=(an_object("Label", "blue", description="theirs"),)),
     # Everything is deleted.
     "emptied": Change(FRESH, ()),
     # A field that cannot change: the bucket is replaced past the seal, and labelled again.

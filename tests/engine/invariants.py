@@ -23,12 +23,12 @@ class Place:
     Attributes:
         platform: The platform.
         entries: The inventory of the stack.
-        people: Ids of unowned resources from before the stack.
+        unowned: Ids of unowned resources from before the stack.
     """
 
     platform: ModelPlatform
     entries: tuple[InventoryEntry, ...]
-    people: frozenset[str] = frozenset()
+    unowned: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> tuple[list[Shown], list[tuple[InventoryEntry, Shown]], list[str]]:
@@ -38,11 +38,11 @@ class Place:
         return self.platform.content(), owned, sorted(self.platform.secrets)
 
 
-def check_instant(store: Store, platform: ModelPlatform, people: Collection[str]) -> None:
+def check_instant(store: Store, platform: ModelPlatform, unowned: Collection[str]) -> None:
     """Each resource is recorded or may come from an open creation; each recorded one exists or may be just deleted."""
     known = set(_known(store))
     for resource in platform.live.values():
-        is_unowned = resource.id not in known and resource.id not in people
+        is_unowned = resource.id not in known and resource.id not in unowned
         demand(not is_unowned or any(_may_have_made(store, resource)), "an orphan", resource)
     for resource_id in known - platform.live.keys():
         demand(any(_may_have_removed(store, resource_id)), "a recorded resource is gone", resource_id)
@@ -90,7 +90,7 @@ def check_inventory(place: Place) -> None:
     live = {(resource.kind, resource.id) for resource in place.platform.live.values()}
     demand(len(owned) == len(place.entries), "two entries have one resource", place.entries)
     demand(owned <= live, "recorded, and not there", owned - live)
-    extra = {each for each in live - owned if each[1] not in place.people}
+    extra = {each for each in live - owned if each[1] not in place.unowned}
     demand(not extra, "there, and not recorded", extra)
 
 

@@ -71,8 +71,8 @@ class Situation:
         self.values = dict.fromkeys(self._change.secrets, "new")
         held = dict.fromkeys(self._change.held_secrets, "old")
         empty = Place(ModelPlatform(memory.traits, secrets=held), ())
-        theirs = _applied(empty, self._change.people)
-        untouched = replace(theirs, entries=(), people=frozenset(theirs.platform.live))
+        theirs = _applied(empty, self._change.unowned)
+        untouched = replace(theirs, entries=(), unowned=frozenset(theirs.platform.live))
         self.first = _applied(untouched, self._change.before)
         self.plan = plan_of(self._change.after, self.first, self.values)
         self.wanted = _carried_out(self.plan, self.first, self.values)
@@ -137,7 +137,7 @@ class Run:
     @property
     def place(self) -> Place:
         """The content now."""
-        return Place(self._platform, self.store.record.resources, self._situation.first.people)
+        return Place(self._platform, self.store.record.resources, self._situation.first.unowned)
 
     def drive(self) -> None:
         """Let one applier after another resume the operation, until one ends it."""
@@ -151,7 +151,7 @@ class Run:
         if self.store.state is OperationState.BLOCKED:
             self._resolve_block()
         state, first = self.store.state, self._situation.first
-        check_instant(self.store, self._platform, first.people)
+        check_instant(self.store, self._platform, first.unowned)
         check_inventory(self.place)
         match state:
             case OperationState.SUCCEEDED:
@@ -171,7 +171,7 @@ class Run:
         """Let the applier run to the end of the operation. Returns whether it died at the point *death* before that."""
         for point, _ in enumerate(self._applier.run(decided)):
             demand(point < MOST_POINTS, "the operation goes on for ever")
-            check_instant(self.store, self._platform, self._situation.first.people)
+            check_instant(self.store, self._platform, self._situation.first.unowned)
             if self.points == self._case.cancel_at:
                 self.store.cancel_requested, self._was_sealed = True, self.store.sealed
             self.points += 1
